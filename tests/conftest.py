@@ -1,0 +1,29 @@
+"""What all tests share: one Spark session for the whole run, and how hard Hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Derandomized, so that a change is never refused for what another change broke; more examples, since nobody waits.
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One real local session for the run: starting one costs seconds, and tests do not change its settings."""
+    from cepheid.hosts.spark_session import local_session
+
+    session = local_session("cepheid tests", time_zone="UTC")
+    yield session
+    session.stop()
