@@ -1,0 +1,76 @@
+"""The plan: a pattern that has met its schema. Everything is resolved and typed; nothing after this checks names again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from cepheid.events import Schema
+from cepheid.lang.expression import Call, Literal, Name
+from cepheid.lang.pattern import Pattern
+from cepheid.plan.script import Aggregate, Script, StageValue
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A column that the host's SQL engine computes for every event, from that event alone.
+
+    `sql` is the user's own text with stage qualifiers taken off (what Spark evaluates); `expression` the same as a tree
+    over event columns (what other engines translate).
+    """
+
+    sql: str
+    expression: Literal | Name | Call
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class StageCondition:
+    """When a stage takes an event: bit `bit` of the event's mask is set (None: no such demand) and `script` is true (None: likewise)."""
+
+    bit: int | None
+    script: Script | None
+
+
+Slot: TypeAlias = StageValue | Aggregate
+"""What a measure needs of a match: one value out of a stage's events, or a fold over them."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A flat output column: a scalar expression over slots, evaluated once a match by the host's SQL engine.
+
+    In `sql` and `expression` the slots are the columns `slots` names.
+    """
+
+    name: str
+    sql: str
+    expression: Literal | Name | Call
+    slots: dict[str, Slot]
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a host needs to feed a matcher, and a matcher to run."""
+
+    pattern: Pattern
+    schema: Schema
+    bits: tuple[Lifted, ...]
+    """Boolean columns, packed into one mask an event: bit i is set where bits[i] is true (not NULL, not false)."""
+    values: tuple[Lifted, ...]
+    """Columns that scripts and measures read."""
+    conditions: tuple[StageCondition, ...]
+    """One a stage, in the pattern's order."""
+    measures: tuple[Measure, ...] | None
+    """None: stage columns are given instead."""
+    columns: tuple[str, ...]
+    """The event columns that come along in the output's stage columns."""
+
+    @property
+    def window(self) -> int | None:
+        """`within` in microseconds."""
+        window = self.pattern.window
+        return None if window is None else (window.days * 86_400 + window.seconds) * 1_000_000 + window.microseconds

@@ -1,0 +1,117 @@
+"""Typed scripts: what a condition compares between events, after names and types are settled.
+
+Every node knows its type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic with
+Spark's ANSI errors. Leaves read lifted columns (`Plan.values`), by number: of the current event, or of events that the
+partial match has so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from cepheid.lang.expression import Constant
+
+
+class Fold(Enum):
+    """What an aggregate makes of the values that a stage has so far; NULLs do not count. Of none: NULL, but COUNT gives 0."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class ConstantValue:
+    """A constant; decimals are scaled integers, times microseconds, dates days, as their type says."""
+
+    value: Constant
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class CurrentValue:
+    """The current event's value of a lifted column."""
+
+    column: int
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class StageValue:
+    """A lifted column of one event that a stage has so far; NULL when the stage has no such event.
+
+    The event is the one `back` places before the last (0: the last itself) or, with `from_first`, `back` places after the first.
+    """
+
+    stage: int
+    column: int
+    type: pa.DataType
+    back: int = 0
+    from_first: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A fold over a lifted column of all events that a stage has so far; `column` None counts events."""
+
+    fold: Fold
+    stage: int
+    column: int | None
+    type: pa.DataType
+
+
+class Operator(Enum):
+    """What scripts can do; operands have the same type unless said."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    INTEGER_DIVIDE = "div"
+    REMAINDER = "%"
+    NEGATE = "negate"
+    ABS = "abs"
+    EQUAL = "="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    NULL_SAFE_EQUAL = "<=>"
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+    IS_NULL = "is null"
+    CASE = "case"
+    """Condition, result, condition, result, …, else."""
+    COALESCE = "coalesce"
+    LEAST = "least"
+    GREATEST = "greatest"
+    CAST = "cast"
+    """To `Operation.type`: integers to wider integers, to decimals that hold them, to double; decimals to other scales, to double."""
+    FAIL_IF = "fail if"
+    """Second operand, unless the first (boolean) is true: then the condition fails as Spark's cast would (ANSI)."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator applied to operands. Integer results out of the type's range, and division by zero, raise ConditionError."""
+
+    operator: Operator
+    operands: tuple[Script, ...]
+    type: pa.DataType
+
+
+Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Operation
+
+
+def integer_range(type_: pa.DataType) -> tuple[int, int]:
+    """The least and greatest integer that a value of `type_` may have in a script: decimals scaled, times in microseconds."""
+    if pa.types.is_decimal(type_):
+        bound = int(10**type_.precision) - 1
+        return -bound, bound
+    bits = int(type_.bit_width)
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
