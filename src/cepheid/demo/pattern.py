@@ -1,0 +1,21 @@
+"""The example's patterns."""
+
+from __future__ import annotations
+
+from cepheid.lang.pattern import Pattern, Skip
+
+LATE_CHAIN = (
+    Pattern.begin("late", name="late_chain")
+    .where("arr_delay > 45")
+    .next("legs")
+    .where("dep_delay > 30")
+    .one_or_more()
+    .consecutive()
+    .longest()
+    .within("12 hours")
+    .skip(Skip.past_last_event())
+)
+"""A flight that arrives late, and the flights directly after it of the same aircraft that leave late."""
+
+SAME_AIRPORT_CHAIN = LATE_CHAIN.where("origin = late.origin").named("same_airport_chain")
+"""The same, with a condition across events: every leg leaves from the airport that the late flight left."""
