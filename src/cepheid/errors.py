@@ -1,0 +1,83 @@
+"""Errors: one class per thing a caller would do differently; each message says what, where and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with what the user wrote.
+
+    `text` is the whole text that was read and `span` the offending part of it (start and end offsets); the caret
+    line is made here, so raising code only passes the span.
+    """
+
+    message: str
+    where: str | None = None
+    text: str | None = None
+    span: tuple[int, int] | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        head = f"{self.message} ({place})" if (place := self._place()) else self.message
+        hint = [self.hint] if self.hint else []
+        return "\n".join([head, *self._caret(), *hint])
+
+    def _place(self) -> str | None:
+        if self.text is None or self.span is None:
+            return self.where
+        line, column = line_and_column(self.text, self.span[0])
+        position = f"line {line}, column {column}" if "\n" in self.text else f"column {column}"
+        return f"{self.where}, {position}" if self.where else position
+
+    def _caret(self) -> list[str]:
+        if self.text is None or self.span is None:
+            return []
+        line, column = line_and_column(self.text, self.span[0])
+        source = self.text.split("\n")[line - 1].rstrip("\r")
+        width = max(1, min(self.span[1] - self.span[0], len(source) - column + 1))
+        return [f"  {source}", "  " + " " * (column - 1) + "^" * width]
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Line and column of `offset` in `text`, both counted from 1."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+class PatternError(ValueError):
+    """What the user wrote (pattern, condition, measure, pattern file) has problems; all of them are in `problems`."""
+
+    def __init__(self, problems: Sequence[Problem] | Problem | str) -> None:
+        if isinstance(problems, str):
+            problems = [Problem(problems)]
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SchemaError(ValueError):
+    """The events do not have the columns or types that were named: key, time, sequence, columns."""
+
+
+class EventError(ValueError):
+    """An event cannot be processed as it is: no key, no time, out of order, an ambiguous local time."""
+
+
+class ConditionError(ArithmeticError):
+    """A condition or measure failed on an event, as SQL fails in ANSI mode: overflow, division by zero."""
+
+
+class LimitExceeded(RuntimeError):
+    """A stated limit was reached; the message names it and says how to raise it."""
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The hint for an unknown name: the nearest known names, else all of them."""
+    near = get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.6)
+    close = [k for k in known if k.lower() in near]
+    if close:
+        return f"Did you mean {' or '.join(repr(k) for k in close)}?"
+    return f"Known here: {', '.join(known)}" if known else "Nothing is known here."

@@ -1,0 +1,58 @@
+"""Lengths of time as users write them: a timedelta, or text such as "12 hours" or "1 minute 30 seconds"."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from cepheid.errors import PatternError
+
+_UNITS = {
+    "microsecond": timedelta(microseconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
+
+
+def parse_duration(length: timedelta | str) -> timedelta:
+    """`length` as a timedelta.
+
+    Raises:
+        PatternError: not positive, or not of the form "<whole number> <unit>", repeated.
+    """
+    duration = _parse_text(length) if isinstance(length, str) else length
+    if duration <= timedelta(0):
+        raise PatternError(f"a length of time must be positive, got {length!r}")
+    return duration
+
+
+def _parse_text(text: str) -> timedelta:
+    total, position = timedelta(0), 0
+    while part := _PART.match(text, position):
+        unit = part.group(2).lower().removesuffix("s")
+        if unit not in _UNITS:
+            break
+        try:
+            total += int(part.group(1)) * _UNITS[unit]
+        except (OverflowError, ValueError):
+            raise PatternError(f"a length of time must be shorter than {timedelta.max.days} days") from None
+        position = part.end()
+    if position != len(text) or not text.strip():
+        units = ", ".join(f"{unit}s" for unit in _UNITS)
+        raise PatternError(f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; units: {units}")
+    return total
+
+
+def format_duration(duration: timedelta) -> str:
+    """The text that `parse_duration` reads as `duration`, in the largest units that divide it."""
+    parts, rest = [], duration
+    for name in ("day", "hour", "minute", "second", "microsecond"):
+        count, rest = divmod(rest, _UNITS[name])
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+    return " ".join(parts)

@@ -1,0 +1,357 @@
+"""Pattern files: what they mean, what is refused and where, and that the published schema says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.document import (
+    located_in_document,
+    pattern_from_text,
+    pattern_schema,
+    pattern_to_document,
+    pattern_to_yaml,
+    read_pattern,
+)
+from cepheid.lang.pattern import Pattern, Skip
+
+LATE_CHAIN = """\
+name: late_chain
+within: 12 hours
+skip: past_last_event
+stages:
+  - begin: late
+    where: arr_delay > 45
+  - next: legs
+    where: dep_delay > 30
+    one_or_more: true
+    consecutive: true
+    longest: true
+"""
+late_chain = (
+    Pattern.begin("late", name="late_chain")
+    .where("arr_delay > 45")
+    .next("legs")
+    .where("dep_delay > 30")
+    .one_or_more()
+    .consecutive()
+    .longest()
+    .within("12 hours")
+    .skip(Skip.past_last_event())
+)
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    [
+        "on",
+        "no",
+        "~",
+        "null",
+        "1e5",
+        "0x1F",
+        "12:30",
+        "2024-01-01",
+        "=",
+        "<<",
+        "a: b",
+        "a #b",
+        "\u2028",
+        "\x85",
+        "\ufeff",
+    ]
+)
+conditions = text.filter(lambda t: t.strip() != "") | st.sampled_from(["a > 1", "origin = late.origin", "x <> 'it''s'"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    """Any pattern that the fluent interface can make."""
+    pattern = Pattern.begin(draw(text), name=draw(text))
+    for index in range(draw(st.integers(1, 4))):
+        if index:
+            add = draw(st.sampled_from([Pattern.next, Pattern.followed_by, Pattern.followed_by_any]))
+            pattern = add(pattern, draw(text))
+        for condition in draw(st.lists(conditions, max_size=3)):
+            or_where = bool(pattern.stages[-1].conditions) and draw(st.booleans())
+            pattern = pattern.or_where(condition) if or_where else pattern.where(condition)
+        match draw(st.sampled_from(["one", "times", "one_or_more"])):
+            case "times":
+                low, more = draw(st.integers(0, 5)), draw(st.none() | st.integers(0, 5))
+                pattern = pattern.times(max(low, 1)) if more is None else pattern.times(low, max(low + more, 1))
+            case "one_or_more":
+                pattern = pattern.one_or_more()
+        for flag in draw(st.lists(st.sampled_from([Pattern.optional, Pattern.consecutive, Pattern.longest]))):
+            pattern = flag(pattern)
+    if draw(st.booleans()):
+        pattern = pattern.within(f"{draw(st.integers(1, 10**12))} microseconds")
+    return pattern.skip(draw(st.sampled_from(Skip)))
+
+
+def read(document: str) -> tuple[Pattern | None, tuple[Problem, ...]]:
+    try:
+        return pattern_from_text(document), ()
+    except PatternError as error:
+        return None, error.problems
+
+
+def problems_of(document: str) -> list[str]:
+    with pytest.raises(PatternError) as caught:
+        pattern_from_text(document, source="p.yaml")
+    return [str(problem).splitlines()[0] for problem in caught.value.problems]
+
+
+def test_yaml_document_reads_as_the_pattern_of_the_fluent_interface() -> None:
+    """A document and the calls that it spells make equal patterns."""
+    assert pattern_from_text(LATE_CHAIN) == late_chain
+
+
+def test_printed_yaml_is_pleasant() -> None:
+    """A pattern is written as someone would write it by hand: no defaults, no quotes, no anchors."""
+    assert pattern_to_yaml(late_chain) == LATE_CHAIN
+
+
+def test_conditions_quantifiers_and_alternatives() -> None:
+    """Lists of conditions are ANDed, `or` is ORed, times takes a number or a pair, and false flags mean nothing."""
+    document = """
+        stages:
+          - begin: a
+            where: [x > 1, y > 2, {or: z = 3}]
+            times: 2
+          - followed_by: b
+            times: [0, 3]
+            longest: false
+          - followed_by_any: c
+            one_or_more: true
+            optional: true
+    """
+    expected = (
+        Pattern.begin("a")
+        .where("x > 1")
+        .where("y > 2")
+        .or_where("z = 3")
+        .times(2)
+        .followed_by("b")
+        .times(0, 3)
+        .followed_by_any("c")
+        .one_or_more()
+        .optional()
+    )
+    assert pattern_from_text(document) == expected
+
+
+@given(patterns())
+def test_documents_keep_patterns(pattern: Pattern) -> None:
+    """Pattern → document → pattern is the identity, through YAML and both spellings of JSON; the schema accepts it."""
+    document = pattern_to_document(pattern)
+    assert pattern_from_text(pattern_to_yaml(pattern)) == pattern
+    for ascii_only in (True, False):
+        assert pattern_from_text(json.dumps(document, ensure_ascii=ascii_only, indent="\t")) == pattern
+    Draft202012Validator(pattern_schema()).validate(document)
+
+
+keys = st.sampled_from(
+    "begin next followed_by where times one_or_more optional longest or name within skip".split()  # noqa: SIM905
+)
+scalars = st.sampled_from(["a", " ", "1 hour", "no_skip", "0 hours", "12 ours", 0, 1, 2, 2.0, 1.5, True, False, None])
+values = st.recursive(
+    scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(keys, part, max_size=3), max_leaves=6
+)
+
+
+@st.composite
+def mutated_documents(draw: st.DrawFn) -> Any:
+    """Documents of patterns with up to three parts replaced, removed or added."""
+    document: Any = json.loads(json.dumps(pattern_to_document(draw(patterns()))))
+    for _ in range(draw(st.integers(1, 3))):
+        part, holder, chosen = document, document, None
+        while isinstance(part, dict | list) and part and (chosen is None or draw(st.booleans())):
+            holder = part
+            chosen = draw(st.sampled_from(sorted(part) if isinstance(part, dict) else range(len(part))))
+            part = holder[chosen]
+        if chosen is None:
+            continue
+        if draw(st.booleans()):
+            holder[chosen] = draw(values)
+        elif draw(st.booleans()):
+            del holder[chosen]
+        elif isinstance(holder, dict):
+            holder[draw(keys)] = draw(values)
+    return document
+
+
+BEYOND_THE_SCHEMA = ("not a length of time", "a length of time must be", "times(")
+
+
+@given(mutated_documents())
+def test_schema_and_reader_agree(document: Any) -> None:
+    """The reader accepts what the schema accepts, but for units of time and a <= b, and refuses what it refuses."""
+    valid = Draft202012Validator(pattern_schema()).is_valid(document)
+    pattern, problems = read(json.dumps(document))
+    if pattern is None:
+        assert not valid or all(problem.message.startswith(BEYOND_THE_SCHEMA) for problem in problems)
+    else:
+        assert valid
+        assert pattern_from_text(pattern_to_yaml(pattern)) == pattern
+
+
+@given(st.text() | st.text("{}[]:,-#&*!|>'\"%@`\t\n ab1.?\\"))
+def test_any_text_is_read_or_refused(document: str) -> None:
+    """No text makes the reader fail in another way than with a PatternError that can be printed."""
+    pattern, problems = read(document)
+    assert pattern is not None or all(str(problem) for problem in problems)
+
+
+def test_schema_is_valid_and_every_part_has_a_title() -> None:
+    """The published schema is a JSON Schema, and has the words for each message."""
+    schema = pattern_schema()
+    Draft202012Validator.check_schema(schema)
+    for part in (*schema["properties"].values(), *schema["$defs"].values()):
+        assert part["title"]
+
+
+def test_all_problems_are_reported_with_their_places() -> None:
+    """Unknown keys, wrong types, wrong quantifiers and a bad duration are said at once, in the order of the file."""
+    document = """\
+within: 12 ours
+skip: past_last
+stages:
+- begin: a
+  wher: x > 1
+  times: 0
+- next: 1
+  times: [3, 1]
+  where: [{or: x}, 5, " "]
+- followed_by: c
+  times: 2
+  one_or_more: true
+foo: 1
+"""
+    known = "Known here: begin, next, followed_by, followed_by_any, where, one_or_more, times, optional, consecutive,"
+    call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
+    times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
+    units = "Write a whole number and a unit, as in '12 hours'; units: "
+    units += "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
+    assert problems_of(document) == [
+        f"not a length of time: '12 ours'. {units} (p.yaml, line 1, column 9)",
+        "'skip' must be no_skip or past_last_event, got 'past_last' (p.yaml, line 2, column 7)",
+        "stage 1 has no key 'wher' (p.yaml, line 5, column 3)",
+        f"'times' must be {times}, got 0 (p.yaml, line 6, column 10)",
+        "'next' must be text, got 1 (p.yaml, line 7, column 9)",
+        f"times(3, 1) cannot be: write {call} (p.yaml, line 8, column 10)",
+        'item 1 of \'where\' must be SQL text that is not empty, got {"or": "x"} (p.yaml, line 9, column 11)',
+        "item 2 of 'where' must be SQL text, or 'or: SQL text', got 5 (p.yaml, line 9, column 20)",
+        "item 3 of 'where' must be SQL text, or 'or: SQL text', got ' ' (p.yaml, line 9, column 23)",
+        "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
+        "a pattern has no key 'foo' (p.yaml, line 13, column 1)",
+    ]
+    with pytest.raises(PatternError, match=f"Did you mean 'where'\\? {known}"):
+        pattern_from_text(document)
+    with pytest.raises(PatternError, match="Did you mean 'past_last_event'\\?"):
+        pattern_from_text(document)
+
+
+STAGE = "stages: [{begin: a}]"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("", "there is no pattern here: the text is empty (p.yaml, column 1)"),
+        ("# nothing\n", "there is no pattern here: the text is empty (p.yaml, line 1, column 1)"),
+        ("- a", "a pattern must be a mapping with the keys name, within, skip and stages, got"),
+        ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
+        ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
+        ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),
+        ("stages: [{}]", "stage 1 has no name: add 'begin: NAME' (p.yaml, column 10)"),
+        (
+            "stages: [{next: a}]",
+            "'next' is for later stages: the first stage is 'begin: NAME' (p.yaml, column 11)",
+        ),
+        (
+            "stages: [{begin: a}, {begin: b}]",
+            "'begin' is for the first stage: a later one is 'next: NAME', 'followed_by: NAME' or",
+        ),
+        (
+            "stages: [{begin: a}, {where: x}]",
+            "stage 2 has no name: add 'next: NAME', 'followed_by: NAME' or 'followed_by_any: NAME' (p.yaml, column 22)",
+        ),
+        (
+            "stages: [{begin: a}, {next: b, followed_by: c}]",
+            "stage 2 has more than one name: 'next', 'followed_by' (p.yaml, column 22)",
+        ),
+        (
+            "stages: [{begin: a, where: }]",
+            "'where' must be SQL text, or a list of conditions, got nothing (p.yaml, col",
+        ),
+        ("stages: [{begin: a, optional: 1}]", "'optional' must be true or false, got 1 (p.yaml, column 31)"),
+        (STAGE + "\nwithin: 0 hours", "a length of time must be positive, got '0 hours' (p.yaml, line 2, column 9)"),
+        (
+            STAGE + f"\nwithin: {'9' * 20} weeks",
+            "a length of time must be shorter than 999999999 days (p.yaml, line 2, column 9)",
+        ),
+        (STAGE + "\nname: a\nname: b", "the key 'name' is here twice, first on line 2 (p.yaml, line 3, column 1)"),
+        (STAGE + "\n[a]: b", "a key must be text (p.yaml, line 2, column 1)"),
+        ("stages: &a [*a]", "not YAML: anchors and aliases are not read: write it out (p.yaml, column 9)"),
+        (STAGE + "\nname: !!python/name:os.system", "the tag 'tag:yaml.org,2002:python/name:os.system' is not read"),
+        (STAGE + "\nname: !!int x", "the tag 'tag:yaml.org,2002:int' is not read: leave it out (p.yaml, line 2, col"),
+        ("[" * 5000, "not YAML: nested deeper than 20 levels (p.yaml, column 21)"),
+        ("stages:\n\t- begin: a", "found character '\\t' that cannot start any token (p.yaml, line 2, column 1)"),
+        ("stages:\n- begin: a\n  where: x: y", "not YAML: mapping values are not allowed here (p.yaml, line 3, col"),
+        ("stages: [a,\n", "expected the node content, but found '<stream end>' (p.yaml, line 2, column 1)"),
+        ("name: \x07", "not YAML: the character #x0007 is not allowed (p.yaml, column 7)"),
+        (STAGE + "\nname: " + "9" * 5000, "a number of 5000 digits is not read (p.yaml, line 2, column 7)"),
+        ('{"name": "\\ud83d", "stages": [{"begin": "a"}]}', "half of a surrogate pair is not text (p.yaml, column 10)"),
+    ],
+)
+def test_refused_documents(document: str, message: str) -> None:
+    """Each mistake is refused with what is wrong and its line and column."""
+    assert message in problems_of(document)[0]
+
+
+def test_hints() -> None:
+    """Where a number or boolean stands for text, and where YAML trips over punctuation, quotes are the way out."""
+    with pytest.raises(PatternError, match=r"If it is meant as text, put it in quotes."):
+        pattern_from_text("stages: [{begin: 1}]")
+    with pytest.raises(PatternError, match=r"Text with ': ' or ' #' in it must be in quotes."):
+        pattern_from_text("stages:\n- begin: a\n  where: x: y")
+    with pytest.raises(PatternError, match=r"YAML indents with spaces, not tabs."):
+        pattern_from_text("stages:\n\t- begin: a")
+
+
+def test_malformed_json_is_reported_as_json(tmp_path: Path) -> None:
+    """A .json file is held to JSON's rules, with the line of the mistake."""
+    path = tmp_path / "p.json"
+    path.write_text('{\n  "stages": [,]\n}')
+    with pytest.raises(PatternError) as caught:
+        read_pattern(path)
+    assert str(caught.value).startswith(f"not JSON: expecting value ({path}, line 2, column 14)")
+
+
+def test_files_are_utf8(tmp_path: Path) -> None:
+    """A byte order mark is passed over; other encodings are refused with the line."""
+    path = tmp_path / "p.yaml"
+    path.write_text(LATE_CHAIN, encoding="utf-8-sig")
+    assert read_pattern(path) == late_chain
+    path.write_bytes("name: a\nskip: é".encode("latin-1"))
+    with pytest.raises(PatternError, match=r"a pattern file is UTF-8 text, this is not \(.*p.yaml, line 2\)"):
+        read_pattern(path)
+
+
+def test_problems_in_conditions_are_placed_in_the_file() -> None:
+    """A problem at a span of a condition is moved to that span in the file; in a quoted text, to the whole of it."""
+    problem = Problem("unknown column 'arr_dlay'", where="stage 'late'", text="arr_dlay > 45", span=(0, 8))
+    placed = located_in_document(problem, LATE_CHAIN.replace("arr_delay", "arr_dlay"), source="p.yaml")
+    assert str(placed).splitlines() == [
+        "unknown column 'arr_dlay' (p.yaml, stage 'late', line 6, column 12)",
+        "      where: arr_dlay > 45",
+        "             ^^^^^^^^",
+    ]
+    quoted = 'stages: [{begin: late, where: "arr_dlay \\x3e 45"}]'
+    assert "(p.yaml, stage 'late', column 31)" in str(located_in_document(problem, quoted, source="p.yaml"))
+    assert located_in_document(Problem("no place"), LATE_CHAIN, source="p.yaml") == Problem("no place")
