@@ -1,0 +1,1 @@
+"""Where a matcher runs: a host adds delivery, never meaning."""
