@@ -1,0 +1,47 @@
+# Each target does all the set-up it needs; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# The interpreter that makes .venv: make setup PYTHON=python3.12
+PYTHON ?= python3
+BIN := .venv/bin
+# Made by set-up when it is done, so that repeats are fast and a set-up that was interrupted is repeated.
+READY := .venv/.ready
+
+.PHONY: help setup demo test lint bench docs wheel lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make the environment in .venv: packages as pinned, and a Java where there is none
+
+$(READY): requirements.txt requirements-java.txt pyproject.toml scripts/setup.sh
+	@scripts/setup.sh "$(PYTHON)"
+	@touch $@
+
+demo: $(READY) ## find propagating delays in real flights, on Spark; results go to out/
+	@$(BIN)/cepheid demo
+
+test: $(READY) ## run all tests
+	@CI=1 $(BIN)/python -m pytest -q
+
+lint: $(READY) ## style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY) ## measure throughput, memory and start-up
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(READY) ## write the generated pages of docs/ anew
+	@$(BIN)/python scripts/build_docs.py
+
+wheel: $(READY) ## build the wheel, and try it alone in a new environment, without Spark and Java
+	@$(BIN)/python scripts/check_wheel.py
+
+lock: ## choose the newest versions that pyproject.toml allows, and pin them in requirements*.txt
+	@scripts/lock.sh "$(PYTHON)"
+
+clean: ## remove what the other targets made, .venv too
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
