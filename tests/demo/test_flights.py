@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    return read_flights(spark, unpack_flights(tmp_path_factory.mktemp("flights"))).cache()
-
-
 def number(flights: DataFrame, aggregate: str, condition: str = "true") -> int:
     return flights.where(condition).selectExpr(aggregate).collect()[0][0]
 
@@ -128,7 +123,6 @@ def test_session_time_zone_does_not_matter(spark: SparkSession, flights: DataFra
 def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package the error says how to install it."""
     monkeypatch.setattr("sys.path", [])
-    monkeypatch.setattr("sys.meta_path", [])
     with pytest.raises(FileNotFoundError, match=r"not installed\. Install them with: pip install 'cepheid\[demo\]'"):
         demo.data_folder()
 
