@@ -1,0 +1,222 @@
+"""Plans and patterns as readable text: what will be looked for, and which engine computes what.
+
+A plan's text has three parts: the stages, each with its contiguity, quantifier and condition; the lifted columns, which
+the host's SQL engine computes for every event; and what holds for the whole pattern. Scripts are printed as SQL-like
+text, in which `late.origin` is the last event's that the stage has so far, as in the conditions that users write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cepheid.lang.duration import format_duration
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Stage
+from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
+from cepheid.plan.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+)
+
+_CONTIGUITY = {
+    Contiguity.STRICT: "directly next",
+    Contiguity.RELAXED: "followed by the next that matches",
+    Contiguity.RELAXED_ANY: "followed by any that matches",
+}
+_INFIX = {
+    Operator.ADD,
+    Operator.SUBTRACT,
+    Operator.MULTIPLY,
+    Operator.DIVIDE,
+    Operator.INTEGER_DIVIDE,
+    Operator.REMAINDER,
+    Operator.EQUAL,
+    Operator.LESS,
+    Operator.LESS_OR_EQUAL,
+    Operator.NULL_SAFE_EQUAL,
+    Operator.AND,
+    Operator.OR,
+}
+_AFFIX = {Operator.NEGATE: "(-{})", Operator.NOT: "(NOT {})", Operator.IS_NULL: "({} IS NULL)"}
+
+
+def explain_pattern(pattern: Pattern) -> str:
+    """A pattern as text, as far as it can be told without the events' schema: conditions as they were written."""
+    lines = [f"Pattern {pattern.name}", ""]
+    for number, stage in enumerate(pattern.stages):
+        lines += [_stage_line(number, stage), *(f"     {text}" for text in _written_conditions(stage))]
+    return _text([*lines, "", *_whole_pattern(pattern)])
+
+
+def explain_plan(plan: Plan) -> str:
+    """A plan as text: stages with lifted and script conditions, the lifted columns, the window, the skip strategy."""
+    lines = [f"Pattern {plan.pattern.name}", ""]
+    for number, (stage, condition) in enumerate(zip(plan.pattern.stages, plan.conditions, strict=True)):
+        lines += [_stage_line(number, stage), *(f"     {text}" for text in _planned_condition(condition, plan))]
+    lines += ["", *_lifted(plan), *_measures(plan), *_whole_pattern(plan.pattern), *_input(plan)]
+    return _text(lines)
+
+
+def script_text(script: Script, plan: Plan) -> str:
+    """A script as SQL-like text; lifted columns are written out."""
+    text = _script(script, plan)
+    return text[1:-1] if isinstance(script, Operation) and script.operator in _INFIX | _AFFIX.keys() else text
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _stage_line(number: int, stage: Stage) -> str:
+    how = "begins with" if number == 0 else _CONTIGUITY[stage.contiguity]
+    return f"  {number + 1}. {stage.name}: {how}{_quantifier(stage.quantifier)}"
+
+
+def _quantifier(quantifier: Quantifier) -> str:
+    least, most = quantifier.minimum, quantifier.maximum
+    if most is None:
+        parts = [f"{_count(least)} or more"]
+    elif least == most:
+        parts = [] if least == 1 else [_count(least)]
+    else:
+        parts = [f"{least} to {_count(most)}"]
+    if quantifier.consecutive:
+        parts.append("consecutive")
+    if quantifier.longest:
+        parts.append("the longest loop only")
+    if quantifier.optional:
+        parts.append("optional")
+    return "".join(f", {part}" for part in parts)
+
+
+def _count(events: int) -> str:
+    return "1 event" if events == 1 else f"{events} events"
+
+
+def _written_conditions(stage: Stage) -> Iterator[str]:
+    for number, condition in enumerate(stage.conditions):
+        yield f"{'where' if number == 0 else 'or' if condition.alternative else 'and'} {condition.text}"
+    if not stage.conditions:
+        yield "any event"
+
+
+def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
+    if condition.bit is not None:
+        yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].sql}"
+    if condition.script is not None:
+        yield f"script: {script_text(condition.script, plan)}"
+    if condition.bit is None and condition.script is None:
+        yield "any event"
+
+
+def _lifted(plan: Plan) -> Iterator[str]:
+    """The columns that the host's SQL engine computes, numbered as masks and scripts number them."""
+    if not (plan.bits or plan.values):
+        return
+    yield "Lifted columns (computed for every event by the SQL engine of the host)"
+    names = [f"bit {number}" for number in range(len(plan.bits))]
+    names += [f"value {number}" for number in range(len(plan.values))]
+    rows = [(lifted.sql, str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
+    widest = max(map(len, names))
+    for name, (sql, kind) in zip(names, rows, strict=True):
+        yield f"  {name:<{widest}}  {sql}  ({kind})"
+    yield ""
+
+
+def _measures(plan: Plan) -> Iterator[str]:
+    if not plan.measures:
+        return
+    yield "Measures (computed once a match)"
+    for measure in plan.measures:
+        sql = _with_slots(measure, plan)
+        yield f"  {measure.name} = {sql}  ({measure.type})"
+    yield ""
+
+
+def _with_slots(measure: Measure, plan: Plan) -> str:
+    slots = {name: _slot(slot, plan) for name, slot in measure.slots.items()}
+    if not slots:
+        return measure.sql
+    # One pass, so that a slot's text is not taken for another slot's name.
+    names = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in slots))
+    return names.sub(lambda found: slots[found.group()], measure.sql)
+
+
+def _whole_pattern(pattern: Pattern) -> Iterator[str]:
+    window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
+    yield f"Within: {window}"
+    yield f"Skip strategy: {pattern.skip_strategy.value}"
+
+
+def _input(plan: Plan) -> Iterator[str]:
+    yield f"Key: {', '.join(plan.schema.key) or 'none, all events are one sequence'}"
+    order = [plan.schema.time, *([plan.schema.sequence] if plan.schema.sequence else [])]
+    yield f"Order: {', '.join(order)}"
+    if plan.measures is None:
+        yield f"Event columns in the matches: {', '.join(plan.columns)}"
+
+
+def _script(script: Script, plan: Plan) -> str:
+    match script:
+        case ConstantValue(value):
+            return _constant(value)
+        case CurrentValue(column):
+            return _operand(plan.values[column])
+        case StageValue() | Aggregate():
+            return _slot(script, plan)
+        case Operation():
+            return _operation(script, plan)
+
+
+def _constant(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+def _slot(slot: Slot, plan: Plan) -> str:
+    stage = _quoted(plan.pattern.stages[slot.stage].name)
+    if isinstance(slot, Aggregate):
+        column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
+        return f"{slot.fold.value}({stage}{column})"
+    place = f"{stage}.{_operand(plan.values[slot.column])}"
+    if slot.from_first:
+        return f"first({place}{f', {slot.back}' if slot.back else ''})"
+    return f"last({place}, {slot.back})" if slot.back else place
+
+
+def _operand(lifted: Lifted) -> str:
+    simple = re.fullmatch(r"[\w.]+|`[^`]*`", lifted.sql)
+    return lifted.sql if simple else f"({lifted.sql})"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name.replace('`', '``')}`"
+
+
+def _operation(operation: Operation, plan: Plan) -> str:
+    """Infix and affix operators stand in parentheses, so that precedence need not be known to read them."""
+    operator = operation.operator
+    if operator in _INFIX:
+        word = f" {operator.value.upper()} "
+        return "(" + word.join(_script(operand, plan) for operand in operation.operands) + ")"
+    if operator in _AFFIX:
+        return _AFFIX[operator].format(_script(operation.operands[0], plan))
+    operands = [script_text(operand, plan) for operand in operation.operands]
+    if operator is Operator.CASE:
+        branches = zip(operands[0:-1:2], operands[1:-1:2], strict=True)
+        whens = " ".join(f"WHEN {when} THEN {then}" for when, then in branches)
+        return f"CASE {whens} ELSE {operands[-1]} END"
+    if operator is Operator.CAST:
+        return f"cast({operands[0]} AS {operation.type})"
+    return f"{operator.value.replace(' ', '_')}({', '.join(operands)})"
