@@ -1,0 +1,1 @@
+"""How a plan runs: the automaton, its tables, its scripts."""

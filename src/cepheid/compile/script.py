@@ -1,0 +1,372 @@
+"""Scripts as programs for the kernel's interpreter: one stack machine, typed instructions, no types left at run time.
+
+Every value is 64 bits wide, an integer (also booleans, dates, times, scaled decimals and string codes) or a double, which the
+instruction knows. What a script needs of a partial match's past is kept in slots that are brought up to date when an event is
+taken, so that reading them costs O(1): positions of events (first, last, k-th last, that of the least or greatest value), counts and sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.lang.expression import Constant
+from cepheid.plan.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Fold,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+    integer_range,
+)
+
+
+class Op(IntEnum):
+    """Instructions. _I works on integers, _F on doubles; a and b are the instruction's arguments."""
+
+    CONSTANT = 0
+    """Push constants[a]; NULL if b."""
+    CURRENT = 1
+    """Push column a of the current event."""
+    AT_EVENT = 2
+    """Push column b of the event in slot a."""
+    COUNT = 3
+    """Push slot a."""
+    SUM = 4
+    """Push slot a; NULL if the count in slot b is 0."""
+    AVERAGE_F = 5
+    AVERAGE_DECIMAL = 6
+    ADD_I = 10
+    """Integer results are checked against the range constants[a] … constants[a + 1]."""
+    SUBTRACT_I = 11
+    MULTIPLY_I = 12
+    DIVIDE_DECIMAL = 13
+    """The dividend is multiplied by constants[b] first; rounded half up."""
+    INTEGER_DIVIDE = 14
+    REMAINDER_I = 15
+    NEGATE_I = 16
+    ABS_I = 17
+    SCALE_UP = 18
+    """Multiply by constants[b]."""
+    SCALE_DOWN = 19
+    """Divide by constants[b], rounded half up."""
+    TO_DOUBLE = 20
+    """Divide by constants[a] as doubles."""
+    ADD_F = 21
+    SUBTRACT_F = 22
+    MULTIPLY_F = 23
+    DIVIDE_F = 24
+    REMAINDER_F = 25
+    NEGATE_F = 26
+    ABS_F = 27
+    EQUAL_I = 30
+    LESS_I = 31
+    LESS_OR_EQUAL_I = 32
+    SAME_I = 33
+    LEAST_I = 34
+    GREATEST_I = 35
+    EQUAL_F = 36
+    LESS_F = 37
+    LESS_OR_EQUAL_F = 38
+    SAME_F = 39
+    LEAST_F = 40
+    GREATEST_F = 41
+    NOT = 50
+    IS_NULL = 51
+    AND = 52
+    OR = 53
+    POP = 54
+    JUMP = 55
+    """Continue at instruction a."""
+    JUMP_IF_FALSE = 56
+    """The value stays on the stack."""
+    JUMP_IF_TRUE = 57
+    JUMP_IF_PRESENT = 58
+    JUMP_UNLESS_TRUE = 59
+    """The value is taken off the stack."""
+    FAIL_IF = 60
+    """Take a value off the stack and fail if it is true."""
+
+
+class SlotKind(IntEnum):
+    """How a slot changes when its stage takes an event."""
+
+    LAST = 0
+    """The event or, further back, what the slot one nearer held before."""
+    FIRST = 1
+    """The event, if the slot is empty and the slot one nearer, if any, is not."""
+    COUNT = 2
+    SUM_I = 3
+    SUM_F = 4
+    SUM_I_AS_F = 5
+    """A sum of integers as doubles, as avg takes it."""
+    LEAST_I = 6
+    LEAST_F = 7
+    GREATEST_I = 8
+    GREATEST_F = 9
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether the slot holds a number; the others hold the position of an event, -1 for none."""
+        return self in (SlotKind.COUNT, SlotKind.SUM_I, SlotKind.SUM_F, SlotKind.SUM_I_AS_F)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 take from the slot that is one nearer."""
+
+    kind: SlotKind
+    stage: int
+    column: int = -1
+    back: int = 0
+
+
+Instruction: TypeAlias = tuple[int, int, int]
+
+_INTEGER_OPS = {
+    Operator.ADD: Op.ADD_I,
+    Operator.SUBTRACT: Op.SUBTRACT_I,
+    Operator.MULTIPLY: Op.MULTIPLY_I,
+    Operator.INTEGER_DIVIDE: Op.INTEGER_DIVIDE,
+    Operator.REMAINDER: Op.REMAINDER_I,
+    Operator.NEGATE: Op.NEGATE_I,
+    Operator.ABS: Op.ABS_I,
+}
+_DOUBLE_OPS = {
+    Operator.ADD: Op.ADD_F,
+    Operator.SUBTRACT: Op.SUBTRACT_F,
+    Operator.MULTIPLY: Op.MULTIPLY_F,
+    Operator.DIVIDE: Op.DIVIDE_F,
+    Operator.REMAINDER: Op.REMAINDER_F,
+    Operator.NEGATE: Op.NEGATE_F,
+    Operator.ABS: Op.ABS_F,
+}
+_COMPARISONS = {
+    Operator.EQUAL: (Op.EQUAL_I, Op.EQUAL_F),
+    Operator.LESS: (Op.LESS_I, Op.LESS_F),
+    Operator.LESS_OR_EQUAL: (Op.LESS_OR_EQUAL_I, Op.LESS_OR_EQUAL_F),
+    Operator.NULL_SAFE_EQUAL: (Op.SAME_I, Op.SAME_F),
+    Operator.LEAST: (Op.LEAST_I, Op.LEAST_F),
+    Operator.GREATEST: (Op.GREATEST_I, Op.GREATEST_F),
+}
+
+
+@dataclass
+class Program:
+    """Instructions and constants of all scripts of a plan, one behind the other; `slots` is in the order of updates."""
+
+    slots: tuple[Slot, ...]
+    columns: Sequence[pa.DataType]
+    instructions: list[Instruction] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+    strings: dict[int, str] = field(default_factory=dict)
+    """Constants that are strings, by their number: the matcher sets their codes before it runs."""
+
+    def add(self, script: Script) -> tuple[int, int]:
+        """Appends a script; the range of its instructions."""
+        start = len(self.instructions)
+        self._emit_script(script)
+        return start, len(self.instructions)
+
+    def _emit(self, op: Op, a: int = 0, b: int = 0) -> int:
+        self.instructions.append((int(op), a, b))
+        return len(self.instructions) - 1
+
+    def _patch(self, jump: int) -> None:
+        """Lets the jump lead to the next instruction."""
+        op, _, b = self.instructions[jump]
+        self.instructions[jump] = (op, len(self.instructions), b)
+
+    def _constant(self, *values: int) -> int:
+        self.constants += values
+        return len(self.constants) - len(values)
+
+    def _range(self, type_: pa.DataType) -> int:
+        return self._constant(*integer_range(type_))
+
+    def _emit_script(self, script: Script) -> None:
+        match script:
+            case ConstantValue(value=value, type=type_):
+                self._emit_constant(value, type_)
+            case CurrentValue(column=column):
+                self._emit(Op.CURRENT, column)
+            case StageValue(column=column):
+                self._emit(Op.AT_EVENT, self.slots.index(_event_slot(script)), column)
+            case Aggregate():
+                self._emit_aggregate(script)
+            case Operation():
+                self._emit_operation(script)
+
+    def _emit_constant(self, value: Constant, type_: pa.DataType) -> None:
+        number = self._constant(0 if value is None or isinstance(value, str) else encode(value, type_))
+        if isinstance(value, str):
+            self.strings[number] = value
+        self._emit(Op.CONSTANT, number, int(value is None))
+
+    def _emit_aggregate(self, aggregate: Aggregate) -> None:
+        if aggregate.fold in (Fold.MIN, Fold.MAX):
+            assert aggregate.column is not None
+            self._emit(Op.AT_EVENT, self.slots.index(_extreme_slot(aggregate)), aggregate.column)
+            return
+        count = self.slots.index(_count_slot(aggregate))
+        if aggregate.fold is Fold.COUNT:
+            self._emit(Op.COUNT, count)
+            return
+        total = self.slots.index(_sum_slot(aggregate, self.columns))
+        if aggregate.fold is Fold.SUM:
+            self._emit(Op.SUM, total, count)
+            if pa.types.is_decimal(aggregate.type):  # a sum of 18 digits may have 19: check it where it is read
+                self._emit(Op.SCALE_UP, self._range(aggregate.type), self._constant(1))
+        else:
+            self._emit(Op.AVERAGE_DECIMAL if pa.types.is_decimal(aggregate.type) else Op.AVERAGE_F, total, count)
+
+    def _emit_operation(self, operation: Operation) -> None:
+        match operation.operator:
+            case Operator.AND:
+                self._emit_connective(operation.operands, Op.JUMP_IF_FALSE, Op.AND)
+            case Operator.OR:
+                self._emit_connective(operation.operands, Op.JUMP_IF_TRUE, Op.OR)
+            case Operator.CASE:
+                self._emit_case(operation.operands)
+            case Operator.COALESCE:
+                self._emit_coalesce(operation.operands)
+            case Operator.LEAST | Operator.GREATEST:
+                op = _COMPARISONS[operation.operator][_is_double(operation.type)]
+                self._emit_script(operation.operands[0])
+                for operand in operation.operands[1:]:
+                    self._emit_script(operand)
+                    self._emit(op)
+            case Operator.FAIL_IF:
+                self._emit_script(operation.operands[0])
+                self._emit(Op.FAIL_IF)
+                self._emit_script(operation.operands[1])
+            case _:
+                for operand in operation.operands:
+                    self._emit_script(operand)
+                self._emit_simple(operation)
+
+    def _emit_connective(self, operands: Sequence[Script], jump: Op, combine: Op) -> None:
+        self._emit_script(operands[0])
+        for operand in operands[1:]:
+            exit_ = self._emit(jump)
+            self._emit_script(operand)
+            self._emit(combine)
+            self._patch(exit_)
+
+    def _emit_case(self, operands: Sequence[Script]) -> None:
+        exits = []
+        for condition, result in zip(operands[:-1:2], operands[1::2], strict=True):
+            self._emit_script(condition)
+            otherwise = self._emit(Op.JUMP_UNLESS_TRUE)
+            self._emit_script(result)
+            exits.append(self._emit(Op.JUMP))
+            self._patch(otherwise)
+        self._emit_script(operands[-1])
+        for exit_ in exits:
+            self._patch(exit_)
+
+    def _emit_coalesce(self, operands: Sequence[Script]) -> None:
+        exits = []
+        for operand in operands[:-1]:
+            self._emit_script(operand)
+            exits.append(self._emit(Op.JUMP_IF_PRESENT))
+            self._emit(Op.POP)
+        self._emit_script(operands[-1])
+        for exit_ in exits:
+            self._patch(exit_)
+
+    def _emit_simple(self, operation: Operation) -> None:
+        operator, type_ = operation.operator, operation.operands[0].type
+        if operator is Operator.NOT:
+            self._emit(Op.NOT)
+        elif operator is Operator.IS_NULL:
+            self._emit(Op.IS_NULL)
+        elif operator in _COMPARISONS:
+            self._emit(_COMPARISONS[operator][_is_double(type_)])
+        elif operator is Operator.CAST:
+            self._emit_cast(type_, operation.type)
+        elif _is_double(operation.type):
+            self._emit(_DOUBLE_OPS[operator])
+        elif operator is Operator.DIVIDE:
+            shift = operation.type.scale - type_.scale + operation.operands[1].type.scale
+            self._emit(Op.DIVIDE_DECIMAL, self._range(operation.type), self._constant(10**shift))
+        else:
+            self._emit(_INTEGER_OPS[operator], self._range(operation.type))
+
+    def _emit_cast(self, source: pa.DataType, target: pa.DataType) -> None:
+        scale = source.scale if pa.types.is_decimal(source) else 0
+        if _is_double(target):
+            if not _is_double(source):
+                self._emit(Op.TO_DOUBLE, self._constant(10**scale))
+            return
+        shift = (target.scale if pa.types.is_decimal(target) else 0) - scale
+        if pa.types.is_decimal(target) or pa.types.is_decimal(source):
+            op = Op.SCALE_UP if shift >= 0 else Op.SCALE_DOWN
+            self._emit(op, self._range(target), self._constant(10 ** abs(shift)))
+
+
+def encode(value: Constant, type_: pa.DataType) -> int:
+    """A constant that is not a string as 64 bits; the bits of a double read as an integer."""
+    if pa.types.is_floating(type_):
+        return int(np.float64(value).view(np.int64))
+    assert isinstance(value, int), value
+    return int(value)
+
+
+def plan_slots(scripts: Iterable[Script], columns: Sequence[pa.DataType]) -> tuple[Slot, ...]:
+    """The slots that the scripts read, in the order in which taking an event must change them."""
+    wanted = {slot for script in scripts for slot in _slots_of(script, columns)}
+    nearer = {Slot(s.kind, s.stage, s.column, back) for s in wanted for back in range(s.back)}
+    return tuple(sorted(wanted | nearer, key=lambda s: (s.stage, s.kind, s.column, -s.back)))
+
+
+def _slots_of(script: Script, columns: Sequence[pa.DataType]) -> Iterator[Slot]:
+    match script:
+        case StageValue():
+            yield _event_slot(script)
+        case Aggregate(fold=Fold.MIN | Fold.MAX):
+            yield _extreme_slot(script)
+        case Aggregate(fold=fold):
+            yield _count_slot(script)
+            if fold is not Fold.COUNT:
+                yield _sum_slot(script, columns)
+        case Operation(operands=operands):
+            for operand in operands:
+                yield from _slots_of(operand, columns)
+
+
+def _event_slot(value: StageValue) -> Slot:
+    return Slot(SlotKind.FIRST if value.from_first else SlotKind.LAST, value.stage, back=value.back)
+
+
+def _extreme_slot(aggregate: Aggregate) -> Slot:
+    assert aggregate.column is not None
+    least = (SlotKind.LEAST_I, SlotKind.LEAST_F)
+    greatest = (SlotKind.GREATEST_I, SlotKind.GREATEST_F)
+    kinds = least if aggregate.fold is Fold.MIN else greatest
+    return Slot(kinds[_is_double(aggregate.type)], aggregate.stage, aggregate.column)
+
+
+def _count_slot(aggregate: Aggregate) -> Slot:
+    return Slot(SlotKind.COUNT, aggregate.stage, -1 if aggregate.column is None else aggregate.column)
+
+
+def _sum_slot(aggregate: Aggregate, columns: Sequence[pa.DataType]) -> Slot:
+    assert aggregate.column is not None
+    if not _is_double(aggregate.type):
+        kind = SlotKind.SUM_I
+    else:
+        kind = SlotKind.SUM_F if _is_double(columns[aggregate.column]) else SlotKind.SUM_I_AS_F
+    return Slot(kind, aggregate.stage, aggregate.column)
+
+
+def _is_double(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(type_))

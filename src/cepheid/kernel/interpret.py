@@ -1,0 +1,291 @@
+"""Runs scripts: a stack machine over 64-bit values, compiled. `evaluate` is its definition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepheid.compile.script import Op
+from cepheid.compile.tables import Ints, Tables
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.layout import Events, Flags, PartialMatches
+
+NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
+
+STACK = 64
+"""More than the deepest script needs; the compiler of scripts holds to it."""
+
+_LEAST = np.iinfo(np.int64).min
+
+
+@kernel
+def run_script(
+    tables: Tables, events: Events, partials: PartialMatches, row: int, event: int, script: int, stack: Ints, null: Flags
+) -> tuple[bool, int]:
+    """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail.
+
+    `stack` and `null` are (STACK,) scratch.
+    """
+    doubles = stack.view(np.float64)
+    slots = partials.slots[row]
+    code, constants = tables.code, tables.constants
+    top = -1
+    at, end = tables.scripts[script].start, tables.scripts[script].end
+    failure = NO_FAILURE
+    while at < end:
+        op, a, b = code[at].op, code[at].a, code[at].b
+        at += 1
+        if op == Op.CURRENT:
+            top += 1
+            stack[top], null[top] = events.values[a, event], events.missing[a, event]
+        elif op == Op.AT_EVENT:
+            top += 1
+            position = slots[a]
+            null[top] = position < 0 or events.missing[b, position]
+            stack[top] = 0 if null[top] else events.values[b, position]
+        elif op == Op.CONSTANT:
+            top += 1
+            stack[top], null[top] = constants[a], b != 0
+        elif op == Op.COUNT:
+            top += 1
+            stack[top], null[top] = slots[a], False
+        elif op == Op.SUM:
+            top += 1
+            stack[top], null[top] = slots[a], slots[b] == 0
+        elif op == Op.AVERAGE_F:
+            top += 1
+            null[top] = slots[b] == 0
+            stack[top] = slots[a]
+            if not null[top]:
+                doubles[top] = doubles[top] / slots[b]
+        elif op == Op.AVERAGE_DECIMAL:
+            top += 1
+            null[top] = slots[b] == 0
+            stack[top] = 0 if null[top] else average_decimal(slots[a], slots[b])
+        elif op == Op.JUMP:
+            at = a
+        elif op == Op.JUMP_IF_FALSE:
+            if not null[top] and stack[top] == 0:
+                at = a
+        elif op == Op.JUMP_IF_TRUE:
+            if not null[top] and stack[top] != 0:
+                at = a
+        elif op == Op.JUMP_IF_PRESENT:
+            if not null[top]:
+                at = a
+        elif op == Op.JUMP_UNLESS_TRUE:
+            if null[top] or stack[top] == 0:
+                at = a
+            top -= 1
+        elif op == Op.POP:
+            top -= 1
+        elif op == Op.FAIL_IF:
+            if not null[top] and stack[top] != 0:
+                failure = CAST_FAILED
+            top -= 1
+        elif op == Op.NOT:
+            stack[top] = 1 - stack[top]
+        elif op == Op.IS_NULL:
+            stack[top], null[top] = np.int64(null[top]), False
+        elif op == Op.AND or op == Op.OR:
+            top -= 1
+            connect(op, top, stack, null)
+        elif op == Op.SAME_I or op == Op.SAME_F:
+            top -= 1
+            if null[top] or null[top + 1]:
+                same = null[top] and null[top + 1]
+            elif op == Op.SAME_I:
+                same = stack[top] == stack[top + 1]
+            else:
+                same = compare_doubles(doubles[top], doubles[top + 1]) == 0
+            stack[top], null[top] = np.int64(same), False
+        elif op in (Op.LEAST_I, Op.GREATEST_I, Op.LEAST_F, Op.GREATEST_F):
+            top -= 1
+            choose(op, top, stack, null)
+        elif op in (Op.NEGATE_I, Op.ABS_I, Op.SCALE_UP, Op.SCALE_DOWN, Op.TO_DOUBLE, Op.NEGATE_F, Op.ABS_F):
+            if not null[top]:
+                failure = convert(op, a, b, top, stack, constants)
+        else:
+            top -= 1
+            null[top] = null[top] or null[top + 1]
+            if not null[top]:
+                if op < Op.ADD_F:
+                    failure = integer_arithmetic(op, a, b, top, stack, constants)
+                elif op < Op.EQUAL_I:
+                    failure = double_arithmetic(op, top, stack)
+                else:
+                    compare(op, top, stack)
+        if failure != NO_FAILURE:
+            return False, failure
+    return not null[0] and stack[0] != 0, NO_FAILURE
+
+
+@kernel
+def connect(op: int, top: int, stack: Ints, null: Flags) -> None:
+    """Three-valued AND and OR; a value decides alone if it is false for AND, true for OR."""
+    decisive = 0 if op == Op.AND else 1
+    left = not null[top] and stack[top] == decisive
+    right = not null[top + 1] and stack[top + 1] == decisive
+    unknown = not left and not right and (null[top] or null[top + 1])
+    stack[top] = decisive if left or right else 1 - decisive
+    null[top] = unknown
+
+
+@kernel
+def compare_doubles(left: float, right: float) -> int:
+    """-1, 0 or 1 in Spark's order: NaN equals itself and is greater than every number."""
+    if math.isnan(left) or math.isnan(right):
+        return np.int64(math.isnan(left)) - np.int64(math.isnan(right))
+    return np.int64(left > right) - np.int64(left < right)
+
+
+@kernel
+def compare(op: int, top: int, stack: Ints) -> None:
+    if op >= Op.EQUAL_F:
+        doubles = stack.view(np.float64)
+        order = compare_doubles(doubles[top], doubles[top + 1])
+    else:
+        order = np.int64(stack[top] > stack[top + 1]) - np.int64(stack[top] < stack[top + 1])
+    if op == Op.EQUAL_I or op == Op.EQUAL_F:
+        stack[top] = order == 0
+    elif op == Op.LESS_I or op == Op.LESS_F:
+        stack[top] = order < 0
+    else:
+        stack[top] = order <= 0
+
+
+@kernel
+def choose(op: int, top: int, stack: Ints, null: Flags) -> None:
+    """LEAST and GREATEST of two values; NULLs are passed over, of equal ones the first is kept."""
+    if null[top + 1]:
+        return
+    if op == Op.LEAST_F or op == Op.GREATEST_F:
+        doubles = stack.view(np.float64)
+        order = compare_doubles(doubles[top + 1], doubles[top])
+    else:
+        order = np.int64(stack[top + 1] > stack[top]) - np.int64(stack[top + 1] < stack[top])
+    wanted = -1 if op == Op.LEAST_I or op == Op.LEAST_F else 1
+    if null[top] or order == wanted:
+        stack[top], null[top] = stack[top + 1], False
+
+
+@kernel
+def convert(op: int, a: int, b: int, top: int, stack: Ints, constants: Ints) -> int:
+    """Operations on one value."""
+    doubles = stack.view(np.float64)
+    value = stack[top]
+    if op == Op.NEGATE_F:
+        doubles[top] = -doubles[top]
+        return NO_FAILURE
+    if op == Op.ABS_F:
+        doubles[top] = abs(doubles[top])
+        return NO_FAILURE
+    if op == Op.TO_DOUBLE:
+        doubles[top] = np.float64(value) / np.float64(constants[a])
+        return NO_FAILURE
+    overflow = False
+    if op == Op.NEGATE_I or (op == Op.ABS_I and value < 0):
+        overflow = value == _LEAST
+        value = -value
+    elif op == Op.SCALE_UP:
+        overflow = product_overflows(value, constants[b])
+        value *= constants[b]
+    elif op == Op.SCALE_DOWN:
+        value = divide_half_up(value, constants[b])
+    return checked(value, overflow, a, top, stack, constants)
+
+
+@kernel
+def integer_arithmetic(op: int, a: int, b: int, top: int, stack: Ints, constants: Ints) -> int:
+    """Operations on two integers, checked against the range at constants[a]."""
+    left, right = stack[top], stack[top + 1]
+    overflow = False
+    if op == Op.ADD_I:
+        value = left + right
+        overflow = ((left ^ value) & (right ^ value)) < 0
+    elif op == Op.SUBTRACT_I:
+        value = left - right
+        overflow = ((left ^ right) & (left ^ value)) < 0
+    elif op == Op.MULTIPLY_I:
+        value = left * right
+        overflow = product_overflows(left, right)
+    elif right == 0:
+        return DIVISION_BY_ZERO
+    elif op == Op.DIVIDE_DECIMAL:
+        overflow = product_overflows(left, constants[b])
+        value = divide_half_up(left * constants[b], right)
+    elif right == -1:
+        overflow = op == Op.INTEGER_DIVIDE and left == _LEAST
+        value = -left if op == Op.INTEGER_DIVIDE else 0
+    elif op == Op.INTEGER_DIVIDE:
+        value = truncated_quotient(left, right)
+    else:
+        value = left - right * truncated_quotient(left, right)
+    return checked(value, overflow, a, top, stack, constants)
+
+
+@kernel
+def checked(value: int, overflow: bool, a: int, top: int, stack: Ints, constants: Ints) -> int:
+    if overflow or value < constants[a] or value > constants[a + 1]:
+        return OUT_OF_RANGE
+    stack[top] = value
+    return NO_FAILURE
+
+
+@kernel
+def double_arithmetic(op: int, top: int, stack: Ints) -> int:
+    doubles = stack.view(np.float64)
+    left, right = doubles[top], doubles[top + 1]
+    if op == Op.ADD_F:
+        doubles[top] = left + right
+    elif op == Op.SUBTRACT_F:
+        doubles[top] = left - right
+    elif op == Op.MULTIPLY_F:
+        doubles[top] = left * right
+    elif right == 0.0:
+        return DIVISION_BY_ZERO
+    elif op == Op.DIVIDE_F:
+        doubles[top] = left / right
+    elif math.isinf(left):
+        doubles[top] = math.nan
+    else:
+        doubles[top] = np.fmod(left, right)
+    return NO_FAILURE
+
+
+@kernel
+def product_overflows(left: int, right: int) -> bool:
+    if left == 0 or right == 0:
+        return False
+    if (left == -1 and right == _LEAST) or (right == -1 and left == _LEAST):
+        return True
+    if left == -1 or right == -1:
+        return False
+    return truncated_quotient(left * right, right) != left
+
+
+@kernel
+def truncated_quotient(left: int, right: int) -> int:
+    """Rounded towards zero; `right` is neither 0 nor -1."""
+    quotient = left // right
+    if quotient < 0 and quotient * right != left:
+        quotient += 1
+    return quotient
+
+
+@kernel
+def divide_half_up(left: int, right: int) -> int:
+    """Rounded to the nearest integer, halves away from zero; |left| and |right| are below 2^62."""
+    quotient, remainder = abs(left) // abs(right), abs(left) % abs(right)
+    if 2 * remainder >= abs(right):
+        quotient += 1
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+@kernel
+def average_decimal(total: int, count: int) -> int:
+    """The average with four more digits, rounded half up; split so that nothing exceeds 64 bits."""
+    quotient, remainder = abs(total) // count, abs(total) % count
+    average = quotient * 10_000 + divide_half_up(remainder * 10_000, count)
+    return average if total >= 0 else -average

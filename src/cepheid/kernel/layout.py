@@ -1,0 +1,150 @@
+"""What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
+
+The working set is the events that partial matches hold from earlier batches, followed by the batch; events are named by their
+position in it. Everything is for one key at a time: when a key ends, its partial matches end, and the arrays are used for the next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.tables import Ints, Records, Tables
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Cursor: TypeAlias = np.record
+
+START_ROW = 0
+"""The row of the start state: it holds no events, is never live and never ends."""
+
+NO_TIME = np.iinfo(np.int64).min
+"""detected_at of a match that only the end of the input made certain."""
+
+FOREVER = np.iinfo(np.int64).max
+"""The time that is reached when the input is complete."""
+
+
+class Events(NamedTuple):
+    """The working set; n events, c lifted columns."""
+
+    time: Ints
+    """(n,) microseconds since 1970 UTC."""
+    mask: Ints
+    """(n,) lifted conditions, bit i for Plan.bits[i]."""
+    values: Ints
+    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as their rank in byte order within the working set."""
+    missing: Flags
+    """(c, n) where a lifted column is NULL."""
+    key_start: Flags
+    """(n,) where the key is another than the event's before."""
+
+
+ROW = np.dtype(
+    [
+        ("state", np.int32),  # index into Tables.states
+        ("start", np.int32),  # position of the first event
+        ("node", np.int32),  # the last event taken, index into the nodes; -1 none
+        ("length", np.int32),  # number of events taken
+    ]
+)
+NODE = np.dtype(
+    [
+        ("event", np.int32),  # position of the event
+        ("stage", np.int32),  # the stage that took it
+        ("parent", np.int32),  # the node of the event taken before it, -1 for none
+    ]
+)
+COMPLETED = np.dtype(
+    [
+        ("step", np.int64),  # the step that completed the match
+        ("start", np.int32),  # position of the first event
+        ("node", np.int32),  # the last event
+        ("length", np.int32),  # number of events
+    ]
+)
+MATCH = np.dtype(
+    [
+        ("end", np.int64),  # its events are those from the end of the match before (0 for the first) to here
+        ("detected_at", np.int64),  # microseconds since 1970 UTC, NO_TIME for none
+    ]
+)
+MATCH_EVENT = np.dtype([("event", np.int32), ("stage", np.int32)])
+
+
+class PartialMatches(NamedTuple):
+    """Partial matches and the events they took. Events are kept as trees, so branches share their past."""
+
+    rows: Records
+    """(capacity,) ROW."""
+    slots: Ints
+    """(capacity, slots) of the row: see compile.script."""
+    live: Int32s
+    """(2, capacity) live rows in order of their start; Cursor.side says which of the two is in use."""
+    free: Int32s
+    """(capacity,) rows not in use, the first Cursor.free of them."""
+    nodes: Records
+    """(any,) NODE; a parent has a smaller index than its child."""
+    completed: Records
+    """(any,) COMPLETED: matches that wait to be emitted, in the order in which they will be."""
+
+
+class Output(NamedTuple):
+    """Emitted matches as flat arrays."""
+
+    matches: Records
+    """(any,) MATCH."""
+    events: Records
+    """(any,) MATCH_EVENT."""
+
+
+CURSOR = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "event",  # next event of the working set to process
+            "opened",  # whether the current key has had an event
+            "now",  # time of the step that is being released
+            "step",  # steps done
+            "side",  # which of PartialMatches.live is in use
+            "live",
+            "free",
+            "nodes",
+            "completed",
+            "matches",  # in Output
+            "match_events",  # in Output
+            "fanout",  # the most edges that a state has
+            "failure",  # what made a condition fail, see interpret
+            "failed_script",
+        )
+    ]
+)
+
+
+def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
+    """A cursor before the first event."""
+    cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
+    cursor.fanout = max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+    cursor.free = len(partials.free) - 1
+    return cursor
+
+
+def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
+    """Room for `capacity` - 1 partial matches; row START_ROW is filled in."""
+    rows = np.zeros(capacity, ROW)
+    rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0)
+    return PartialMatches(
+        rows=rows,
+        slots=np.tile(tables.slots["initial"], (capacity, 1)),
+        live=np.zeros((2, capacity), np.int32),
+        free=np.arange(capacity, 0, -1, dtype=np.int32) - 1,
+        nodes=np.zeros(4 * capacity, NODE),
+        completed=np.zeros(2 * capacity, COMPLETED),
+    )
+
+
+def new_output(matches: int, events: int) -> Output:
+    """Room for `matches` emitted matches with `events` events together."""
+    return Output(np.zeros(matches, MATCH), np.zeros(events, MATCH_EVENT))

@@ -1,0 +1,1 @@
+"""What the user writes: frozen values with no behaviour beyond what they are."""
