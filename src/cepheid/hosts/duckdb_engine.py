@@ -1,0 +1,123 @@
+"""The SQL engine of the in-process host: DuckDB over Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types as arrow
+
+from cepheid.errors import ConditionError, LimitExceeded
+from cepheid.hosts.duckdb_sql import translate
+from cepheid.hosts.event_columns import EventColumns, viewed
+from cepheid.hosts.fragment import Fragment
+from cepheid.lang.expression import Expression
+from cepheid.plan.plan import Lifted
+
+_SETTINGS = {
+    # Each of these may drop an operation that would have failed (`a + 1 > 5` becomes `a > 4`), which Spark does not.
+    "disabled_optimizers": "expression_rewriter,statistics_propagation",
+    "TimeZone": "UTC",
+    # What is used here is in the wheel; nothing is to be fetched.
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+MASK_BITS = 64
+
+
+class Evaluated(NamedTuple):
+    """Lifted columns of a table of events, in its order."""
+
+    mask: NDArray[np.uint64]
+    """Bit i is set where bits[i] is true."""
+    values: tuple[pa.ChunkedArray, ...]
+
+
+class DuckDbEngine:
+    """Types and evaluates expressions over columns. It has a connection of its own; one thread uses it at a time."""
+
+    name = "in process"
+
+    def __init__(self, *, time_zone: str = "UTC") -> None:
+        self.time_zone = time_zone
+        self._connection = duckdb.connect()
+        for setting, value in _SETTINGS.items():
+            self._connection.execute(f"SET {setting} = '{value}'")
+
+    def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
+        """The expression's type, as Spark has it; PatternError with all its problems, spans included."""
+        return translate(expression, EventColumns(columns).resolve, self.time_zone).type
+
+    def to_sql(self, expression: Expression, columns: pa.Schema) -> str:
+        """The DuckDB SQL of the expression; columns are c0, c1, … in the order in which it names them."""
+        return translate(expression, EventColumns(columns).resolve, self.time_zone).text
+
+    def evaluate(
+        self, events: pa.Table | pa.RecordBatch, *, bits: Sequence[Lifted] = (), values: Sequence[Lifted] = ()
+    ) -> Evaluated:
+        """All lifted columns, by one query over the columns that they name.
+
+        Raises:
+            ConditionError: one fails on an event, as it would on Spark; the message has its text.
+        """
+        if len(bits) > MASK_BITS:
+            raise LimitExceeded(f"{len(bits)} conditions; a mask has {MASK_BITS} bits. Split the pattern into several")
+        table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        columns = EventColumns(table.schema)
+        conditions = [translate(lifted.expression, columns.resolve, self.time_zone) for lifted in bits]
+        fragments = [translate(lifted.expression, columns.resolve, self.time_zone) for lifted in values]
+        held = columns.taken_from(table)
+        selected = [_mask(conditions), *(fragment.text for fragment in fragments)]
+        try:
+            result = self._query(selected, held)
+        except duckdb.Error as error:
+            raise self._explained(error, [*bits, *values], [*conditions, *fragments], held) from error
+        mask = result.column(0).to_numpy()
+        typed = (as_type(result.column(i + 1), lifted.type) for i, lifted in enumerate(values))
+        return Evaluated(mask, tuple(typed))
+
+    def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
+        self._connection.register("events", held)
+        try:
+            columns = ", ".join(f"{text} AS v{i}" for i, text in enumerate(selected))
+            query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
+            return self._connection.sql(query).to_arrow_table()
+        finally:
+            self._connection.unregister("events")
+
+    def _explained(
+        self, error: duckdb.Error, lifted: Sequence[Lifted], fragments: Sequence[Fragment], held: pa.Table
+    ) -> ConditionError:
+        """Which condition failed: each that can is evaluated alone."""
+        for one, fragment in zip(lifted, fragments, strict=True):
+            if fragment.raises:
+                try:
+                    self._query([fragment.text], held)
+                except duckdb.Error as alone:
+                    return ConditionError(f"{_reason(alone)} in {one.sql!r}")
+        return ConditionError(_reason(error))
+
+
+def _mask(conditions: Sequence[Fragment]) -> str:
+    zero = "CAST(0 AS UBIGINT)"
+    bits = (f"CASE WHEN {c.text} THEN CAST({1 << i} AS UBIGINT) ELSE {zero} END" for i, c in enumerate(conditions))
+    return " | ".join(bits) or zero
+
+
+def _reason(error: duckdb.Error) -> str:
+    """DuckDB's message without its class and without the place in SQL that the user has not written."""
+    first = str(error).splitlines()[0]
+    return first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
+
+
+def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """A column of a result, from how DuckDB holds it to its Arrow type."""
+    if arrow.is_timestamp(type_):
+        return viewed(column, pa.timestamp("us", type_.tz))
+    if arrow.is_duration(type_):
+        return viewed(column, type_)
+    return column.cast(type_)
