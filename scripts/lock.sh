@@ -7,7 +7,7 @@ trap 'rm -rf "$work"' EXIT
 
 "${1:-python3}" -m venv "$work/venv"
 pip=("$work/venv/bin/python" -m pip --disable-pip-version-check)
-"${pip[@]}" install --quiet '.[dev]' 'hatchling>=1.27,<2'
+"${pip[@]}" install --quiet '.[dev]' 'hatchling>=1.27,<2' editables
 {
     echo "# Written by \`make lock\`: what \`make setup\` installs."
     "${pip[@]}" freeze --exclude cepheid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parent
 
 # A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,6 +27,9 @@ def spark() -> Iterator[SparkSession]:
     """One real local session for the run: starting one costs seconds, and tests do not change its settings."""
     from cepheid.hosts.spark_session import local_session
 
+    # Functions of test modules are sent to the workers by name.
+    paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     session = local_session("cepheid tests", time_zone="UTC")
     yield session
     session.stop()

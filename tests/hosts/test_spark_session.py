@@ -1,0 +1,42 @@
+"""The local session that Cepheid starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from cepheid.hosts.spark_session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def interpreters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One row a task: the worker's interpreter, and where it finds cepheid."""
+    import cepheid
+
+    for _ in batches:
+        pass
+    yield pa.RecordBatch.from_pydict({"python": [sys.executable], "package": [str(cepheid.__file__)]})
+
+
+def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> None:
+    """A worker is the interpreter that started the session, so it has the same packages."""
+    import cepheid
+
+    rows = spark.range(2).repartition(1).mapInArrow(interpreters, "python string, package string").collect()
+    assert [tuple(row) for row in rows] == [(sys.executable, cepheid.__file__)]
+
+
+def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:
+    """A second call gives the active session; another time zone is set beside it, not on it."""
+    assert local_session() is spark
+    beside = local_session(time_zone="America/New_York")
+    assert beside.conf.get("spark.sql.session.timeZone") == "America/New_York"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"

@@ -1,0 +1,35 @@
+"""What `import cepheid` costs: neither Spark nor the compiler, which are loaded at their first use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages that a fresh interpreter has loaded after `statement`."""
+    program = (
+        f"{statement}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(answer.stdout))
+
+
+def test_import_loads_neither_spark_nor_the_compiler() -> None:
+    """`import cepheid` is quick and works without Spark: heavy packages are imported where they are first used."""
+    assert (
+        loaded_by("import cepheid") & {"pyspark", "py4j", "numba", "llvmlite", "pandas", "polars", "matplotlib"}
+        == set()
+    )
+
+
+def test_public_names_load_without_spark() -> None:
+    """Every public name can be imported where PySpark is not installed."""
+    without_spark = "import sys\nsys.modules['pyspark'] = None\nfrom cepheid import *"
+    assert "numba" not in loaded_by(without_spark)
+
+
+def test_the_command_line_starts_without_spark() -> None:
+    """`cepheid --help` and the in-process commands need no Spark."""
+    assert "pyspark" not in loaded_by("import cepheid.cli.app")
