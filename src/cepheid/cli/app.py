@@ -1,0 +1,77 @@
+"""The command `cepheid`: one file per subcommand, and none of them with a meaning of its own.
+
+What a command needs is imported when it runs, so that `cepheid --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cepheid.cli.check import check
+from cepheid.cli.detect import detect
+from cepheid.cli.explain import explain
+from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported
+
+app = typer.Typer(
+    name="cepheid",
+    help="Complex event processing: find patterns in events, in this process or on Spark.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    # A fault of Cepheid shows Python's own traceback; what users can mend is never shown as one.
+    pretty_exceptions_enable=False,
+)
+for _command in (detect, check, explain):
+    app.command(epilog=EXIT_CODES)(_command)
+
+
+@app.command(epilog=EXIT_CODES)
+def demo(
+    output: Annotated[Path, typer.Option(help="The folder for the matches and the pictures.")] = Path("out"),
+) -> None:
+    """Find delays that propagate in 336,776 real flights, on a local Spark.
+
+    Writes all chains to Parquet, and a timeline of one of them as a page and an image.
+    """
+    from rich.console import Console
+
+    from cepheid.cli.demo import run_demo
+
+    with failures_reported(as_json=False):
+        run_demo(output, Console())
+
+
+def _version_asked(asked: bool) -> None:  # noqa: FBT001 the form of a Typer callback
+    if asked:
+        sys.stdout.write(f"cepheid {version('cepheid')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version_asked, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Runs the command line; a fault of Cepheid ends with its own exit code, so that scripts can tell it apart."""
+    try:
+        app()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`cepheid detect … | head`); Python must not flush into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception:  # noqa: BLE001 the border of the program: reported in full, with a code of its own
+        traceback.print_exc()
+        sys.stderr.write("This is a fault in Cepheid or in what it runs on; please report it with the lines above.\n")
+        raise SystemExit(ExitCode.UNAVAILABLE) from None

@@ -1,0 +1,97 @@
+"""How commands fail: one exit code per thing a caller would do differently, and messages instead of tracebacks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+import typer
+
+from cepheid.errors import (
+    ConditionError,
+    EventError,
+    LimitExceeded,
+    PatternError,
+    Problem,
+    SchemaError,
+    line_and_column,
+)
+
+
+class ExitCode(IntEnum):
+    """What the exit code of `cepheid` means."""
+
+    OK = 0
+    PROBLEMS = 1
+    USAGE = 2
+    FILES = 3
+    UNAVAILABLE = 4
+
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 the pattern or the events have problems; 2 the command line is wrong; 3 a file cannot be "
+    "read or written; 4 something is missing or failed on this machine (Spark, Java, a fault of Cepheid)."
+)
+
+
+class FileProblem(Exception):
+    """A file cannot be read or written as it was asked for; the message names it and says what to do."""
+
+
+class Unavailable(Exception):
+    """Something that the command needs is not on this machine; the message says how to get it."""
+
+
+@contextmanager
+def failures_reported(*, as_json: bool) -> Iterator[None]:
+    """Turns what users can mend into messages and an exit code; everything else passes."""
+    try:
+        yield
+    except PatternError as error:
+        _fail(error.problems, ExitCode.PROBLEMS, as_json=as_json)
+    except (SchemaError, EventError, ConditionError, LimitExceeded) as error:
+        _fail([Problem(str(error))], ExitCode.PROBLEMS, as_json=as_json)
+    except FileProblem as error:
+        _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)
+    except BrokenPipeError:
+        raise  # whoever reads our output has seen enough: main() ends quietly
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail([Problem(f"{error.filename}: {(error.strerror or 'failed').lower()}")], ExitCode.FILES, as_json=as_json)
+    except Unavailable as error:
+        _fail([Problem(str(error))], ExitCode.UNAVAILABLE, as_json=as_json)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """The one JSON object that `--json` promises on stdout."""
+    sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+
+
+def problem_as_json(problem: Problem) -> dict[str, Any]:
+    """A problem for machines: message, where, line and column (from 1), hint; null where it has none."""
+    place = (
+        line_and_column(problem.text, problem.span[0]) if problem.text is not None and problem.span else (None, None)
+    )
+    return {
+        "message": problem.message,
+        "where": problem.where,
+        "line": place[0],
+        "column": place[1],
+        "hint": problem.hint,
+    }
+
+
+def _fail(problems: Any, code: ExitCode, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"ok": False, "exit_code": int(code), "problems": [problem_as_json(problem) for problem in problems]}
+        )
+    else:
+        for problem in problems:
+            sys.stderr.write(f"{problem}\n")
+    raise typer.Exit(code)

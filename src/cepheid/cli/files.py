@@ -1,0 +1,246 @@
+"""Events from files, matches into files; the extension says what kind of file it is.
+
+CSV and JSON lines have no types of their own, so one reader (pyarrow's) gives them theirs for every host: read by
+Spark's own reader, the same file could have other types and so other matches. Parquet is typed, and Spark reads it
+itself.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.json
+import pyarrow.parquet
+
+from cepheid.cli.failure import FileProblem
+from cepheid.cli.rows import flat_table, write_json_lines
+from cepheid.errors import SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
+_BLOCK_BYTES = 32 << 20
+"""Types are guessed from the first block of a text file: pyarrow's 1 MB too often misses what comes later."""
+
+
+def event_files(names: Sequence[str]) -> list[Path]:
+    """The files that `names` and globs stand for, in the order given; all of one known kind.
+
+    Raises:
+        FileProblem: no such file, no file matches, an empty file, an unknown kind, several kinds.
+    """
+    paths = [path for name in names for path in _expanded(name)]
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise FileProblem(f"events must be files of one kind, these are {' and '.join(sorted(kinds))}")
+    for path in paths:
+        if path.is_file() and path.stat().st_size == 0:
+            raise FileProblem(f"{path} is empty: it does not even say which columns events have")
+        if path.is_dir() and kinds != {"Parquet"}:
+            raise FileProblem(f"{path} is a folder; only Parquet is read from folders")
+    return paths
+
+
+def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()) -> pa.Table:
+    """All events of the files, one after the other.
+
+    `null_texts` are read as NULL in CSV, besides the empty field. ISO 8601 text in the `time` column of a text file
+    becomes timestamps.
+
+    Raises:
+        FileProblem: a file is not what its extension says.
+        SchemaError: the files' columns differ.
+    """
+    kind = _kind(paths[0])
+    reader = _READERS[kind]
+    tables = [_read_one(reader, path, kind, null_texts) for path in paths]
+    _check_one_schema(paths, [table.schema for table in tables])
+    events = pa.concat_tables(tables, promote_options="default")
+    return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, time), paths)
+
+
+def read_schema(paths: Sequence[Path]) -> pa.Schema:
+    """The schema of what `read_events` would read; of Parquet without reading the events.
+
+    Raises:
+        FileProblem: a file is not what its extension says.
+        SchemaError: the files' columns differ.
+    """
+    kind = _kind(paths[0])
+    if kind != "Parquet":
+        return read_events(paths, time=None).schema
+    schemas = [_read_one(_read_parquet_schema, path, kind, ()) for path in paths]
+    _check_one_schema(paths, schemas)
+    return schemas[0]
+
+
+def read_events_on_spark(
+    session: SparkSession, paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()
+) -> DataFrame:
+    """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
+    if _kind(paths[0]) != "Parquet":
+        return session.createDataFrame(read_events(paths, time=time, null_texts=null_texts))
+    read_schema(paths)  # Spark would take the first file's columns, and NULL where another file lacks one
+    return session.read.parquet(*map(str, paths))
+
+
+def check_output(path: Path) -> None:
+    """Refuses, before the work is done, what `write_matches` could not write.
+
+    Raises:
+        FileProblem: unknown kind, no such folder, a folder in the file's place.
+    """
+    _kind(path)
+    if not path.parent.is_dir():
+        raise FileProblem(f"the folder {path.parent} does not exist: make it first, or choose another --output")
+    if path.is_dir():
+        raise FileProblem(f"{path} is a folder: choose the name of a file for --output")
+
+
+def write_matches(matches: pa.Table, path: Path) -> None:
+    """Writes a file, whole or not at all: it gets its name when it is complete."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        _WRITERS[_kind(path)](matches, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _expanded(name: str) -> list[Path]:
+    path = Path(name)
+    if path.exists():
+        return [path]
+    if not glob.has_magic(name):
+        raise FileProblem(f"there is no file {name}")
+    found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 the pattern may be absolute, which Path.glob refuses
+    if not found:
+        raise FileProblem(f"no file matches {name}")
+    return [Path(each) for each in found]
+
+
+def _kind(path: Path) -> str:
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        known = ", ".join(_KINDS)
+        raise FileProblem(f"cannot tell what kind of file {path} is from its extension {path.suffix!r}; known: {known}")
+    return kind
+
+
+def _read_one(reader: Callable[[Path, Sequence[str]], Any], path: Path, kind: str, null_texts: Sequence[str]) -> Any:
+    try:
+        return reader(path, null_texts)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())
+        raise FileProblem(f"{path} cannot be read as {kind}: {reason}") from None
+
+
+def _read_parquet(path: Path, _: Sequence[str]) -> pa.Table:
+    return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").to_table()
+
+
+def _read_parquet_schema(path: Path, _: Sequence[str]) -> pa.Schema:
+    return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").schema
+
+
+def _read_csv(path: Path, null_texts: Sequence[str]) -> pa.Table:
+    # As in databases, an empty field is NULL and a quoted one is not; "NA" and "null" are text unless asked for.
+    convert = pyarrow.csv.ConvertOptions(
+        null_values=["", *null_texts], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    return pyarrow.csv.read_csv(
+        path, read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES), convert_options=convert
+    )
+
+
+def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
+    blocks = pyarrow.json.ReadOptions(block_size=_BLOCK_BYTES)
+    events = pyarrow.json.read_json(path, read_options=blocks)
+    texts = pa.schema([field.with_type(_times_as_text(field.type)) for field in events.schema])
+    if texts.equals(events.schema):
+        return events
+    # pyarrow takes ISO 8601 text for times without zone, and drops the zone that the text has: read it as text instead.
+    return pyarrow.json.read_json(path, blocks, pyarrow.json.ParseOptions(explicit_schema=texts))
+
+
+def _times_as_text(kind: pa.DataType) -> pa.DataType:
+    """The type that JSON itself knows for what was guessed to be `kind`."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_times_as_text(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_times_as_text(kind.value_type))
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
+def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> None:
+    first = schemas[0]
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        if set(schema.names) != set(first.names):
+            differing = ", ".join(sorted(set(schema.names) ^ set(first.names)))
+            raise SchemaError(f"events must have one schema: {path} and {paths[0]} differ in the columns {differing}")
+        for field in schema:
+            other = first.field(field.name)
+            if field.type != other.type and pa.null() not in (field.type, other.type):
+                raise SchemaError(
+                    f"events must have one schema: column {field.name!r} is {field.type} in {path} "
+                    f"and {other.type} in {paths[0]}"
+                )
+
+
+def _with_timestamps(events: pa.Table, time: str | None) -> pa.Table:
+    index = events.schema.get_field_index(time) if time is not None else -1
+    if index < 0 or not pa.types.is_string(events.schema.field(index).type):
+        return events
+    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+        try:
+            return events.set_column(index, time, pc.cast(events.column(index), kind))
+        except pa.ArrowInvalid:
+            continue  # with a zone or without, one of the two is right; text that is no time stays, to be reported
+    return events
+
+
+def _in_microseconds(events: pa.Table, paths: Sequence[Path]) -> pa.Table:
+    """The unit that all hosts have; pyarrow guesses seconds or nanoseconds."""
+    for index, field in enumerate(events.schema):
+        if pa.types.is_timestamp(field.type):
+            try:
+                times = pc.cast(events.column(index), pa.timestamp("us", field.type.tz))
+            except pa.ArrowInvalid:
+                names = ", ".join(map(str, paths))
+                raise FileProblem(f"column {field.name!r} of {names} has times finer than microseconds") from None
+            events = events.set_column(index, field.name, times)
+    return events
+
+
+def _write_parquet(matches: pa.Table, path: Path) -> None:
+    pyarrow.parquet.write_table(matches, path)
+
+
+def _write_csv(matches: pa.Table, path: Path) -> None:
+    pyarrow.csv.write_csv(flat_table(matches), path)
+
+
+def _write_json(matches: pa.Table, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        write_json_lines(matches, file)
+
+
+_READERS: dict[str, Callable[[Path, Sequence[str]], pa.Table]] = {
+    "Parquet": _read_parquet,
+    "CSV": _read_csv,
+    "JSON lines": _read_json,
+}
+_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    "Parquet": _write_parquet,
+    "CSV": _write_csv,
+    "JSON lines": _write_json,
+}

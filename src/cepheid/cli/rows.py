@@ -1,0 +1,78 @@
+"""Matches as rows for people and machines: JSON lines, JSON text in flat columns, a table on a terminal.
+
+JSON has no times, decimals, bytes or NaN: they are written as text (ISO 8601, digits, hexadecimal, 'NaN'), so that
+nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TextIO
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+_BATCH = 10_000
+_SHOWN_ROWS = 50
+
+
+def plain_rows(matches: pa.Table) -> Iterator[dict[str, Any]]:
+    """One dict a match, of values that JSON has."""
+    for batch in matches.to_batches(max_chunksize=_BATCH):
+        for row in batch.to_pylist():
+            yield _plain(row)
+
+
+def write_json_lines(matches: pa.Table, file: TextIO) -> None:
+    """One JSON object a match and line."""
+    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(matches))
+
+
+def flat_table(matches: pa.Table) -> pa.Table:
+    """The same rows with nested and binary columns as JSON text, for formats without them."""
+    for index, field in enumerate(matches.schema):
+        if (
+            pa.types.is_nested(field.type)
+            or pa.types.is_binary(field.type)
+            or pa.types.is_fixed_size_binary(field.type)
+        ):
+            texts = [_cell_text(value) for value in matches.column(index).to_pylist()]
+            matches = matches.set_column(index, field.name, pa.array(texts, pa.string()))
+    return matches
+
+
+def print_table(matches: pa.Table, console: Console) -> None:
+    """The first matches, in a table that fits the terminal."""
+    table = Table(*matches.column_names)
+    for row in plain_rows(matches.slice(0, _SHOWN_ROWS)):
+        table.add_row(*("" if value is None else _cell_text(value) for value in row.values()))
+    console.print(table)
+    if matches.num_rows > _SHOWN_ROWS:
+        console.print(f"… and {matches.num_rows - _SHOWN_ROWS:,} more matches; --output writes all of them to a file")
+
+
+def _cell_text(value: Any) -> str | None:
+    plain = _plain(value)
+    return plain if plain is None or isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(part) for key, part in value.items()}
+        case list():
+            return [_plain(part) for part in value]
+        case datetime() | date():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case Decimal() | timedelta():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    return value

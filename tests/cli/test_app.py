@@ -1,0 +1,114 @@
+"""The command line as a whole: help, version, exit codes, and no traceback for what users can mend."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cepheid = Callable[..., Any]
+
+
+def test_version(cepheid: Cepheid) -> None:
+    """--version prints the installed version."""
+    assert cepheid("--version").stdout == f"cepheid {version('cepheid')}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"]])
+def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> None:
+    """Each --help says what the exit codes mean."""
+    done = cepheid(*command, "--help")
+    assert done.returncode == 0
+    assert "3 a file cannot be read or written" in " ".join(done.stdout.split())
+
+
+def test_help_is_quick_to_import() -> None:
+    """Help needs none of the heavy packages."""
+    heavy = "{'pyspark', 'numba', 'pyarrow', 'duckdb', 'pandas', 'jsonschema'}"
+    code = f"import sys, cepheid.cli.app; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["chek"], 2, "No such command 'chek'"),
+        (["detect", "rising.yaml", "events.csv"], 2, "Missing option '--time'"),
+        (
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--measure", "count(high)"],
+            2,
+            "'count(high)' is not NAME=SQL, as in 'n=count(legs)'",
+        ),
+        (
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--measure", "n=1", "--measure", "n=2"],
+            2,
+            "the measure 'n' is given twice",
+        ),
+        (["explain", "rising.yaml", "--events", "events.csv"], 2, "a plan needs the column of the event time"),
+        (["check", "none.yaml"], 3, "none.yaml: no such file or directory"),
+        (["check", "."], 3, ".: is a directory"),
+        (["check", "bad.yaml"], 1, "not YAML: while parsing a flow node, expected the node content, but found"),
+        (["check", "bad.yaml"], 1, "(bad.yaml, line 2, column 1)"),
+        (["explain", "wrong.yaml"], 1, "stage 1 has no key 'wher' (wrong.yaml, line 3, column 3)"),
+        (["detect", "rising.yaml", "none.csv", "--time", "at"], 3, "there is no file none.csv"),
+        (["detect", "rising.yaml", "*.tsv", "--time", "at"], 3, "no file matches *.tsv"),
+        (["detect", "rising.yaml", "empty.csv", "--time", "at"], 3, "empty.csv is empty"),
+        (["detect", "rising.yaml", "rising.yaml", "--time", "at"], 3, "from its extension '.yaml'; known: .parquet"),
+        (
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "none/m.csv"],
+            3,
+            "the folder none does not exist: make it first, or choose another --output",
+        ),
+        (["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "m.xls"], 3, "from its extension '.xls'"),
+    ],
+)
+def test_what_users_can_mend(folder: Path, cepheid: Cepheid, arguments: list[str], code: int, message: str) -> None:
+    """Mistakes end with their exit code and a message on stderr; stdout stays empty, and no traceback is shown."""
+    (folder / "bad.yaml").write_text("stages: [\n")
+    (folder / "wrong.yaml").write_text("stages:\n- begin: a\n  wher: x\n")
+    (folder / "empty.csv").touch()
+    done = cepheid(*arguments)
+    assert done.returncode == code
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--version"], 0),
+        (["check", "wrong.yaml"], 1),
+        (["check"], 2),
+        (["detect", "rising.yaml", "none.csv", "--time", "at"], 3),
+    ],
+)
+def test_exit_codes_of_the_process(folder: Path, process: Cepheid, arguments: list[str], code: int) -> None:
+    """A real process ends with the codes that --help states, and without a traceback."""
+    (folder / "wrong.yaml").write_text("stages:\n- begin: a\n  wher: x\n")
+    done = process(*arguments)
+    assert done.returncode == code
+    assert (done.stderr == "") == (code == 0)
+    assert "Traceback" not in done.stderr
+
+
+def test_problems_for_machines(folder: Path, cepheid: Cepheid) -> None:
+    """With --json the problems are one object on stdout, with positions, and stderr stays empty."""
+    (folder / "wrong.yaml").write_text("stages:\n- begin: a\n  wher: x\n")
+    done = cepheid("check", "wrong.yaml", "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    result = json.loads(done.stdout)
+    hint = result["problems"][0].pop("hint")
+    assert result == {
+        "ok": False,
+        "exit_code": 1,
+        "problems": [{"message": "stage 1 has no key 'wher'", "where": "wrong.yaml", "line": 3, "column": 3}],
+    }
+    assert hint.startswith("Did you mean 'where'?")

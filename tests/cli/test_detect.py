@@ -1,0 +1,110 @@
+"""`cepheid detect`: files in, matches out, the same for each kind of file and on each host."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid.cli.files import event_files, read_events
+
+Cepheid = Callable[..., Any]
+OPTIONS = ["--key", "symbol", "--time", "at"]
+MEASURES = ["--measure", "low_price=low.price", "--measure", "high_price=high.price"]
+EXPECTED = [("a", 5.0, 12.0), ("b", 7.0, 11.0)]
+
+
+@pytest.mark.parametrize("events", ["events.parquet", "events.csv", "events.jsonl"])
+def test_matches_in_a_pipe(process: Cepheid, events: str) -> None:
+    """In a pipe matches are JSON lines, and nothing else is printed."""
+    done = process("detect", "rising.yaml", events, *OPTIONS, *MEASURES)
+    assert (done.returncode, done.stderr) == (0, "")
+    matches = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted((m["symbol"], m["low_price"], m["high_price"]) for m in matches) == EXPECTED
+
+
+@pytest.mark.parametrize("output", ["m.parquet", "m.csv", "m.jsonl"])
+def test_matches_in_a_file(folder: Path, cepheid: Cepheid, output: str) -> None:
+    """With --output matches are in the file and a pipe gets nothing."""
+    done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, *MEASURES, "--output", output)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    matches = read_events(event_files([str(folder / output)]), time="match_start").to_pylist()
+    assert sorted((m["symbol"], m["low_price"], m["high_price"]) for m in matches) == EXPECTED
+
+
+def test_stage_columns(cepheid: Cepheid) -> None:
+    """Without measures each stage is a column, with the event columns that were chosen."""
+    done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, "--columns", "price")
+    matches = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted((m["low"]["price"], m["high"]["price"]) for m in matches) == [(5.0, 12.0), (7.0, 11.0)]
+
+
+def test_result_for_machines(cepheid: Cepheid) -> None:
+    """--json is one object: the matches, or the file that holds them."""
+    result = json.loads(cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--json").stdout)
+    assert (result["ok"], result["match_count"], len(result["matches"])) == (True, 2, 2)
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--json", "--output", "m.jsonl")
+    result = json.loads(done.stdout)
+    assert (result["match_count"], result["output"], "matches" in result) == (2, "m.jsonl", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--key", "symbl", "--time", "at"], "symbl"),
+        (["--key", "symbol", "--time", "att"], "att"),
+        ([*OPTIONS, "--columns", "prise"], "prise"),
+        ([*OPTIONS, "--measure", "n=low.prise"], "prise"),
+    ],
+)
+def test_unknown_columns(cepheid: Cepheid, arguments: list[str], message: str) -> None:
+    """A column that the events do not have is named; the exit code says that events and pattern do not fit."""
+    done = cepheid("detect", "rising.yaml", "events.csv", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_column_in_a_condition(folder: Path, cepheid: Cepheid) -> None:
+    """An unknown column of a condition is placed in the pattern file."""
+    text = (folder / "rising.yaml").read_text()
+    (folder / "rising.yaml").write_text(text.replace("price < 10", "prise < 10"))
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS)
+    assert done.returncode == 1
+    assert "line 5, column 12" in done.stderr
+
+
+def test_events_without_rows(folder: Path, cepheid: Cepheid) -> None:
+    """A file of events without any is no mistake: there are no matches."""
+    schema = pq.read_schema(folder / "events.parquet")
+    pq.write_table(schema.empty_table(), folder / "none.parquet")
+    done = cepheid("detect", "rising.yaml", "none.parquet", *OPTIONS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_reader_that_has_seen_enough(folder: Path) -> None:
+    """`cepheid detect … | head -1` ends quietly, however many matches are left."""
+    many = pq.read_table(folder / "events.parquet")
+    events = pyarrow.concat_tables([many] * 20_000)
+    pq.write_table(events.sort_by("at"), folder / "many.parquet")
+    command = f"{sys.executable} -m cepheid.cli detect rising.yaml many.parquet --key symbol --time at | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark
+def test_spark_gives_the_same(cepheid: Cepheid, process: Cepheid) -> None:
+    """The same command gives the same matches on Spark, for each kind of file."""
+    expected = sorted(cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS).stdout.splitlines())
+    assert len(expected) == 2
+    for events in ("events.parquet", "events.csv"):
+        done = process("detect", "rising.yaml", events, *OPTIONS, "--on", "spark")
+        assert (done.returncode, sorted(done.stdout.splitlines())) == (0, expected), done.stderr

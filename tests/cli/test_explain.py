@@ -1,0 +1,36 @@
+"""`cepheid explain`: the pattern without events, the plan with them, the automaton in both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+Cepheid = Callable[..., Any]
+
+
+def test_pattern_without_events(cepheid: Cepheid) -> None:
+    """Without events the stages and their conditions are told, and the automaton."""
+    done = cepheid("explain", "rising.yaml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Pattern rising\n\n  1. low: begins with\n     where price < 10\n")
+
+
+def test_plan_with_events(cepheid: Cepheid) -> None:
+    """With events, conditions are split into lifted columns and scripts, with types."""
+    done = cepheid("explain", "rising.yaml", "--events", "events.parquet", "--key", "symbol", "--time", "at")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lifted: bit 0, price < 10" in done.stdout
+    assert "price  (double)" in done.stdout
+    assert "low.price" in done.stdout
+    assert "Key: symbol" in done.stdout
+
+
+def test_diagram(cepheid: Cepheid) -> None:
+    """--mermaid prints the diagram alone; --json has all three texts."""
+    diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
+    assert diagram.startswith(("stateDiagram", "flowchart", "graph"))
+    result = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)
+    assert result["mermaid"] == diagram
+    assert result["plan"].startswith("Pattern rising")
+    assert "low" in result["automaton"]

@@ -1,0 +1,188 @@
+"""Events from files and matches into files: kinds, types, and what is refused before any work is done."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid.cli.failure import FileProblem
+from cepheid.cli.files import check_output, event_files, read_events, read_schema, write_matches
+from cepheid.errors import SchemaError
+
+CSV = "id,time,amount,note\n1,2024-05-01T10:00:00,1.5,a\n2,2024-05-01T10:00:01,,\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_one_schema_from_several_files_and_globs(tmp_path: Path) -> None:
+    """Files named and found by a glob are read in order, as one table."""
+    for number in range(3):
+        pq.write_table(pa.table({"id": [number]}), tmp_path / f"part-{number}.parquet")
+    paths = event_files([str(tmp_path / "part-2.parquet"), str(tmp_path / "part-[01].parquet")])
+    assert read_events(paths, time="id").column("id").to_pylist() == [2, 0, 1]
+    assert read_schema(paths) == pa.schema({"id": pa.int64()})
+
+
+def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
+    """What Spark writes is a folder; its marker files are passed over."""
+    folder = tmp_path / "events.parquet"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": [1]}), folder / "part-0.parquet")
+    (folder / "_SUCCESS").touch()
+    assert read_events(event_files([str(folder)]), time="id").num_rows == 1
+
+
+def test_csv_types(tmp_path: Path) -> None:
+    """Numbers and times are recognised; only the empty field is NULL unless other texts are named."""
+    table = read_events([write(tmp_path / "e.csv", CSV)], time="time")
+    assert pa.types.is_timestamp(table.schema.field("time").type)
+    assert table.column("amount").to_pylist() == [1.5, None]
+    assert table.column("note").to_pylist() == ["a", None]
+    path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
+    assert read_events([path], time="a").column("a").to_pylist() == ["1", "NA"]
+    assert read_events([path], time="a", null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-05-01T10:00:00.25", datetime(2024, 5, 1, 10, 0, 0, 250_000)),  # noqa: DTZ001 has no zone
+        ("2024-05-01T12:00:00+02:00", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+        ("2024-05-01T10:00:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_json_times(tmp_path: Path, text: str, expected: datetime | str) -> None:
+    """ISO 8601 text in the time column becomes a timestamp, with a zone or without; other text stays to be reported."""
+    event = {"t": text, "note": "2024-05-01T10:00:00Z", "deep": [{"at": "2024-05-01T10:00:00+02:00"}]}
+    path = write(tmp_path / "e.jsonl", json.dumps(event) + "\n")
+    assert read_events([path], time="t").to_pylist() == [{**event, "t": expected}]
+
+
+def test_times_finer_than_microseconds(tmp_path: Path) -> None:
+    """Nanoseconds are refused where they would be cut off, and read where they are all zero."""
+    path = write(tmp_path / "e.csv", "t\n2024-05-01T10:00:00.000000000\n")
+    assert read_events([path], time="t").schema.field("t").type == pa.timestamp("us")
+    with pytest.raises(FileProblem, match=r"column 't' of .*e.csv has times finer than microseconds"):
+        read_events([write(path, "t\n2024-05-01T10:00:00.000000001\n")], time="t")
+
+
+@pytest.mark.parametrize(
+    ("files", "names", "message"),
+    [
+        ({}, ["none.csv"], "there is no file {}/none.csv"),
+        ({}, ["*.csv"], "no file matches {}/*.csv"),
+        ({"e.csv": ""}, ["e.csv"], "{}/e.csv is empty: it does not even say which columns events have"),
+        (
+            {"e.xlsx": "x"},
+            ["e.xlsx"],
+            "cannot tell what kind of file {}/e.xlsx is from its extension '.xlsx'; known: .parquet, .csv, .jsonl",
+        ),
+        ({"a.csv": CSV, "b.jsonl": "{}"}, ["*"], "events must be files of one kind, these are CSV and JSON lines"),
+        ({"e.csv/x": ""}, ["e.csv"], "{}/e.csv is a folder; only Parquet is read from folders"),
+    ],
+)
+def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], message: str) -> None:
+    """Names that cannot be events are refused before anything is read."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, text)
+    with pytest.raises(FileProblem) as caught:
+        event_files([str(tmp_path / name) for name in names])
+    assert str(caught.value).startswith(message.format(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "e.csv",
+            "a,b\n1,2\n3\n",
+            "e.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3",
+        ),
+        ("e.jsonl", '{"a": 1}\n{"a": \n', "e.jsonl cannot be read as JSON lines: JSON parse error"),
+        ("e.parquet", "PAR", "e.parquet cannot be read as Parquet: "),
+    ],
+)
+def test_files_that_are_not_what_they_seem(tmp_path: Path, name: str, text: str, message: str) -> None:
+    """A file that its reader refuses is named, with the reader's reason."""
+    with pytest.raises(FileProblem) as caught:
+        read_events([write(tmp_path / name, text)], time="a")
+    assert message in str(caught.value)
+
+
+def test_files_of_different_schemas(tmp_path: Path) -> None:
+    """Files that differ in columns or types are refused with the column; nothing is converted or filled in silently."""
+    first = write(tmp_path / "1.csv", "a,b\n1,2\n")
+    with pytest.raises(SchemaError, match=r"2.csv and .*1.csv differ in the columns b, c"):
+        read_events([first, write(tmp_path / "2.csv", "a,c\n1,2\n")], time="a")
+    with pytest.raises(SchemaError, match=r"column 'a' is string in .*2.csv and int64 in .*1.csv"):
+        read_events([first, write(tmp_path / "2.csv", "a,b\nx,2\n")], time="a")
+    assert read_events([first, write(tmp_path / "2.csv", "b,a\n,2\n")], time="a").to_pydict() == {
+        "a": [1, 2],
+        "b": [2, None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("none/m.parquet", "the folder {}/none does not exist: make it first, or choose another --output"),
+        ("folder.csv", "{}/folder.csv is a folder: choose the name of a file for --output"),
+        ("m.txt", "cannot tell what kind of file {}/m.txt is from its extension '.txt'; known: .parquet, .csv, .jsonl"),
+    ],
+)
+def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:
+    """An output that cannot be written is refused before the work."""
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(FileProblem) as caught:
+        check_output(tmp_path / output)
+    assert str(caught.value).startswith(message.format(tmp_path))
+
+
+matches = pa.table(
+    {
+        "match_id": pa.array([b"\x01\xff", None], pa.binary()),
+        "start": pa.array([datetime(2024, 5, 1, tzinfo=UTC), None], pa.timestamp("us", "UTC")),
+        "stage": pa.array([{"x": float("nan"), "d": Decimal("1.10")}, None]),
+        "legs": pa.array([[{"n": 2**60}], []]),
+    }
+)
+
+
+def test_parquet_keeps_everything(tmp_path: Path) -> None:
+    """A Parquet file of matches reads back as they were, and no other file is left beside it."""
+    write_matches(matches, tmp_path / "m.parquet")
+    read = pq.read_table(tmp_path / "m.parquet")
+    assert read.schema == matches.schema
+    assert str(read.to_pylist()) == str(matches.to_pylist())
+    assert [path.name for path in tmp_path.iterdir()] == ["m.parquet"]
+
+
+def test_json_lines_round_nothing(tmp_path: Path) -> None:
+    """What JSON has no type for is text; whole numbers keep all digits."""
+    write_matches(matches, tmp_path / "m.jsonl")
+    assert (tmp_path / "m.jsonl").read_text() == (
+        '{"match_id": "01ff", "start": "2024-05-01T00:00:00+00:00", "stage": {"x": "NaN", "d": "1.10"}, '
+        '"legs": [{"n": 1152921504606846976}]}\n'
+        '{"match_id": null, "start": null, "stage": null, "legs": []}\n'
+    )
+
+
+def test_csv_has_nested_columns_as_json(tmp_path: Path) -> None:
+    """A CSV file holds stages as JSON text."""
+    write_matches(matches, tmp_path / "m.csv")
+    read = pyarrow.csv.read_csv(tmp_path / "m.csv")
+    assert read.column("match_id").to_pylist() == ["01ff", ""]
+    assert json.loads(read.column("stage")[0].as_py()) == {"x": "NaN", "d": "1.10"}
+    assert read.column("legs").to_pylist() == ['[{"n": 1152921504606846976}]', "[]"]
