@@ -13,7 +13,20 @@ import cepheid
 SOURCE = Path(cepheid.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 
-LAYERS = ("errors", "events", "lang", "plan", "compile", "kernel", "matcher", "hosts", "detect", "demo", "cli")
+LAYERS = (
+    "errors",
+    "events",
+    "identity",
+    "lang",
+    "plan",
+    "compile",
+    "kernel",
+    "matcher",
+    "hosts",
+    "detect",
+    "demo",
+    "cli",
+)
 """In the order of the flow. Modules of one layer may import each other; the package's `__init__` may import all."""
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
