@@ -1,4 +1,6 @@
-"""The plan: a pattern that has met its schema. Everything is resolved and typed; nothing after this checks names again."""
+"""The plan: a pattern that has met its schema. Everything is resolved and typed; nothing after this checks names
+again.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Lifted:
 
 @dataclass(frozen=True)
 class StageCondition:
-    """When a stage takes an event: bit `bit` of the event's mask is set (None: no such demand) and `script` is true (None: likewise)."""
+    """When a stage takes an event: bit `bit` of the event's mask is set (None: no such demand) and `script` is true
+    (None: likewise).
+    """
 
     bit: int | None
     script: Script | None

@@ -1,8 +1,8 @@
 """Typed scripts: what a condition compares between events, after names and types are settled.
 
-Every node knows its type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic with
-Spark's ANSI errors. Leaves read lifted columns (`Plan.values`), by number: of the current event, or of events that the
-partial match has so far.
+Every node knows its type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic
+with Spark's ANSI errors. Leaves read lifted columns (`Plan.values`), by number: of the current event, or of events
+that the partial match has so far.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from cepheid.lang.expression import Constant
 
 
 class Fold(Enum):
-    """What an aggregate makes of the values that a stage has so far; NULLs do not count. Of none: NULL, but COUNT gives 0."""
+    """What an aggregate makes of the values that a stage has so far; NULLs do not count. Of none: NULL, but COUNT
+    gives 0.
+    """
 
     COUNT = "count"
     SUM = "sum"
@@ -46,7 +48,8 @@ class CurrentValue:
 class StageValue:
     """A lifted column of one event that a stage has so far; NULL when the stage has no such event.
 
-    The event is the one `back` places before the last (0: the last itself) or, with `from_first`, `back` places after the first.
+    The event is the one `back` places before the last (0: the last itself) or, with `from_first`, `back` places after
+    the first.
     """
 
     stage: int
@@ -91,14 +94,18 @@ class Operator(Enum):
     LEAST = "least"
     GREATEST = "greatest"
     CAST = "cast"
-    """To `Operation.type`: integers to wider integers, to decimals that hold them, to double; decimals to other scales, to double."""
+    """To `Operation.type`: integers to wider integers, to decimals that hold them, to double; decimals to other
+    scales, to double.
+    """
     FAIL_IF = "fail if"
     """Second operand, unless the first (boolean) is true: then the condition fails as Spark's cast would (ANSI)."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator applied to operands. Integer results out of the type's range, and division by zero, raise ConditionError."""
+    """An operator applied to operands. Integer results out of the type's range, and division by zero, raise
+    ConditionError.
+    """
 
     operator: Operator
     operands: tuple[Script, ...]
@@ -109,7 +116,9 @@ Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Oper
 
 
 def integer_range(type_: pa.DataType) -> tuple[int, int]:
-    """The least and greatest integer that a value of `type_` may have in a script: decimals scaled, times in microseconds."""
+    """The least and greatest integer that a value of `type_` may have in a script: decimals scaled, times in
+    microseconds.
+    """
     if pa.types.is_decimal(type_):
         bound = int(10**type_.precision) - 1
         return -bound, bound

@@ -2,14 +2,15 @@
 
 TIMESTAMP is `pa.timestamp("us", zone)` with any zone, TIMESTAMP_NTZ is `pa.timestamp("us")`, INTERVAL DAY TO SECOND is
 `pa.duration("us")`, an untyped NULL is `pa.null()`. The tables here were read off Spark itself, and
-`tests/plan/test_types.py` compares them again; what Spark accepts but is not known here (strings in arithmetic, months) is
-refused, never guessed.
+`tests/plan/test_types.py` compares them again; what Spark accepts but is not known here (strings in arithmetic,
+months) is refused, never guessed.
 Problems carry the span of the offending part; who knows the text adds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -357,6 +358,13 @@ def _case(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _same(call, [types[i] for i in results], [call.args[i] for i in results])
 
 
+def _case_of(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    values = (0, *range(1, len(types) - 1, 2))
+    _type_of_comparison(replace(call, args=tuple(call.args[i] for i in values)), [types[i] for i in values])
+    results = (*range(2, len(types) - 1, 2), len(types) - 1)
+    return _same(call, [types[i] for i in results], [call.args[i] for i in results])
+
+
 def _if(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _case(call, types)
 
@@ -396,12 +404,17 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "is_null": _is_null,
     "is_not_null": _is_null,
     "like": _matching,
+    "ilike": _matching,
     "rlike": _matching,
+    "like_any": _matching,
+    "like_all": _matching,
     "negate": _signed,
+    "positive": _signed,
     "abs": _signed,
     "cast": _cast,
     "try_cast": _cast,
     "case": _case,
+    "case_of": _case_of,
     "if": _if,
     "coalesce": _common,
     "nvl": _common,

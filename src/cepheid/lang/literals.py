@@ -1,0 +1,178 @@
+"""Constants as Spark reads them: the text of a number, string, date, timestamp or interval → its value and type."""
+
+from __future__ import annotations
+
+import re
+import struct
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+"""The type of a zoned timestamp constant; in Spark all zones are one type."""
+
+Number = int | float | Decimal
+
+_SUFFIXED = re.compile(r"(-?)\s*(.+?)(bd|[lsydf])", re.IGNORECASE | re.DOTALL)
+_INTEGER_SUFFIXES = {"y": pa.int8(), "s": pa.int16(), "l": pa.int64()}
+
+
+def read_number(text: str) -> tuple[Number, pa.DataType]:
+    """A number as written, sign and suffix included; ValueError when it is out of its type's range."""
+    text = re.sub(r"\s", "", text)
+    if match := _SUFFIXED.fullmatch(text):
+        digits, suffix = match[1] + match[2], match[3].lower()
+        if suffix in _INTEGER_SUFFIXES:
+            return _integer(digits, _INTEGER_SUFFIXES[suffix])
+        if suffix == "bd":
+            return _decimal(digits)
+        if suffix == "d":
+            return float(digits), pa.float64()
+        (rounded,) = struct.unpack("f", struct.pack("f", float(digits)))
+        return float(rounded), pa.float32()
+    if "e" in text.lower():
+        return float(text), pa.float64()
+    if "." in text:
+        return _decimal(text)
+    for type_ in (pa.int32(), pa.int64()):
+        if _fits(int(text), type_):
+            return int(text), type_
+    return _decimal(text)
+
+
+def _fits(value: int, type_: pa.DataType) -> bool:
+    bound = 1 << (type_.bit_width - 1)
+    return -bound <= value < bound
+
+
+def _integer(digits: str, type_: pa.DataType) -> tuple[int, pa.DataType]:
+    value = int(digits)
+    if not _fits(value, type_):
+        raise ValueError(f"{digits} is out of range for a {type_.bit_width} bit integer")
+    return value, type_
+
+
+def _decimal(digits: str) -> tuple[Decimal, pa.DataType]:
+    value = Decimal(digits)
+    _, all_digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), digits
+    if exponent > 0:
+        value, exponent = value.quantize(Decimal(1)), 0
+        all_digits = value.as_tuple().digits
+    precision = max(len(all_digits), -exponent, 1)
+    if precision > 38:
+        raise ValueError(f"{digits} has more than 38 digits")
+    return value, pa.decimal128(precision, -exponent)
+
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def read_string(source: str) -> str:
+    """One quoted string as written, quotes and `r` prefix included."""
+    if source[0] in "rR":
+        return source[2:-1]
+    return _ESCAPE.sub(_unescape, source[1:-1])
+
+
+def _unescape(match: re.Match[str]) -> str:
+    short, long, octal, other = match.groups()
+    if code := short or long:
+        return chr(int(code, 16))
+    return chr(int(octal, 8)) if octal else _ESCAPED.get(other, other)
+
+
+_DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+_TIME = r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
+_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}\s*(\S+)?\s*")
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+
+
+def read_date(text: str) -> date:
+    """The day that `DATE 'text'` names; ValueError when it names none."""
+    match = re.fullmatch(rf"\s*{_DATE}\s*", text)
+    if not match:
+        raise ValueError(f"not a date: {text!r}. Write it as '2024-12-31'")
+    year, month, day = match.groups()
+    return date(int(year), int(month or 1), int(day or 1))
+
+
+def read_timestamp(text: str) -> datetime:
+    """The time that `TIMESTAMP 'text'` names, naive where the text names no zone; ValueError when it names none."""
+    match = _TIMESTAMP.fullmatch(text)
+    if not match:
+        raise ValueError(f"not a timestamp: {text!r}. Write it as '2024-12-31 23:59:59' or with a zone after it")
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    microsecond = int((fraction or "0").ljust(6, "0")[:6])
+    parts = (int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), microsecond)
+    return datetime(*parts, tzinfo=_zone(zone) if zone else None)
+
+
+def _zone(name: str) -> tzinfo:
+    if name in ("Z", "UTC", "GMT"):
+        return UTC
+    if match := _OFFSET.fullmatch(name):
+        length = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+        return timezone(-length if match[1] == "-" else length)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError) as error:
+        raise ValueError(f"unknown time zone: {name!r}") from error
+
+
+_UNIT_MICROSECONDS = {
+    "week": 7 * 86_400_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+_UNIT_ORDER = ("day", "hour", "minute", "second")
+_MONTH_UNITS = ("month", "year")
+_QUANTITY = re.compile(r"\s*([+-]?\s*\d+(?:\.\d*)?|[+-]?\s*\.\d+)\s*([A-Za-z]+)\s*")
+
+
+def unit_name(word: str) -> str | None:
+    """The unit of an interval that the word names, in the singular; None when it names none."""
+    singular = word.lower().removesuffix("s")
+    return singular if singular in _UNIT_MICROSECONDS or singular in _MONTH_UNITS else None
+
+
+def read_interval(text: str) -> timedelta | None:
+    """The length of `3 hours 2 minutes`; None when it counts months, whose length varies. ValueError otherwise."""
+    total, position = 0, 0
+    months = False
+    while match := _QUANTITY.match(text, position):
+        unit = unit_name(match[2])
+        if unit is None:
+            break
+        months = months or unit in _MONTH_UNITS
+        amount = Decimal(match[1].replace(" ", ""))
+        total += int(amount * _UNIT_MICROSECONDS.get(unit, 0))
+        position = match.end()
+    if position != len(text) or position == 0:
+        raise ValueError(f"not an interval: {text!r}. Write it as in INTERVAL '3' HOUR or INTERVAL 3 hours 20 minutes")
+    return None if months else timedelta(microseconds=total)
+
+
+def read_interval_fields(text: str, first: str, last: str) -> timedelta | None:
+    """The length of `INTERVAL 'text' first TO last`, such as '1 02:03:04' DAY TO SECOND; None for YEAR TO MONTH."""
+    if (first, last) == ("year", "month"):
+        return None
+    if first not in _UNIT_ORDER or last not in _UNIT_ORDER or _UNIT_ORDER.index(first) >= _UNIT_ORDER.index(last):
+        raise ValueError(f"not an interval: {first.upper()} TO {last.upper()}")
+    units = _UNIT_ORDER[_UNIT_ORDER.index(first) : _UNIT_ORDER.index(last) + 1]
+    pattern = {"day": r"(\d+)", "hour": r"(\d+)", "minute": r"(\d+)", "second": r"(\d+(?:\.\d+)?)"}
+    separators = ["" if i == 0 else (" " if units[i - 1] == "day" else ":") for i in range(len(units))]
+    fields = "".join(separator + pattern[unit] for separator, unit in zip(separators, units, strict=True))
+    match = re.fullmatch(rf"\s*([+-]?){fields}\s*", text)
+    if not match:
+        raise ValueError(f"not an interval {first.upper()} TO {last.upper()}: {text!r}")
+    amounts = zip(match.groups()[1:], units, strict=True)
+    total = sum(int(Decimal(amount) * _UNIT_MICROSECONDS[unit]) for amount, unit in amounts)
+    return timedelta(microseconds=-total if match[1] == "-" else total)

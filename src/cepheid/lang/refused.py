@@ -1,0 +1,46 @@
+"""Functions that a condition or measure cannot use, and why: what it means would not be decided by the events alone."""
+
+from __future__ import annotations
+
+PATTERN_FUNCTIONS = frozenset({"first", "last", "count", "sum", "avg", "min", "max"})
+"""The functions over the events that a stage has so far; every other function is scalar."""
+
+_GENERATORS = """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
+    variant_explode variant_explode_outer collations sql_keywords"""
+_NON_DETERMINISTIC = """rand random randn randstr uniform uuid shuffle now current_timestamp current_date curdate
+    current_time localtimestamp unix_timestamp_now current_user session_user user current_catalog
+    current_database current_schema current_timezone monotonically_increasing_id spark_partition_id
+    input_file_name input_file_block_start input_file_block_length version reflect java_method
+    try_reflect"""
+_AGGREGATES = """any_value any some every bool_and bool_or approx_count_distinct approx_percentile array_agg
+    bit_and bit_or bit_xor collect_list collect_set corr count_if count_min_sketch covar_pop
+    covar_samp first_value grouping grouping_id histogram_numeric kurtosis last_value listagg
+    string_agg max_by mean median min_by mode percentile percentile_approx percentile_cont
+    percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
+    regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp sum_distinct try_avg try_sum
+    var_pop var_samp variance"""
+_WINDOW = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value window session_window window_time"
+
+NO_PARENTHESES = frozenset(
+    {"current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "session_user", "user"}
+)
+"""Refused functions that may be written without parentheses; a column of the name hides them."""
+
+_REASONS = {
+    **dict.fromkeys(_GENERATORS.split(), "makes rows; a condition is one value an event"),
+    **dict.fromkeys(
+        _NON_DETERMINISTIC.split(), "does not depend on the events alone, so the same events could give other matches"
+    ),
+    **dict.fromkeys(
+        _AGGREGATES.split(),
+        "is an aggregate; over a stage's events there are first, last, count, sum, avg, min and max",
+    ),
+    **dict.fromkeys(_WINDOW.split(), "is a window function; refer to the events before by their stage"),
+}
+
+
+def why_refused(function: str, arguments: int) -> str | None:
+    """Why the function is refused, to be read after its name; None when it is not."""
+    if function == "unix_timestamp" and arguments == 0:
+        return _REASONS["now"]
+    return _REASONS.get(function)

@@ -1,0 +1,92 @@
+"""SQL text → tokens with exact places. The one module that imports sqlglot, whose tokenizer of Spark's dialect does
+the work.
+
+Only its tokenizer is used. Its parser was tried and dropped: it reads `a = b IS NULL` as `a = (b IS NULL)` where Spark
+has `(a = b) IS NULL`, puts its own names and orders of arguments in the place of the written ones, and loses the 2 of
+`last(x.price, 2)`; so a tree made from it could mean another thing than the text that Spark evaluates.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+from sqlglot.tokens import TokenType
+
+from cepheid.errors import PatternError, Problem
+
+
+class Kind(Enum):
+    NUMBER = "number"
+    STRING = "string"
+    BYTES = "bytes"
+    WORD = "word"
+    QUOTED = "quoted name"
+    SYMBOL = "symbol"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: Kind
+    text: str
+    """A word in upper case, a quoted name without its quotes; anything else as written."""
+    start: int
+    end: int
+    """Exclusive."""
+
+
+_KINDS = {
+    TokenType.STRING: Kind.STRING,
+    TokenType.RAW_STRING: Kind.STRING,
+    TokenType.HEX_STRING: Kind.BYTES,
+    TokenType.NUMBER: Kind.NUMBER,
+    TokenType.IDENTIFIER: Kind.QUOTED,
+}
+_WORD = re.compile(r"\w+")
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of the text, comments left out, with one of kind END at the end; PatternError where a quote is left
+    open.
+    """
+    try:
+        found = _dialect().tokenize(text)
+    except TokenError as error:
+        raise PatternError(Problem("a quote or comment is not closed", text=text, span=(0, len(text)))) from error
+    tokens: list[Token] = []
+    for token in found:
+        # `1L` comes as a number, a cast sign and a type, all at one place: the written text is one number.
+        if tokens and token.start == tokens[-1].start:
+            continue
+        if (
+            tokens
+            and token.start == tokens[-1].end
+            and text[token.start] == tokens[-1].text
+            and tokens[-1].text in "<>"
+        ):
+            tokens[-1] = Token(Kind.SYMBOL, tokens[-1].text * 2, tokens[-1].start, token.end + 1)  # a shift
+            continue
+        tokens.append(_token(token.token_type, text[token.start : token.end + 1], token.start))
+    return [*tokens, Token(Kind.END, "", len(text), len(text))]
+
+
+@cache
+def _dialect() -> Spark:
+    return Spark()
+
+
+def _token(type_: TokenType, source: str, start: int) -> Token:
+    end = start + len(source)
+    kind = _KINDS.get(type_)
+    if kind is Kind.QUOTED:
+        return Token(kind, source[1:-1].replace("``", "`"), start, end)
+    if kind is not None:
+        return Token(kind, source, start, end)
+    if _WORD.fullmatch(source):
+        return Token(Kind.WORD, source.upper(), start, end)
+    return Token(Kind.SYMBOL, source, start, end)

@@ -1,0 +1,306 @@
+"""Pattern + schema → plan. Everything that can be wrong with a pattern is found here, and reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
+from cepheid.events import Schema
+from cepheid.lang.expression import Call, Expression, Span
+from cepheid.lang.pattern import Pattern, Stage
+from cepheid.lang.sql import parse_expression
+from cepheid.plan import resolve
+from cepheid.plan.lift import MAX_BITS, Lifting
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.plan import Plan, StageCondition
+from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.types import is_orderable, sql_name
+
+RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
+"""Names of output columns, which stages and measures cannot have."""
+
+Question: TypeAlias = tuple[Expression, str]
+"""An expression over columns, as a tree and as SQL text that means the same."""
+
+
+class SqlEngine(Protocol):
+    """A host's SQL, as far as a plan needs it: what it can compute and of which type that is."""
+
+    @property
+    def name(self) -> str:
+        """As a user knows it: "Spark", "in process"."""
+
+    def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
+        """The type of each expression over `columns`, in order, or why it cannot be computed.
+
+        A problem's span is taken from the tree's nodes; without one the whole expression is meant. A part of an
+        expression is asked before the whole, so one problem may be answered several times: the first is reported.
+        """
+
+
+def build_plan(
+    pattern: Pattern,
+    schema: Schema,
+    engine: SqlEngine,
+    *,
+    columns: Sequence[str] | None = None,
+    measures: Mapping[str, str] | None = None,
+) -> Plan:
+    """What a host and a matcher need to find the pattern in events of the schema.
+
+    `columns` are the event columns that come along in the output's stage columns (all, if None); with `measures` (name
+    → SQL over stages) there are these flat columns instead.
+
+    Raises:
+        SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
+        PatternError: with all problems of the pattern and the measures.
+    """
+    chosen = _check_schema(schema, columns)
+    problems = _pattern_problems(pattern, schema.columns.names)
+    if measures is not None:
+        problems += measure_problems(measures, [*RESERVED, *schema.key])
+    conditions = [_stage_node(pattern, i, schema.columns, problems) for i in range(len(pattern.stages))]
+    resolved = resolve_measures(pattern, measures or {}, schema.columns, problems)
+    nodes = [node for parts in conditions for _, node in parts] + [node for _, node in resolved]
+    lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
+    _raise_if_any(problems)
+    stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
+    built = build_measures(lifting, resolved, engine, problems)
+    if len(lifting.bits) > MAX_BITS:
+        problems.append(
+            Problem(f"{len(lifting.bits)} different conditions on single events; at most {MAX_BITS} are possible")
+        )
+    _raise_if_any(problems)
+    return Plan(
+        pattern=pattern,
+        schema=schema,
+        bits=tuple(lifted for _, lifted in lifting.bits.values()),
+        values=tuple(lifted for _, lifted in lifting.values.values()),
+        conditions=tuple(stage_conditions),
+        measures=built if measures is not None else None,
+        columns=chosen,
+    )
+
+
+def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
+    """The problems that are there whatever the events are: syntax, references to stages, quantifiers."""
+    problems = _pattern_problems(pattern, [])
+    problems += measure_problems(measures or {}, RESERVED)
+    for i in range(len(pattern.stages)):
+        _stage_node(pattern, i, None, problems)
+    resolve_measures(pattern, measures or {}, None, problems)
+    return problems
+
+
+def _raise_if_any(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise PatternError(list(dict.fromkeys(problems)))
+
+
+# The schema
+
+
+def _check_schema(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The output's event columns; SchemaError with all that is wrong."""
+    names = schema.columns.names
+    chosen = tuple(names if columns is None else columns)
+    named = [("key", k) for k in schema.key] + [("time", schema.time)] + [("columns", c) for c in chosen]
+    if schema.sequence is not None:
+        named.append(("sequence", schema.sequence))
+    faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
+    faults += [
+        f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return chosen
+
+
+def _unfit(what: str, name: str, type_: pa.DataType) -> str | None:
+    """Why the column's type does not serve for what it is named for."""
+    if what == "key" and not _is_hashable(type_):
+        return f"key: {name!r} is of type {sql_name(type_)}; a key cannot be or hold a MAP or an ARRAY"
+    if what == "time" and not pa.types.is_timestamp(type_):
+        return f"time: {name!r} is of type {sql_name(type_)}; event time is a TIMESTAMP or TIMESTAMP_NTZ: cast it"
+    if what == "sequence" and not is_orderable(type_):
+        return f"sequence: {name!r} is of type {sql_name(type_)}, whose values have no order"
+    return None
+
+
+def _is_hashable(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_):
+        return all(_is_hashable(field.type) for field in type_)
+    return not pa.types.is_nested(type_)
+
+
+# The pattern itself
+
+
+def _pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
+    problems = []
+    if pattern.window is not None and pattern.window <= timedelta(0):
+        problems.append(Problem(f"within must be longer than nothing, got {pattern.window}"))
+    return (
+        problems
+        + _name_problems(pattern, columns)
+        + [p for i in range(len(pattern.stages)) for p in _quantifier(pattern, i)]
+    )
+
+
+def _name_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
+    problems, seen = [], set()
+    taken = {c.lower(): f"a column of the events ({c!r})" for c in columns}
+    taken |= dict.fromkeys(RESERVED, "a column of the output")
+    for stage in pattern.stages:
+        name = stage.name.lower()
+        if not name:
+            problems.append(Problem("a stage's name must not be empty"))
+        if name in seen:
+            problems.append(
+                Problem(f"two stages are named {stage.name!r}", hint="Every stage needs a name of its own.")
+            )
+        elif name in taken:
+            hint = "Case does not count; choose another name for the stage."
+            problems.append(Problem(f"stage {stage.name!r} has the name of {taken[name]}", hint=hint))
+        seen.add(name)
+    return problems
+
+
+def _quantifier(pattern: Pattern, index: int) -> Iterable[Problem]:
+    stage = pattern.stages[index]
+    where, quantifier = f"stage {stage.name!r}", stage.quantifier
+    for call, given in (("consecutive", quantifier.consecutive), ("longest", quantifier.longest)):
+        if given and quantifier.times is None:
+            yield Problem(f"{call} needs a loop", where, hint="Add one_or_more() or times(…) to the stage.")
+    if not quantifier.longest:
+        return
+    if index < len(pattern.stages) - 1:
+        yield Problem("longest is for the last stage only", where)
+    if quantifier.loops and not quantifier.consecutive and pattern.window is None:
+        hint = "Add consecutive(), so that an event that does not match ends the loop, or within(…)."
+        yield Problem("longest without consecutive needs within: nothing else would end the loop", where, hint=hint)
+
+
+# Conditions
+
+Part: TypeAlias = tuple[bool, Node]
+"""A condition, and whether it is ORed with what is before it."""
+
+
+def _stage_node(pattern: Pattern, index: int, columns: pa.Schema | None, problems: list[Problem]) -> list[Part]:
+    """The stage's conditions, resolved; those with problems are left out."""
+    stage, names = pattern.stages[index], [s.name for s in pattern.stages]
+    parts = []
+    for i, condition in enumerate(stage.conditions):
+        source = Source(condition.text, _where(stage, i))
+        found: list[Problem] = []
+        try:
+            expression = parse_expression(condition.text)
+        except PatternError as error:
+            problems += [replace(problem, where=source.where) for problem in error.problems]
+            continue
+        node = Resolver(source, columns, names, index + 1, found).resolve(expression)
+        problems += found
+        if not found:
+            parts.append((condition.alternative, node))
+    return parts
+
+
+def _where(stage: Stage, index: int) -> str:
+    call = "or_where" if stage.conditions[index].alternative else "where"
+    number = f" {index + 1}" if len(stage.conditions) > 1 else ""
+    return f"stage {stage.name!r}, {call}{number}"
+
+
+def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> StageCondition:
+    try:
+        for _, node in parts:
+            _check_boolean(lifting, node)
+        whole = _combined(parts)
+        return StageCondition(None, None) if whole is None else lifting.condition(whole, stage)
+    except PatternError as error:
+        problems += error.problems
+        return StageCondition(None, None)
+
+
+def _check_boolean(lifting: Lifting, node: Node) -> None:
+    type_ = lifting.type_of(node)
+    if not (pa.types.is_boolean(type_) or pa.types.is_null(type_)):
+        assert node.source is not None
+        message = f"a condition must be BOOLEAN, this is {sql_name(type_)}"
+        raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node)))
+
+
+def _combined(parts: Sequence[Part]) -> Node | None:
+    """Where is AND with what is before, or_where is OR with all that is before."""
+    whole: Node | None = None
+    for alternative, node in parts:
+        if whole is None:
+            whole = node
+            continue
+        span: Span = (0, 0)
+        function = "or" if alternative else "and"
+        whole = Apply(
+            Call(function, (resolve.combined_tree(whole), resolve.combined_tree(node)), span), (whole, node), None
+        )
+    return whole
+
+
+# Types
+
+
+@dataclass(frozen=True)
+class _Asked:
+    question: Question
+    node: Node
+    parts: frozenset[Shape]
+
+
+def _ask(
+    engine: SqlEngine, nodes: Sequence[Node], columns: pa.Schema, problems: list[Problem]
+) -> dict[Shape, pa.DataType]:
+    """The types of all parts about one event, as the engine has them; of the parts that it refuses the innermost are
+    reported.
+    """
+    asked: dict[Shape, _Asked] = {}
+    for node in nodes:
+        _collect(node, asked)
+    answers = engine.types_of([a.question for a in asked.values()], columns) if asked else []
+    types: dict[Shape, pa.DataType] = {}
+    refused: set[Shape] = set()
+    for (shape, question), answer in zip(asked.items(), answers, strict=True):
+        if not isinstance(answer, Problem):
+            types[shape] = answer
+            continue
+        if not question.parts & refused:
+            problems.append(_placed(answer, question.node))
+        refused.add(shape)
+    return types
+
+
+def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
+    """Adds the node's parts, inner ones first; the shapes of the parts in it."""
+    if isinstance(node, Apply) and node.call.function == "lambda":
+        return frozenset()  # has no type without the function around it
+    parts = (
+        frozenset().union(*(_collect(sub, asked) for sub in resolve.subnodes(node)))
+        if resolve.subnodes(node)
+        else frozenset()
+    )
+    if not isinstance(node, Apply) or node.source is None or not resolve.is_of_one_event(node):
+        return parts
+    tree = resolve.tree_of(node)
+    shape = resolve.shape_of(tree)
+    asked.setdefault(shape, _Asked((tree, resolve.sql_of(node)), node, parts))
+    return parts | {shape}
+
+
+def _placed(problem: Problem, node: Node) -> Problem:
+    assert node.source is not None
+    span = problem.span or resolve.span_of(node)
+    return replace(problem, where=node.source.where, text=node.source.text, span=span)

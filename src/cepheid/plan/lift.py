@@ -1,0 +1,484 @@
+"""Conditions cut in two: columns that the host's SQL engine computes for each event, and scripts for the kernel.
+
+Of a stage's condition the AND-ed parts about the current event alone become one boolean column, a bit of the event's
+mask. The rest becomes a script, in which the largest parts about any one event are columns again. A lifted column is
+computed for every event, so a part that can fail where SQL would not have computed it (guarded by AND, OR, CASE,
+coalesce, or about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, a
+cast becomes try_cast and a check in the script. Only functions that scripts do not know are lifted all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.pattern import Pattern
+from cepheid.plan import resolve
+from cepheid.plan.absence import is_null_without_event, may_be_absent
+from cepheid.plan.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
+from cepheid.plan.plan import Lifted, StageCondition
+from cepheid.plan.raising import call_can_raise
+from cepheid.plan.resolve import CURRENT, Apply, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Fold,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+)
+from cepheid.plan.types import (
+    ARITHMETIC,
+    arithmetic_type,
+    avg_type,
+    common_type,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_orderable,
+    operand_types,
+    sql_name,
+    sum_type,
+    type_of_call,
+)
+
+_SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
+    case case_of cast coalesce nvl ifnull nullif if least greatest"""
+SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
+"""What a condition may apply to values of several events."""
+MAX_BITS = 63
+
+
+def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
+    """The problem with the place of the node in its text."""
+    source = node.source
+    where, text = (source.where, source.text) if source else (None, None)
+    return PatternError(Problem(message, where, text, resolve.span_of(node), hint))
+
+
+@dataclass
+class Lifting:
+    """The columns lifted so far. `types` gives the types of all parts about one event, as the host's SQL engine has
+    them.
+    """
+
+    types: dict[Shape, pa.DataType]
+    pattern: Pattern
+    bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
+    values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
+    stage: int = 0
+    """The stage whose condition is lifted now."""
+
+    # Types
+
+    def type_of(self, node: Node) -> pa.DataType:
+        """The type of any node; PatternError, with its place, where operands do not fit or a function is not known."""
+        match node:
+            case Constant(literal):
+                return literal.type
+            case Column(type=type_):
+                return type_
+            case Pick(argument):
+                return self.type_of(argument)
+            case Folded():
+                return self._fold_type(node)
+            case Apply():
+                if resolve.is_of_one_event(node) and node.source is not None:
+                    return self.types[resolve.shape_of(resolve.tree_of(node))]
+                return self._script_type(node)
+
+    def _script_type(self, node: Apply) -> pa.DataType:
+        function = node.call.function
+        if function not in SCRIPT_FUNCTIONS:
+            hint = f"Known across events: {', '.join(SCRIPT_FUNCTIONS)}; any function of one event's columns."
+            raise problem_at(node, f"{function} cannot be applied across events", hint)
+        types = [self.type_of(arg) for arg in node.args]
+        try:
+            return type_of_call(_as_known(node.call), types)
+        except PatternError as error:
+            raise _placed(error, node) from None
+
+    def _fold_type(self, node: Folded) -> pa.DataType:
+        if node.fold is Fold.COUNT:
+            return pa.int64()
+        assert node.argument is not None
+        type_ = self.type_of(node.argument)
+        if node.fold in (Fold.MIN, Fold.MAX):
+            result = type_ if is_orderable(type_) else None
+        else:
+            result = sum_type(type_) if node.fold is Fold.SUM else avg_type(type_)
+        if result is None:
+            hint = None
+            if is_decimal(type_):
+                hint = f"Cast it to DOUBLE or to DECIMAL({SCRIPT_DIGITS - 4}, {min(type_.scale, 2)})."
+            raise problem_at(node, f"{node.fold.value} cannot be applied to {sql_name(type_)}", hint)
+        return result
+
+    def can_raise(self, node: Node) -> bool:
+        """Whether computing the node can fail on some event."""
+        if any(self.can_raise(sub) for sub in resolve.subnodes(node)):
+            return True
+        if not isinstance(node, Apply) or node.source is None:
+            return False
+        try:
+            types = [self.type_of(arg) for arg in node.args]
+            return call_can_raise(node.call, types, self.type_of(node))
+        except KeyError:
+            return True  # inside a lambda, whose parameters have no type here
+
+    # Columns
+
+    def _add_value(self, sql: str, tree: Expression, type_: pa.DataType) -> int:
+        index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), Lifted(sql, tree, type_)))
+        return index
+
+    def add_slot(self, node: Node) -> int:
+        """The lifted column of a node about one event, of any type."""
+        return self._add_value(resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
+
+    def _add_bit(self, nodes: Sequence[Node]) -> int:
+        tree = _conjunction([resolve.tree_of(node) for node in nodes])
+        sql = resolve.sql_of(nodes[0])
+        if len(nodes) > 1:
+            sql = " AND ".join(f"({resolve.sql_of(node)})" for node in nodes)
+        index, _ = self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), Lifted(sql, tree, pa.bool_())))
+        return index
+
+    # Conditions
+
+    def condition(self, node: Node, stage: int) -> StageCondition:
+        """The whole condition of stage number `stage` as a bit and a script; the bit is looked at first."""
+        self.type_of(node)
+        self.stage = stage
+        lifted: list[Node] = []
+        rest: list[Node] = []
+        for part in conjuncts(node):
+            alone = resolve.is_of_one_event(part) and resolve.events_of(part) <= {CURRENT}
+            if alone and (not rest or not self.can_raise(part)):
+                lifted.append(part)
+            else:
+                rest.append(part)
+        bit = self._add_bit(lifted) if lifted else None
+        scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
+        if not scripts:
+            return StageCondition(bit, None)
+        whole = scripts[0] if len(scripts) == 1 else Operation(Operator.AND, tuple(scripts), pa.bool_())
+        return StageCondition(bit, whole)
+
+    def lower(self, node: Node, *, guarded: bool) -> Script:
+        """The node as a script; `guarded` says that SQL might not compute it."""
+        try:
+            return self._lower(node, guarded=guarded)
+        except PatternError as error:
+            raise _placed(error, node) from None
+
+    def _lower(self, node: Node, *, guarded: bool) -> Script:
+        if isinstance(node, Constant):
+            value = constant(node.literal)
+            return value if value is not None else self._leaf(node)
+        if isinstance(node, Folded):
+            return self._aggregate(node)
+        if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
+            whole = self._is_null_when_absent(node)
+            careful = guarded or resolve.events_of(node) != {CURRENT}
+            if isinstance(node, Column) or (whole and not (careful and self.can_raise(node))):
+                return self._leaf(node)
+            if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
+                return self._checked_cast(node)
+            if isinstance(node, Apply) and node.call.function not in SCRIPT_FUNCTIONS:
+                if not whole:
+                    message = f"{node.call.function} may give a value for an event that is not there"
+                    hint = "Write first(…) or last(…) around it: NULL when the stage has no such event."
+                    raise problem_at(node, message, hint)
+                return self._leaf(node)
+        if isinstance(node, Pick):
+            return self.lower(node.argument, guarded=guarded)
+        assert isinstance(node, Apply), node
+        return self._operation(node, guarded=guarded)
+
+    def _is_null_when_absent(self, node: Node) -> bool:
+        """Whether a lifted column has the right value also when its event is not there."""
+        absent = any(may_be_absent(event, self.pattern, self.stage) for event in resolve.events_of(node))
+        return not absent or is_null_without_event(node)
+
+    def _leaf(self, node: Node) -> CurrentValue | StageValue:
+        type_ = check_script_type(self.type_of(node), resolve.span_of(node))
+        sql, tree = resolve.sql_of(node), resolve.tree_of(node)
+        return self._read(node, sql, tree, type_)
+
+    def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> CurrentValue | StageValue:
+        if type_ == pa.float32():
+            sql, tree, type_ = _cast_to_double(sql, tree)
+        column = self._add_value(sql, tree, type_)
+        event = next(iter(resolve.events_of(node)), CURRENT)
+        if event.stage is None:
+            return CurrentValue(column, type_)
+        return StageValue(event.stage, column, type_, event.back, event.from_first)
+
+    def _checked_cast(self, node: Apply) -> Script:
+        """`try_cast`, and a failure in the script where it gives NULL for a value that is not."""
+        assert node.source is not None
+        value, target = node.args
+        assert isinstance(target, Constant)
+        type_ = check_script_type(self.type_of(node), node.call.span)
+        value_sql, value_tree = resolve.sql_of(value), resolve.tree_of(value)
+        cast = self._read(
+            node,
+            f"try_cast({value_sql} AS {target.literal.value!s})",
+            Call("try_cast", (value_tree, target.literal), node.call.span),
+            type_,
+        )
+        missing = self._read(node, f"({value_sql}) IS NULL", Call("is_null", (value_tree,), node.call.span), pa.bool_())
+        present = Operation(Operator.NOT, (missing,), pa.bool_())
+        failed = Operation(Operator.AND, (Operation(Operator.IS_NULL, (cast,), pa.bool_()), present), pa.bool_())
+        return Operation(Operator.FAIL_IF, (failed, cast), cast.type)
+
+    def _aggregate(self, node: Folded) -> Aggregate:
+        type_ = check_script_type(self._fold_type(node), node.span)
+        if node.argument is None:
+            return Aggregate(node.fold, node.stage, None, type_)
+        leaf = self._leaf(node.argument) if node.fold is not Fold.COUNT else self._counted(node.argument)
+        return Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
+
+    def _counted(self, node: Node) -> CurrentValue | StageValue:
+        """For count(x) any type will do, so what is lifted is whether there is a value."""
+        tree = resolve.tree_of(node)
+        sql = f"CASE WHEN ({resolve.sql_of(node)}) IS NOT NULL THEN TRUE END"
+        null = Literal(None, pa.null(), tree.span)
+        present = Call("is_not_null", (tree,), tree.span)
+        return self._read(
+            node,
+            sql,
+            Call("case", (present, Literal(value=True, type=pa.bool_(), span=tree.span), null), tree.span),
+            pa.bool_(),
+        )
+
+    # Operators
+
+    def _operation(self, node: Apply, *, guarded: bool) -> Script:
+        function = node.call.function
+        self.type_of(node)  # reports what does not fit
+        lazy = function in ("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in")
+        if function in ARITHMETIC and self.type_of(node) == pa.float32():
+            message = f"{function!r} on FLOAT is not known across events"
+            raise problem_at(node, message, "Cast one side to DOUBLE.")
+        if function == "cast":
+            value = self.lower(node.args[0], guarded=guarded)
+            return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)
+        operands = [self.lower(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(node.args)]
+        if function in _LOGICAL:
+            booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)
+            return Operation(_LOGICAL[function], booleans, pa.bool_())
+        return _BUILDERS[function](node, operands)
+
+
+def conjuncts(node: Node) -> list[Node]:
+    """The parts that are AND-ed at the top."""
+    if isinstance(node, Apply) and node.call.function == "and":
+        return [part for arg in node.args for part in conjuncts(arg)]
+    return [node]
+
+
+def _conjunction(trees: Sequence[Expression]) -> Expression:
+    if len(trees) == 1:
+        return trees[0]
+    return Call("and", tuple(trees), (trees[0].span[0], trees[-1].span[1]))
+
+
+def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.DataType]:
+    """FLOAT is widened where it is read: a script's numbers are doubles."""
+    target = Literal("DOUBLE", pa.float64(), tree.span)
+    return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
+
+
+def _placed(error: PatternError, node: Node) -> PatternError:
+    source = node.source
+    if source is None:
+        return error
+    return PatternError([p if p.text else replace(p, where=source.where, text=source.text) for p in error.problems])
+
+
+def _as_known(call: Call) -> Call:
+    return replace(call, function="negate") if call.function == "positive" else call
+
+
+_LOGICAL = {"and": Operator.AND, "or": Operator.OR, "not": Operator.NOT}
+_OPERATORS = {"+": Operator.ADD, "-": Operator.SUBTRACT, "*": Operator.MULTIPLY, "/": Operator.DIVIDE}
+_OPERATORS |= {"div": Operator.INTEGER_DIVIDE, "%": Operator.REMAINDER}
+
+
+def _boolean(operator: Operator, *operands: Script) -> Operation:
+    return Operation(operator, operands, pa.bool_())
+
+
+def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
+    function, span = node.call.function, node.call.span
+    left, right = operands
+    # A constant beside a decimal has as many digits as are written, as for Spark.
+    types = operand_types(node.call, [o.type for o in operands])
+    result = arithmetic_type(function, *types)
+    assert result is not None, node
+    check_script_type(result, span)
+    if is_decimal(result) or (function == "div" and any(is_decimal(t) for t in types)):
+        if function == "div":
+            raise PatternError(
+                Problem("div of decimals is not known across events", span=span, hint="Cast both to BIGINT.")
+            )
+        exact = _decimal_operand_types(function, types, result)
+        return Operation(
+            _OPERATORS[function], tuple(coerce(o, t, span) for o, t in zip(operands, exact, strict=True)), result
+        )
+    if is_float(result) or is_integer(result):
+        if any(t == pa.date32() for t in types):
+            raise _no_date_arithmetic(node)
+        return Operation(_OPERATORS[function], (coerce(left, result, span), coerce(right, result, span)), result)
+    return _time_arithmetic(node, operands, result)
+
+
+def _decimal_operand_types(function: str, types: Sequence[pa.DataType], result: pa.DataType) -> list[pa.DataType]:
+    """Decimals of the widths that the operator needs: one scale for +, - and %; their own for * and /."""
+    own = [t if is_decimal(t) else pa.decimal128({8: 3, 16: 5, 32: 10, 64: 20}[t.bit_width], 0) for t in types]
+    if function in ("*", "/"):
+        return own
+    if function in ("+", "-"):
+        return [result, result]
+    common = common_type(own)
+    return [common, common]
+
+
+def _time_arithmetic(node: Apply, operands: Sequence[Script], result: pa.DataType) -> Script:
+    left, right = operands
+    if any(o.type == pa.date32() for o in operands):
+        raise _no_date_arithmetic(node)
+    if not all(pa.types.is_timestamp(o.type) or pa.types.is_duration(o.type) for o in operands):
+        message = "an interval cannot be multiplied or divided across events"
+        raise PatternError(Problem(message, span=node.call.span, hint="Compare it with a constant interval."))
+    if pa.types.is_timestamp(left.type) and pa.types.is_timestamp(right.type):
+        right = coerce(right, left.type, node.call.span)
+    return Operation(_OPERATORS[node.call.function], (left, right), result)
+
+
+def _no_date_arithmetic(node: Apply) -> PatternError:
+    message = f"{node.call.function!r} is not known for dates across events"
+    return PatternError(Problem(message, span=node.call.span, hint="Cast the dates to TIMESTAMP."))
+
+
+def _agreed(node: Apply, operands: Sequence[Script]) -> list[Script]:
+    """The operands in their common type."""
+    types = operand_types(node.call, [o.type for o in operands])
+    common = common_type(types)
+    assert common is not None, node
+    check_script_type(common, node.call.span)
+    common = pa.float64() if is_float(common) else common
+    return [coerce(operand, common, node.call.span) for operand in operands]
+
+
+def _compare(
+    operator: Operator, *, swapped: bool = False, negated: bool = False
+) -> Callable[[Apply, Sequence[Script]], Script]:
+    def build(node: Apply, operands: Sequence[Script]) -> Script:
+        left, right = _agreed(node, operands)
+        result = _boolean(operator, *((right, left) if swapped else (left, right)))
+        return _boolean(Operator.NOT, result) if negated else result
+
+    return build
+
+
+def _between(node: Apply, operands: Sequence[Script]) -> Script:
+    value, low, high = operands
+    floor = _agreed(_with_operands(node, 0, 1), (value, low))
+    ceiling = _agreed(_with_operands(node, 0, 2), (value, high))
+    return _boolean(
+        Operator.AND,
+        _boolean(Operator.LESS_OR_EQUAL, floor[1], floor[0]),
+        _boolean(Operator.LESS_OR_EQUAL, *ceiling),
+    )
+
+
+def _with_operands(node: Apply, *kept: int) -> Apply:
+    """The node with only these of its operands."""
+    call = replace(node.call, args=tuple(node.call.args[i] for i in kept))
+    return Apply(call, tuple(node.args[i] for i in kept), node.source)
+
+
+def _in(node: Apply, operands: Sequence[Script]) -> Script:
+    value, *items = _agreed(node, operands)
+    found = [_boolean(Operator.EQUAL, value, item) for item in items]
+    return found[0] if len(found) == 1 else _boolean(Operator.OR, *found)
+
+
+def _case(node: Apply, operands: Sequence[Script]) -> Script:
+    span = node.call.span
+    results = [*operands[1:-1:2], operands[-1]]
+    common = common_type([r.type for r in results])
+    assert common is not None, node
+    check_script_type(common, span)
+    pairs = zip(operands[:-1:2], operands[1:-1:2], strict=True)
+    flat = [x for c, r in pairs for x in (coerce(c, pa.bool_(), span), coerce(r, common, span))]
+    return Operation(Operator.CASE, (*flat, coerce(operands[-1], common, span)), common)
+
+
+def _case_of(node: Apply, operands: Sequence[Script]) -> Script:
+    flat: list[Script] = []
+    for i in range(1, len(operands) - 1, 2):
+        pair = _agreed(_with_operands(node, 0, i), (operands[0], operands[i]))
+        flat += [_boolean(Operator.EQUAL, *pair), operands[i + 1]]
+    return _case(node, [*flat, operands[-1]])
+
+
+def _nullif(node: Apply, operands: Sequence[Script]) -> Script:
+    null = ConstantValue(None, operands[0].type)
+    return Operation(
+        Operator.CASE, (_boolean(Operator.EQUAL, *_agreed(node, operands)), null, operands[0]), operands[0].type
+    )
+
+
+def _same_type(operator: Operator) -> Callable[[Apply, Sequence[Script]], Script]:
+    def build(node: Apply, operands: Sequence[Script]) -> Script:
+        agreed = _agreed(node, operands)
+        return Operation(operator, tuple(agreed), agreed[0].type)
+
+    return build
+
+
+def _is_null(node: Apply, operands: Sequence[Script]) -> Script:
+    result = _boolean(Operator.IS_NULL, operands[0])
+    return _boolean(Operator.NOT, result) if node.call.function == "is_not_null" else result
+
+
+def _positive(_: Apply, operands: Sequence[Script]) -> Script:
+    return operands[0]
+
+
+_BUILDERS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
+    **dict.fromkeys(_OPERATORS, _arithmetic),
+    "=": _compare(Operator.EQUAL),
+    "!=": _compare(Operator.EQUAL, negated=True),
+    "<=>": _compare(Operator.NULL_SAFE_EQUAL),
+    "<": _compare(Operator.LESS),
+    "<=": _compare(Operator.LESS_OR_EQUAL),
+    ">": _compare(Operator.LESS, swapped=True),
+    ">=": _compare(Operator.LESS_OR_EQUAL, swapped=True),
+    "between": _between,
+    "in": _in,
+    "case": _case,
+    "if": _case,
+    "case_of": _case_of,
+    "nullif": _nullif,
+    "negate": _same_type(Operator.NEGATE),
+    "abs": _same_type(Operator.ABS),
+    "coalesce": _same_type(Operator.COALESCE),
+    "nvl": _same_type(Operator.COALESCE),
+    "ifnull": _same_type(Operator.COALESCE),
+    "least": _same_type(Operator.LEAST),
+    "greatest": _same_type(Operator.GREATEST),
+    "is_null": _is_null,
+    "is_not_null": _is_null,
+    "positive": _positive,
+}

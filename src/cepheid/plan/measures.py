@@ -1,0 +1,117 @@
+"""Measures: SQL over a match's stages → slots that the match fills, and a scalar expression over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Call, Expression, Name, Span
+from cepheid.lang.pattern import Pattern
+from cepheid.lang.sql import parse_expression
+from cepheid.plan import resolve
+from cepheid.plan.lift import Lifting
+from cepheid.plan.plan import Measure, Slot
+from cepheid.plan.resolve import Apply, Column, Constant, Folded, Node, Pick, Resolver, Source
+from cepheid.plan.script import Aggregate, StageValue
+
+ResolvedMeasure: TypeAlias = tuple[str, Node]
+
+
+class TypesOf(Protocol):
+    """The part of a SQL engine that measures need: `cepheid.plan.build.SqlEngine` says what it answers."""
+
+    def types_of(
+        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
+    ) -> Sequence[pa.DataType | Problem]: ...
+
+
+def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
+    """What is wrong with the names; `taken` are those of other output columns."""
+    problems, seen = [], set()
+    for name in measures:
+        if name.lower() in {t.lower() for t in taken}:
+            problems.append(
+                Problem(f"measure {name!r} has the name of another column of the output", hint="Choose another name.")
+            )
+        if name.lower() in seen:
+            problems.append(Problem(f"two measures are named {name!r}, as case does not count"))
+        seen.add(name.lower())
+    return problems
+
+
+def resolve_measures(
+    pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
+) -> list[ResolvedMeasure]:
+    """The measures with their names resolved; those with problems are left out."""
+    stages = [stage.name for stage in pattern.stages]
+    resolved = []
+    for name, text in measures.items():
+        source = Source(text, f"measure {name!r}")
+        found: list[Problem] = []
+        try:
+            expression = parse_expression(text)
+        except PatternError as error:
+            problems += [replace(problem, where=source.where) for problem in error.problems]
+            continue
+        node = Resolver(source, columns, stages, len(stages), found, measure=True).resolve(expression)
+        problems += found
+        if not found:
+            resolved.append((name, node))
+    return resolved
+
+
+def build_measures(
+    lifting: Lifting, resolved: Sequence[ResolvedMeasure], engine: TypesOf, problems: list[Problem]
+) -> tuple[Measure, ...]:
+    """The measures, typed by the engine over their slots."""
+    measures = []
+    for name, node in resolved:
+        try:
+            measures.append(_measure(lifting, name, node, engine))
+        except PatternError as error:
+            problems += error.problems
+    return tuple(measures)
+
+
+def _measure(lifting: Lifting, name: str, node: Node, engine: TypesOf) -> Measure:
+    assert node.source is not None
+    slots: dict[str, Slot] = {}
+    edits: list[tuple[Span, str]] = []
+    tree = _over_slots(lifting, node, slots, edits)
+    sql = node.source.sql(resolve.span_of(node), edits)
+    (type_,) = engine.types_of([(tree, sql)], pa.schema([(slot, value.type) for slot, value in slots.items()]))
+    if isinstance(type_, Problem):
+        span = type_.span or resolve.span_of(node)
+        raise PatternError(replace(type_, where=node.source.where, text=node.source.text, span=span))
+    return Measure(name, sql, tree, slots, type_)
+
+
+def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: list[tuple[Span, str]]) -> Expression:
+    """The node's tree with slots in the place of what is taken out of stages."""
+    match node:
+        case Constant(literal):
+            return literal
+        case Column(name=name, event=None):
+            return name
+        case Column() | Pick() | Folded():
+            slot = _slot(lifting, node)
+            key = next((k for k, known in slots.items() if known == slot), f"slot_{len(slots)}")
+            slots[key] = slot
+            edits.append((node.span, key))
+            return Name((key,), (node.span,))
+        case Apply(call, args):
+            return Call(call.function, tuple(_over_slots(lifting, arg, slots, edits) for arg in args), call.span)
+
+
+def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:
+    type_ = lifting.type_of(node)
+    if isinstance(node, Folded):
+        column = None if node.argument is None else lifting.add_slot(node.argument)
+        return Aggregate(node.fold, node.stage, column, type_)
+    event = next(iter(resolve.events_of(node)))
+    assert event.stage is not None, node
+    return StageValue(event.stage, lifting.add_slot(node), type_, event.back, event.from_first)

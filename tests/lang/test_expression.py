@@ -1,0 +1,318 @@
+"""SQL text → expression: what each form becomes, where each node stands, and what is refused with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cepheid.errors import PatternError
+from cepheid.lang.expression import Call, Expression, Literal, Name
+from cepheid.lang.sql import parse_expression
+
+
+def show(expression: Expression) -> str:
+    match expression:
+        case Literal(value):
+            return repr(value)
+        case Name(parts):
+            return ".".join(parts)
+        case Call(function, args):
+            return f"{function}({', '.join(show(arg) for arg in args)})"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = b is null", "is_null(=(a, b))"),
+        ("a = b < c", "<(=(a, b), c)"),
+        ("not a = b", "not(=(a, b))"),
+        ("a or b and c and d", "or(a, and(b, c, d))"),
+        ("a + b || c", "concat(+(a, b), c)"),
+        ("a | b & c ^ d << 1", "|(a, ^(&(b, c), <<(d, 1)))"),
+        ("-a * b", "*(negate(a), b)"),
+        ("a - -1", "-(a, -1)"),
+        ("a % b div c", "div(%(a, b), c)"),
+        ("a <> b", "!=(a, b)"),
+        ("a == b", "=(a, b)"),
+        ("a between 1 and 2 and m", "and(between(a, 1, 2), m)"),
+        ("a not in (1, 2)", "not(in(a, 1, 2))"),
+        ("s not like 'x' || y", "not(like(s, concat('x', y)))"),
+        ("s regexp 'x'", "rlike(s, 'x')"),
+        ("a is not true", "not(<=>(a, True))"),
+        ("a is distinct from b", "not(<=>(a, b))"),
+        ("a is not null", "is_not_null(a)"),
+        ("case when m then 1 end", "case(m, 1, None)"),
+        ("case a when 1 then 2 else 3 end", "case_of(a, 1, 2, 3)"),
+        ("cast(a as decimal(10, 2))", "cast(a, 'decimal(10, 2)')"),
+        ("-a::double", "negate(cast(a, 'double'))"),
+        ("late.`the city`.x", "late.the city.x"),
+        ("ar[0].x", "field(index(ar, 0), 'x')"),
+        ("NVL2(a, 1, 2)", "nvl2(a, 1, 2)"),
+        ("Substr(a, 1)", "substr(a, 1)"),
+        ("exists(ar, x -> x > 1)", "exists(ar, lambda(x, >(x, 1)))"),
+        ("timestampdiff(HOUR, a, b)", "timestampdiff('hour', a, b)"),
+        ("interval 1 month", "interval('1 MONTH')"),
+        ("a /* why */ + b -- so\n", "+(a, b)"),
+    ],
+)
+def test_form(text: str, expected: str) -> None:
+    """Each form of SQL becomes the call that Spark would make of it; functions keep the name that was written."""
+    assert show(parse_expression(text)) == expected
+
+
+def test_pattern_functions_keep_every_argument() -> None:
+    """`last(x.price, 2)` keeps its 2, which sqlglot's own parser drops."""
+    assert show(parse_expression("last(x.price, 2)")) == "last(x.price, 2)"
+    assert show(parse_expression("first(x.price, 3) + count(x)")) == "+(first(x.price, 3), count(x))"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "type_"),
+    [
+        ("1", 1, pa.int32()),
+        ("2147483648", 2147483648, pa.int64()),
+        ("-2147483648", -2147483648, pa.int32()),
+        ("99999999999999999999", Decimal(99999999999999999999), pa.decimal128(20, 0)),
+        ("1L", 1, pa.int64()),
+        ("5S", 5, pa.int16()),
+        ("3Y", 3, pa.int8()),
+        ("1.5", Decimal("1.5"), pa.decimal128(2, 1)),
+        (".5", Decimal("0.5"), pa.decimal128(1, 1)),
+        ("5.", Decimal(5), pa.decimal128(1, 0)),
+        ("1.5D", 1.5, pa.float64()),
+        ("1.5F", 1.5, pa.float32()),
+        ("1e3", 1000.0, pa.float64()),
+        ("1.5BD", Decimal("1.5"), pa.decimal128(2, 1)),
+        ("1e2BD", Decimal(100), pa.decimal128(3, 0)),
+        ("'it''s'", "it's", pa.string()),
+        ("'a' 'b'", "ab", pa.string()),
+        (r"'a\n\u0041\%'", "a\nA\\%", pa.string()),
+        (r"r'a\n'", r"a\n", pa.string()),
+        ('"x"', "x", pa.string()),
+        ("x'1f'", b"\x1f", pa.binary()),
+        ("date '2020-1-2'", date(2020, 1, 2), pa.date32()),
+        ("timestamp_ntz'2020-01-02 03:04:05.6'", datetime(2020, 1, 2, 3, 4, 5, 600_000), pa.timestamp("us")),  # noqa: DTZ001
+        ("timestamp'2020-01-02 03:04:05Z'", datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC), pa.timestamp("us", "UTC")),
+        ("interval '1' day", timedelta(days=1), pa.duration("us")),
+        ("interval 2 hours 3 minutes", timedelta(hours=2, minutes=3), pa.duration("us")),
+        ("interval '1 day 2 hours'", timedelta(hours=26), pa.duration("us")),
+        ("interval '-1 02:03:04.5' day to second", -timedelta(days=1, seconds=7384.5), pa.duration("us")),
+        ("true", True, pa.bool_()),
+        ("null", None, pa.null()),
+    ],
+)
+def test_literal(text: str, value: object, type_: pa.DataType) -> None:
+    """Constants have the value and the type that Spark gives them."""
+    literal = parse_expression(text)
+    assert isinstance(literal, Literal)
+    assert (literal.value, literal.type) == (value, type_)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a value is expected, but the text ends here (column 1)\n  \n  ^"),
+        ("a +", "a value is expected, but the text ends here (column 3)\n  a +\n    ^"),
+        ("a b", "an operator or the end is expected, found 'b' (column 3)\n  a b\n    ^"),
+        ("(a", ") is expected, but the text ends here (column 2)\n  (a\n   ^"),
+        ("a > 'x", "a quote or comment is not closed (column 1)\n  a > 'x\n  ^^^^^^"),
+        ("a in ()", "a value is expected, found ')' (column 7)\n  a in ()\n        ^"),
+        (
+            "a; drop table x",
+            "one expression is expected; a second statement is refused (column 2)\n  a; drop table x\n   ^",
+        ),
+        ("a in (select 1)", "subqueries are refused (column 7)\n  a in (select 1)\n        ^^^^^^"),
+        (
+            "sum(a) over (order by b)",
+            (
+                "window functions are refused after sum(…) (column 8)\n  sum(a) over (order by b)\n         ^^^^\n"
+                "Refer to earlier events by their stage."
+            ),
+        ),
+        ("count(distinct a.b)", "DISTINCT is refused in count(…) (column 7)\n  count(distinct a.b)\n        ^^^^^^^^"),
+        (
+            "count(*)",
+            (
+                "'*' is refused (column 7)\n  count(*)\n        ^\n"
+                "Write count(stage) for the number of events that a stage has so far."
+            ),
+        ),
+        (
+            "sum(a.b) filter (where c)",
+            "FILTER is refused after sum(…) (column 10)\n  sum(a.b) filter (where c)\n           ^^^^^^",
+        ),
+        ("a.*", "'*' is refused: name a column (column 3)\n  a.*\n    ^"),
+        (
+            "rand() > 1",
+            (
+                "rand() does not depend on the events alone, so the same events could give other matches (column 1)\n"
+                "  rand() > 1\n  ^^^^^^"
+            ),
+        ),
+        (
+            "explode(a)",
+            "explode() makes rows; a condition is one value an event (column 1)\n  explode(a)\n  ^^^^^^^^^^",
+        ),
+        (
+            "stddev(a.b)",
+            (
+                "stddev() is an aggregate; over a stage's events there are first, last, count, sum, avg, min and max "
+                "(column 1)\n  stddev(a.b)\n  ^^^^^^^^^^^"
+            ),
+        ),
+        (
+            "date'tomorrow'",
+            "not a date: 'tomorrow'. Write it as '2024-12-31' (column 1)\n  date'tomorrow'\n  ^^^^^^^^^^^^^^",
+        ),
+        ("999Y", "999 is out of range for a 8 bit integer (column 1)\n  999Y\n  ^^^^"),
+        (
+            "cast(a as decimal(40))",
+            (
+                "no such type: decimal(40). A DECIMAL has 1 to 38 digits, and at most so many after the point "
+                "(column 11)\n"
+                "  cast(a as decimal(40))\n            ^^^^^^^^^^^"
+            ),
+        ),
+        ("a >\n  and b", "a value is expected, found 'and' (line 2, column 3)\n    and b\n    ^^^"),
+    ],
+)
+def test_refused(text: str, message: str) -> None:
+    """What is no expression, or one that is refused, is said with the place and a caret under it."""
+    with pytest.raises(PatternError) as error:
+        parse_expression(text)
+    assert str(error.value) == message
+
+
+def test_deep_nesting_is_refused_before_python_gives_up() -> None:
+    """A text with too many parentheses is a problem of the pattern, not a crash."""
+    with pytest.raises(PatternError, match="more than 50 parentheses within each other"):
+        parse_expression("(" * 400 + "a" + ")" * 400)
+    assert show(parse_expression("(" * 50 + "a" + ")" * 50)) == "a"
+
+
+def test_long_chains_are_flat() -> None:
+    """Thousands of AND-ed conditions are one call."""
+    call = parse_expression(" and ".join(["a > 1"] * 5000))
+    assert isinstance(call, Call)
+    assert len(call.args) == 5000
+
+
+_LEAVES = st.sampled_from(
+    [
+        "a",
+        "late.x",
+        "`a b`.c",
+        "1",
+        "-2",
+        "1.5",
+        "1L",
+        "'it''s'",
+        "'x' 'y'",
+        "null",
+        "true",
+        "interval 1 day",
+        "date'2020-01-01'",
+    ]
+)
+
+
+def _texts(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    binary = st.sampled_from(
+        ["+", "-", "*", "/", "div", "%", "=", "<=>", "<", ">=", "!=", "||", "and", "OR", "&", "|", "^"]
+    )
+    space = st.sampled_from([" ", "\n ", " /* c */ "])
+    return st.one_of(
+        st.tuples(inner, space, binary, space, inner).map("".join),
+        inner.map(lambda x: f"({x})"),
+        inner.map(lambda x: f"( {x} )"),
+        inner.map(lambda x: f"not ({x})"),
+        inner.map(lambda x: f"- ({x})"),
+        inner.map(lambda x: f"({x}) is not null"),
+        inner.map(lambda x: f"cast({x} as decimal(5, 1))"),
+        inner.map(lambda x: f"({x})::int"),
+        st.tuples(inner, inner).map(lambda x: f"({x[0]}) not in ({x[1]}, 1)"),
+        st.tuples(inner, inner, inner).map(lambda x: f"({x[0]}) between ({x[1]}) and ({x[2]})"),
+        st.tuples(inner, inner, inner).map(lambda x: f"case when {x[0]} then {x[1]} else {x[2]} end"),
+        st.tuples(inner, inner).map(lambda x: f"last({x[0]}, {x[1]})"),
+        inner.map(lambda x: f"Foo({x})[0]"),
+    )
+
+
+def _nodes(expression: Expression) -> Iterator[Expression]:
+    yield expression
+    if not isinstance(expression, Call):
+        return
+    for arg in expression.args:
+        if expression.function in ("cast", "try_cast") and arg is expression.args[1]:
+            continue  # a type, not an expression
+        if arg.span != expression.span:  # not(in(…)) is one text: x NOT IN (…)
+            yield from _nodes(arg)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.recursive(_LEAVES, _texts, max_leaves=12))
+def test_every_node_can_be_read_again_from_its_span(text: str) -> None:
+    """The text of any node's span, alone, is the same node: so any part can be handed to Spark as it was written."""
+    try:
+        expression = parse_expression(text)
+    except PatternError:
+        return  # the random text has two predicates on one level
+    for node in _nodes(expression):
+        start, end = node.span
+        assert show(parse_expression(text[start:end])) == show(node)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "i = j is null",
+            "m = m < m",
+            "i | j & i ^ j << 1",
+            "s || i + j",
+            "i - -1",
+            "-i * j",
+            "not m = m",
+            "not i < j and m",
+        ),
+        *(
+            "i + j || s like s || 'x'",
+            "i between 1 and j + 1 and m",
+            "i in (1, j) or m and not m",
+            "m = (i < j) is null",
+        ),
+        *(
+            "case i when 1 then j else 2 end + 1",
+            "s not like 'a' or m",
+            "i < j is not true",
+            "-i::string",
+            "i * j % i div j",
+        ),
+    ],
+)
+def test_precedence_is_sparks(text: str, spark: object) -> None:
+    """Spark reads a text as it reads the same text with all the parentheses that our tree says."""
+    frame = spark.createDataFrame([], "i int, j int, s string, m boolean")  # type: ignore[attr-defined]
+    plain, explicit = (frame.selectExpr(t).columns for t in (text, _parenthesised(text, parse_expression(text))))
+    assert plain == explicit
+
+
+def _parenthesised(text: str, node: Expression) -> str:
+    """The text with parentheses around every operand."""
+    if not isinstance(node, Call):
+        return text[slice(*node.span)]
+    result, position = "", node.span[0]
+    for arg in node.args:
+        if arg.span == node.span:
+            return _parenthesised(text, arg)
+        if isinstance(arg, Call):
+            result += text[position : arg.span[0]] + f"({_parenthesised(text, arg)})"
+            position = arg.span[1]
+    return result + text[position : node.span[1]]
