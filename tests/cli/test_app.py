@@ -51,7 +51,6 @@ def test_help_is_quick_to_import() -> None:
             2,
             "the measure 'n' is given twice",
         ),
-        (["explain", "rising.yaml", "--events", "events.csv"], 2, "a plan needs the column of the event time"),
         (["check", "none.yaml"], 3, "none.yaml: no such file or directory"),
         (["check", "."], 3, ".: is a directory"),
         (["check", "bad.yaml"], 1, "not YAML: while parsing a flow node, expected the node content, but found"),

@@ -1,4 +1,4 @@
-"""`cepheid explain`: the pattern without events, the plan with them, the automaton in both."""
+"""`cepheid explain`: the pattern without events, the plan with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Cepheid = Callable[..., Any]
 
 
 def test_pattern_without_events(cepheid: Cepheid) -> None:
-    """Without events the stages and their conditions are told, and the automaton."""
+    """Without events the stages and their conditions are told."""
     done = cepheid("explain", "rising.yaml")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Pattern rising\n\n  1. low: begins with\n     where price < 10\n")
@@ -26,11 +26,7 @@ def test_plan_with_events(cepheid: Cepheid) -> None:
     assert "Key: symbol" in done.stdout
 
 
-def test_diagram(cepheid: Cepheid) -> None:
-    """--mermaid prints the diagram alone; --json has all three texts."""
-    diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
-    assert diagram.startswith(("stateDiagram", "flowchart", "graph"))
-    result = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)
-    assert result["mermaid"] == diagram
-    assert result["plan"].startswith("Pattern rising")
-    assert "low" in result["automaton"]
+def test_plan_for_machines(cepheid: Cepheid) -> None:
+    """--json has the same text in an object."""
+    text = cepheid("explain", "rising.yaml").stdout
+    assert json.loads(cepheid("explain", "rising.yaml", "--json").stdout) == {"ok": True, "exit_code": 0, "plan": text}

@@ -354,4 +354,13 @@ def test_problems_in_conditions_are_placed_in_the_file() -> None:
     ]
     quoted = 'stages: [{begin: late, where: "arr_dlay \\x3e 45"}]'
     assert "(p.yaml, stage 'late', column 31)" in str(located_in_document(problem, quoted, source="p.yaml"))
+    twice = "stages: [{begin: late, where: x > 1}, {next: legs, where: x > 1}]"
+    problem = Problem("unknown column 'x'", where="stage 'legs', where", text="x > 1", span=(0, 1))
+    assert "(p.yaml, stage 'legs', where, column 59)" in str(located_in_document(problem, twice, source="p.yaml"))
+
+
+def test_other_problems_of_a_pattern_are_placed_at_its_stage() -> None:
+    """A problem of a stage is placed at the stage's name; one of the whole pattern has no place."""
+    placed = located_in_document(Problem("longest needs a loop", where="stage 'legs'"), LATE_CHAIN, source="p.yaml")
+    assert str(placed).startswith("longest needs a loop (p.yaml, stage 'legs', line 7, column 11)")
     assert located_in_document(Problem("no place"), LATE_CHAIN, source="p.yaml") == Problem("no place")

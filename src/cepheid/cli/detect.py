@@ -154,15 +154,18 @@ def _on_spark(pattern: Any, inputs: Inputs, options: dict[str, Any], errors: Con
 @contextmanager
 def _session(time_zone: str, errors: Console) -> Iterator[Any]:
     """A local Spark session, stopped at the end."""
-    try:
-        import cepheid.hosts.spark_session as spark
+    from cepheid.hosts.java import JavaMissing
+    from cepheid.hosts.spark_session import local_session
 
+    try:
         with _doing("Starting Spark", errors):
-            session = spark.local_session("cepheid detect", time_zone=time_zone)
+            session = local_session("cepheid detect", time_zone=time_zone)
     except ModuleNotFoundError as error:
         if error.name != "pyspark":
             raise
         raise Unavailable("Spark is not installed: pip install 'cepheid[spark]', or leave out --on spark") from None
+    except JavaMissing as error:
+        raise Unavailable(str(error)) from None
     try:
         yield session
     finally:

@@ -68,7 +68,7 @@ def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence
     return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, time), paths)
 
 
-def read_schema(paths: Sequence[Path]) -> pa.Schema:
+def read_schema(paths: Sequence[Path], *, time: str | None) -> pa.Schema:
     """The schema of what `read_events` would read; of Parquet without reading the events.
 
     Raises:
@@ -77,7 +77,7 @@ def read_schema(paths: Sequence[Path]) -> pa.Schema:
     """
     kind = _kind(paths[0])
     if kind != "Parquet":
-        return read_events(paths, time=None).schema
+        return read_events(paths, time=time).schema
     schemas = [_read_one(_read_parquet_schema, path, kind, ()) for path in paths]
     _check_one_schema(paths, schemas)
     return schemas[0]
@@ -89,7 +89,7 @@ def read_events_on_spark(
     """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
     if _kind(paths[0]) != "Parquet":
         return session.createDataFrame(read_events(paths, time=time, null_texts=null_texts))
-    read_schema(paths)  # Spark would take the first file's columns, and NULL where another file lacks one
+    read_schema(paths, time=time)  # Spark would take the first file's columns, and NULL where another file lacks one
     return session.read.parquet(*map(str, paths))
 
 

@@ -93,22 +93,37 @@ def pattern_to_yaml(pattern: Pattern) -> str:
 
 
 def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
-    """A problem in a condition, placed in the pattern file that the condition was read from.
+    """A problem of the pattern that `text` was read as, placed in that document.
 
-    The condition is found by its text. Where the file writes it in another way (quotes with escapes, folded lines), the
-    whole condition is the place.
+    A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
+    writes it in another way (quotes with escapes, folded lines), the whole condition is the place. A problem of a whole
+    stage is placed at the stage's name; others stay as they are.
     """
-    if problem.text is None or problem.span is None:
-        return problem
     marked = load_marked(text, source=source)
     where = f"{source}, {problem.where}" if problem.where else source
-    for path, value in _leaves(marked.value, ()):
-        if value == problem.text and "where" in path:
-            start, end = marked.spans[path]
-            verbatim = text.find(problem.text, start, end)
-            span = (start, end) if verbatim < 0 else (verbatim + problem.span[0], verbatim + problem.span[1])
+    for name_span, path, value in _conditions(marked, problem.where or ""):
+        if problem.text is None or value == problem.text:
+            span = name_span if problem.text is None else _span_in(marked, path, problem)
             return Problem(problem.message, where=where, text=text, span=span, hint=problem.hint)
     return problem
+
+
+def _conditions(marked: MarkedText, where: str) -> Iterator[tuple[Span, Path, Value]]:
+    """The leaves of the stage that `where` begins with: the span of the stage's name, the leaf's path and value."""
+    stages: Any = cast("dict[str, Any]", marked.value)["stages"]
+    for index, stage in enumerate(stages):
+        key = next(key for key in _name_keys() if key in stage)
+        if where == f"stage {stage[key]!r}" or where.startswith(f"stage {stage[key]!r}, "):
+            for path, value in _leaves(stage, ("stages", index)):
+                yield marked.spans[("stages", index, key)], path, value
+
+
+def _span_in(marked: MarkedText, path: Path, problem: Problem) -> Span:
+    start, end = marked.spans[path]
+    verbatim = marked.text.find(problem.text or "", start, end)
+    if verbatim < 0 or problem.span is None:
+        return start, end
+    return verbatim + problem.span[0], verbatim + problem.span[1]
 
 
 def _name_keys() -> tuple[str, ...]:
