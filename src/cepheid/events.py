@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+TIME_TYPE = pa.timestamp("us", "UTC")
+
+TIME = "_time"
+SEQUENCE = "_sequence"
+MASK = "_mask"
+ORDINAL = "_ordinal"
+KEY_PREFIX = "_key"
+VALUE_PREFIX = "_value"
+EVENT_PREFIX = "_event."
 
 
 @dataclass(frozen=True)
@@ -16,3 +27,60 @@ class Schema:
     """Empty: all events are one sequence."""
     time: str
     sequence: str | None = None
+
+    @property
+    def key_fields(self) -> tuple[pa.Field, ...]:
+        return tuple(self.columns.field(name) for name in self.key)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events in the order (key, time, sequence), as a host hands them to a matcher.
+
+    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence if one is named; _mask (64-bit integer, bit
+    i for Plan.bits[i]); _value0, _value1, … (Plan.values); and the chosen columns, each behind the prefix "_event.".
+    """
+
+    data: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.data.num_rows)
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """The events from `start` to `stop`, without a copy."""
+        return Batch(self.data.slice(start, stop - start))
+
+    def take(self, rows: pa.Array) -> Batch:
+        return Batch(self.data.take(rows))
+
+    def column(self, name: str) -> pa.Array:
+        return self.data.column(name)
+
+    @property
+    def keys(self) -> list[pa.Array]:
+        return self._prefixed(KEY_PREFIX)
+
+    @property
+    def values(self) -> list[pa.Array]:
+        return self._prefixed(VALUE_PREFIX)
+
+    @property
+    def chosen(self) -> list[pa.Array]:
+        """The event columns that come along in the output."""
+        return self._prefixed(EVENT_PREFIX)
+
+    @property
+    def order(self) -> list[pa.Array]:
+        """The columns that say which events come at the same point of the order."""
+        return [self.column(name) for name in (TIME, SEQUENCE) if name in self.data.schema.names]
+
+    def with_column(self, name: str, values: pa.Array) -> Batch:
+        return Batch(self.data.append_column(name, values))
+
+    def _prefixed(self, prefix: str) -> list[pa.Array]:
+        return [self.data.column(i) for i, name in enumerate(self.data.schema.names) if name.startswith(prefix)]
+
+
+def join(batches: Sequence[Batch]) -> Batch:
+    """The batches one behind the other."""
+    return batches[0] if len(batches) == 1 else Batch(pa.concat_batches([batch.data for batch in batches]))

@@ -1,0 +1,109 @@
+"""What an event is: a canonical form of its columns as bytes, the same on every host, and digests of it.
+
+An event is identified by its time and sequence or, without a sequence, by its time, its chosen columns and an ordinal among equal
+ones. Digests are 128-bit BLAKE2b.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+DIGEST_SIZE = 16
+
+
+def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
+    """One value of bytes a row, equal exactly where the rows are equal; (length,) large_binary.
+
+    Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width stands behind
+    them, its length among them. Nested values are written as JSON.
+    """
+    fixed: list[Bytes] = []
+    variable: list[pa.Array] = []
+    for column in columns:
+        fixed.append(column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8).reshape(-1, 1))
+        if (numbers := _fixed_width(column)) is not None:
+            fixed.append(numbers)
+        else:
+            texts = _as_binary(column)
+            fixed.append(_bytes_of(pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)))
+            variable.append(texts)
+    head = np.ascontiguousarray(np.concatenate(fixed, axis=1)) if fixed else np.zeros((length, 0), np.uint8)
+    offsets = np.arange(length + 1, dtype=np.int64) * head.shape[1]
+    rows = pa.Array.from_buffers(pa.large_binary(), length, [None, pa.py_buffer(offsets), pa.py_buffer(head)])
+    return pc.binary_join_element_wise(rows, *variable, pa.scalar(b"", pa.large_binary())) if variable else rows
+
+
+def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose: bytes) -> list[bytes]:
+    """A digest of each group of consecutive rows; group i ends before row ends[i].
+
+    `purpose` (16 bytes at most) keeps digests of different things apart.
+    """
+    data, offsets = _buffers(rows)
+    bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
+    return [
+        blake2b(data[start:end], digest_size=DIGEST_SIZE, person=purpose).digest()
+        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _buffers(rows: pa.Array) -> tuple[memoryview, npt.NDArray[np.int64]]:
+    _, offsets, data = rows.buffers()
+    view = memoryview(data) if data is not None else memoryview(b"")
+    return view, np.frombuffer(offsets, dtype=np.int64)[rows.offset : rows.offset + len(rows) + 1]
+
+
+def _fixed_width(column: pa.Array) -> Bytes | None:
+    """(length, 8 or 16) bytes; NULL is zero."""
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+        return _bytes_of(np.where(np.isnan(doubles), np.nan, doubles))
+    if pa.types.is_decimal128(type_):
+        filled = pc.fill_null(column, pa.scalar(0, type_))
+        words = np.frombuffer(filled.buffers()[1], dtype=np.uint8)
+        return words[filled.offset * 16 : (filled.offset + len(filled)) * 16].reshape(-1, 16)
+    if (integers := as_integers(column)) is not None:
+        return _bytes_of(integers)
+    return None
+
+
+def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
+    """Integers, booleans, dates (days) and times (microseconds) as 64-bit integers, NULL as 0; None for other types."""
+    type_ = column.type
+    if pa.types.is_timestamp(type_):
+        column = column.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
+    elif pa.types.is_duration(type_):
+        column = column.cast(pa.duration("us")).cast(pa.int64())
+    elif pa.types.is_date(type_):
+        column = column.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_time(type_):
+        column = column.cast(pa.time64("us")).cast(pa.int64())
+    elif not (pa.types.is_integer(type_) or pa.types.is_boolean(type_)):
+        return None
+    filled = column.fill_null(False) if pa.types.is_boolean(column.type) else column.fill_null(0)
+    integers: npt.NDArray[np.int64] = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return integers
+
+
+def _bytes_of(values: npt.NDArray[np.generic]) -> Bytes:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+
+
+def _as_binary(column: pa.Array) -> pa.Array:
+    type_ = column.type
+    if pa.types.is_dictionary(type_):
+        column = column.dictionary_decode()
+        type_ = column.type
+    if pa.types.is_nested(type_) or pa.types.is_null(type_) or pa.types.is_interval(type_):
+        column = pa.array([json.dumps(value, default=str, sort_keys=True) for value in column.to_pylist()])
+    return column.cast(pa.large_binary()).fill_null(b"")

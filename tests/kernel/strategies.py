@@ -1,0 +1,187 @@
+"""Random patterns, scripts and events, at the border of the kernel: plans without SQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from cepheid.events import Schema
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.lang.expression import Name
+from cepheid.plan.plan import Lifted, Plan, StageCondition
+from cepheid.plan.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Fold,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+)
+
+INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
+PRICE = pa.decimal128(6, 2)
+COLUMNS = (INT, DOUBLE, PRICE, STRING)
+INT_COLUMN, DOUBLE_COLUMN, DECIMAL_COLUMN, STRING_COLUMN = range(4)
+
+times = st.sampled_from([None, None, Times(1, None), Times(2, None), Times(1, 3), Times(2, 2), Times(2, 4)])
+
+
+@st.composite
+def quantifiers(draw: st.DrawFn, *, last: bool, windowed: bool) -> Quantifier:
+    quantifier = Quantifier(draw(times), optional=draw(st.booleans()), consecutive=draw(st.booleans()))
+    if last and quantifier.loops and (quantifier.consecutive or windowed):
+        quantifier = replace(quantifier, longest=draw(st.booleans()))
+    return quantifier
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    window = draw(st.sampled_from([None, 3, 6, 12]))
+    count = draw(st.integers(1, 4))
+    stages = tuple(
+        Stage(
+            f"s{i}",
+            Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity)),
+            quantifier=draw(quantifiers(last=i == count - 1, windowed=window is not None)),
+        )
+        for i in range(count)
+    )
+    length = None if window is None else timedelta(microseconds=window)
+    return Pattern(stages, window=length, skip_strategy=draw(st.sampled_from(Skip)))
+
+
+def integers(stage: int) -> st.SearchStrategy[Script]:
+    """Scripts of type BIGINT that look at stages up to `stage`."""
+    seen = st.integers(0, stage)
+    leaves = st.one_of(
+        st.integers(-2, 3).map(lambda value: ConstantValue(value, INT)),
+        st.just(ConstantValue(None, INT)),
+        st.just(CurrentValue(INT_COLUMN, INT)),
+        st.builds(lambda s, b, f: StageValue(s, INT_COLUMN, INT, b, f), seen, st.integers(0, 2), st.booleans()),
+        st.builds(lambda fold, s: Aggregate(fold, s, INT_COLUMN, INT), st.sampled_from([Fold.SUM, Fold.MIN, Fold.MAX]), seen),
+        st.builds(lambda s, c: Aggregate(Fold.COUNT, s, c, INT), seen, st.sampled_from([None, INT_COLUMN, DOUBLE_COLUMN])),
+    )
+    binary = st.sampled_from(
+        [Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.LEAST, Operator.GREATEST, Operator.COALESCE,
+         Operator.INTEGER_DIVIDE, Operator.REMAINDER]
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(lambda o, a, b: Operation(o, (a, b), INT), binary, inner, inner),
+            st.builds(lambda o, a: Operation(o, (a,), INT), st.sampled_from([Operator.NEGATE, Operator.ABS]), inner),
+        ),
+        max_leaves=3,
+    )
+
+
+def doubles(stage: int) -> st.SearchStrategy[Script]:
+    seen = st.integers(0, stage)
+    leaves = st.one_of(
+        st.sampled_from([0.5, -0.0, float("nan")]).map(lambda value: ConstantValue(value, DOUBLE)),
+        st.just(CurrentValue(DOUBLE_COLUMN, DOUBLE)),
+        st.builds(lambda s, b: StageValue(s, DOUBLE_COLUMN, DOUBLE, b), seen, st.integers(0, 1)),
+        st.builds(
+            lambda fold, s: Aggregate(fold, s, DOUBLE_COLUMN, DOUBLE),
+            st.sampled_from([Fold.SUM, Fold.AVG, Fold.MIN, Fold.MAX]),
+            seen,
+        ),
+        st.builds(lambda s: Aggregate(Fold.AVG, s, INT_COLUMN, DOUBLE), seen),
+        integers(stage).map(lambda script: Operation(Operator.CAST, (script,), DOUBLE)),
+        decimals(stage).map(lambda script: Operation(Operator.CAST, (script,), DOUBLE)),
+    )
+    binary = st.sampled_from(
+        [Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.DIVIDE, Operator.REMAINDER, Operator.LEAST, Operator.GREATEST]
+    )
+    return leaves | st.builds(lambda o, a, b: Operation(o, (a, b), DOUBLE), binary, leaves, leaves)
+
+
+def decimals(stage: int) -> st.SearchStrategy[Script]:
+    """Scripts of type DECIMAL(6, 2)."""
+    seen = st.integers(0, stage)
+    leaves = st.one_of(
+        st.just(CurrentValue(DECIMAL_COLUMN, PRICE)),
+        st.builds(lambda s: StageValue(s, DECIMAL_COLUMN, PRICE), seen),
+        st.builds(lambda fold, s: Aggregate(fold, s, DECIMAL_COLUMN, PRICE), st.sampled_from([Fold.MIN, Fold.MAX]), seen),
+    )
+    average = st.builds(lambda s: Aggregate(Fold.AVG, s, DECIMAL_COLUMN, pa.decimal128(10, 6)), seen)
+    quotient = st.builds(lambda a, b: Operation(Operator.DIVIDE, (a, b), pa.decimal128(15, 9)), leaves, leaves)
+    return leaves | (average | quotient).map(lambda script: Operation(Operator.CAST, (script,), PRICE))
+
+
+def strings(stage: int) -> st.SearchStrategy[Script]:
+    return st.one_of(
+        st.just(CurrentValue(STRING_COLUMN, STRING)),
+        st.sampled_from(["", "b", "é"]).map(lambda value: ConstantValue(value, STRING)),
+        st.builds(lambda s: StageValue(s, STRING_COLUMN, STRING), st.integers(0, stage)),
+        st.builds(lambda fold, s: Aggregate(fold, s, STRING_COLUMN, STRING), st.sampled_from([Fold.MIN, Fold.MAX]), st.integers(0, stage)),
+    )
+
+
+def booleans(stage: int) -> st.SearchStrategy[Script]:
+    comparison = st.sampled_from([Operator.EQUAL, Operator.LESS, Operator.LESS_OR_EQUAL, Operator.NULL_SAFE_EQUAL])
+    leaves = st.one_of(
+        *(
+            st.builds(lambda o, a, b: Operation(o, (a, b), BOOL), comparison, operand(stage), operand(stage))
+            for operand in (integers, doubles, decimals, strings)
+        ),
+        integers(stage).map(lambda script: Operation(Operator.IS_NULL, (script,), BOOL)),
+        st.sampled_from([True, False, None]).map(lambda value: ConstantValue(value, BOOL)),
+    )
+    connective = st.sampled_from([Operator.AND, Operator.OR])
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(lambda o, a, b: Operation(o, (a, b), BOOL), connective, inner, inner),
+            inner.map(lambda script: Operation(Operator.NOT, (script,), BOOL)),
+            st.builds(lambda a, b, c: Operation(Operator.CASE, (a, b, c), BOOL), inner, inner, inner),
+            st.builds(lambda a, b: Operation(Operator.FAIL_IF, (a, b), BOOL), inner, inner),
+        ),
+        max_leaves=4,
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn, scripted: bool = True) -> Plan:
+    pattern = draw(patterns())
+    column = Name(("x",), ((0, 1),))
+    conditions = tuple(
+        StageCondition(
+            bit=draw(st.sampled_from([None, i, i, i])),
+            script=draw(st.none() | booleans(i)) if scripted else None,
+        )
+        for i in range(len(pattern.stages))
+    )
+    return Plan(
+        pattern=pattern,
+        schema=Schema(pa.schema([]), (), "t"),
+        bits=tuple(Lifted("x", column, BOOL) for _ in conditions),
+        values=tuple(Lifted("x", column, type_) for type_ in COLUMNS),
+        conditions=conditions,
+        measures=None,
+        columns=(),
+    )
+
+
+@st.composite
+def event_rows(draw: st.DrawFn, bits: int) -> list[tuple[int, int, tuple[object, ...]]]:
+    """Time, mask and values of the events of one key, in order."""
+    values = st.tuples(
+        st.none() | st.integers(-3, 3) | st.just(2**63 - 1),
+        st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")]),
+        st.none() | st.sampled_from([0, 150, -75, 999_999]),
+        st.none() | st.sampled_from(["", "a", "b", "é"]),
+    )
+    count = draw(st.integers(0, 10))
+    gaps = draw(st.lists(st.sampled_from([0, 1, 1, 2, 4]), min_size=count, max_size=count))
+    masks = st.integers(0, 2**bits - 1)
+    time, rows = 0, []
+    for gap in gaps:
+        time += gap
+        rows.append((time, draw(masks), draw(values)))
+    return rows
