@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepheid.cli.failure import FileProblem
-from cepheid.cli.files import check_output, event_files, read_events, read_schema, write_matches
+from cepheid.cli.files import check_output, event_files, read_events, read_events_on_spark, read_schema, write_matches
 from cepheid.errors import SchemaError
 
 CSV = "id,time,amount,note\n1,2024-05-01T10:00:00,1.5,a\n2,2024-05-01T10:00:01,,\n"
@@ -186,3 +187,14 @@ def test_csv_has_nested_columns_as_json(tmp_path: Path) -> None:
     assert read.column("match_id").to_pylist() == ["01ff", ""]
     assert json.loads(read.column("stage")[0].as_py()) == {"x": "NaN", "d": "1.10"}
     assert read.column("legs").to_pylist() == ['[{"n": 1152921504606846976}]', "[]"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["events.parquet", "events.csv", "events.jsonl"])
+def test_spark_reads_the_same(folder: Path, spark: Any, name: str) -> None:
+    """The same file has the same columns, types and rows on Spark: also times without zone."""
+    paths = event_files([str(folder / name)])
+    here, there = read_events(paths, time="at"), read_events_on_spark(spark, paths, time="at").toArrow()
+    assert there.schema == here.schema
+    assert there.to_pylist() == here.to_pylist()
+    assert spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_LTZ"

@@ -5,7 +5,6 @@ What a command needs is imported when it runs, so that `cepheid --help` answers 
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from importlib.metadata import version
@@ -68,9 +67,6 @@ def main() -> None:
     """Runs the command line; a fault of Cepheid ends with its own exit code, so that scripts can tell it apart."""
     try:
         app()
-    except BrokenPipeError:
-        # Whoever read our output has seen enough (`cepheid detect … | head`); Python must not flush into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception:  # noqa: BLE001 the border of the program: reported in full, with a code of its own
         traceback.print_exc()
         sys.stderr.write("This is a fault in Cepheid or in what it runs on; please report it with the lines above.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
     """Turns what users can mend into messages and an exit code; everything else passes."""
     try:
         yield
+        sys.stdout.flush()
     except PatternError as error:
         _fail(error.problems, ExitCode.PROBLEMS, as_json=as_json)
     except (SchemaError, EventError, ConditionError, LimitExceeded) as error:
@@ -58,7 +60,9 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
     except FileProblem as error:
         _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)
     except BrokenPipeError:
-        raise  # whoever reads our output has seen enough: main() ends quietly
+        # Whoever reads our output has seen enough (`cepheid detect … | head`); Python must not flush into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(ExitCode.OK) from None
     except OSError as error:
         if error.filename is None:
             raise

@@ -88,9 +88,19 @@ def read_events_on_spark(
 ) -> DataFrame:
     """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
     if _kind(paths[0]) != "Parquet":
-        return session.createDataFrame(read_events(paths, time=time, null_texts=null_texts))
+        return _without_zones_given(session, read_events(paths, time=time, null_texts=null_texts))
     read_schema(paths, time=time)  # Spark would take the first file's columns, and NULL where another file lacks one
     return session.read.parquet(*map(str, paths))
+
+
+def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
+    """A DataFrame in which times without zone stay so, as in Parquet; Spark would read them in the session's zone."""
+    preferred = session.conf.get("spark.sql.timestampType")
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        return session.createDataFrame(events)
+    finally:
+        session.conf.set("spark.sql.timestampType", preferred or "TIMESTAMP_LTZ")
 
 
 def check_output(path: Path) -> None:
