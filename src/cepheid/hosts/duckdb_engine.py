@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types as arrow
 
-from cepheid.errors import ConditionError, LimitExceeded
+from cepheid.errors import ConditionError, LimitExceeded, PatternError, Problem
 from cepheid.hosts.duckdb_sql import translate
 from cepheid.hosts.event_columns import EventColumns, viewed
 from cepheid.hosts.fragment import Fragment
@@ -51,6 +51,18 @@ class DuckDbEngine:
     def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
         """The expression's type, as Spark has it; PatternError with all its problems, spans included."""
         return translate(expression, EventColumns(columns).resolve, self.time_zone).type
+
+    def types_of(
+        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
+    ) -> Sequence[pa.DataType | Problem]:
+        """The type of each expression (its text is not needed here), or the first reason why it is not available."""
+        return [self._type_or_problem(expression, columns) for expression, _ in questions]
+
+    def _type_or_problem(self, expression: Expression, columns: pa.Schema) -> pa.DataType | Problem:
+        try:
+            return self.type_of(expression, columns)
+        except PatternError as error:
+            return error.problems[0]
 
     def to_sql(self, expression: Expression, columns: pa.Schema) -> str:
         """The DuckDB SQL of the expression; columns are c0, c1, … in the order in which it names them."""
@@ -92,13 +104,15 @@ class DuckDbEngine:
     def _explained(
         self, error: duckdb.Error, lifted: Sequence[Lifted], fragments: Sequence[Fragment], held: pa.Table
     ) -> ConditionError:
-        """Which condition failed: each that can is evaluated alone."""
-        for one, fragment in zip(lifted, fragments, strict=True):
-            if fragment.raises:
-                try:
-                    self._query([fragment.text], held)
-                except duckdb.Error as alone:
-                    return ConditionError(f"{_reason(alone)} in {one.sql!r}")
+        """Which condition failed: each that can is evaluated alone, if there are several."""
+        suspects = [(one, fragment) for one, fragment in zip(lifted, fragments, strict=True) if fragment.raises]
+        if len(suspects) == 1:
+            return ConditionError(f"{_reason(error)} in {suspects[0][0].sql!r}")
+        for one, fragment in suspects:
+            try:
+                self._query([fragment.text], held)
+            except duckdb.Error as alone:
+                return ConditionError(f"{_reason(alone)} in {one.sql!r}")
         return ConditionError(_reason(error))
 
 

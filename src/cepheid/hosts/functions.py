@@ -51,18 +51,11 @@ def _cased(name: str, function: str, differs: str) -> Function:
     return Function(name, ("STRING",), "STRING", sql, notes, fails=True)
 
 
-_MAX_BIGINT = "9223372036854775807"
-
-
 def _whole(name: str, function: str) -> tuple[Function, ...]:
-    double = (
-        f"CASE WHEN isnan({{0}}) THEN 0 WHEN {{0}} >= 9223372036854775807 THEN {_MAX_BIGINT} "
-        f"WHEN {{0}} <= -9223372036854775808 THEN -{_MAX_BIGINT} - 1 ELSE CAST({function}({{0}}) AS BIGINT) END"
-    )
-    notes = "NaN gives 0; values beyond BIGINT give its end."
+    double = f"CASE WHEN isnan({{0}}) THEN CAST(0 AS BIGINT) ELSE CAST({function}({{0}}) AS BIGINT) END"
     return (
         Function(name, ("BIGINT",), "BIGINT", "{0}"),
-        Function(name, ("DOUBLE",), "BIGINT", f"CAST({double} AS BIGINT)", notes),
+        Function(name, ("DOUBLE",), "BIGINT", double, "NaN gives 0; overflow fails.", fails=True),
     )
 
 
@@ -88,7 +81,7 @@ FUNCTIONS: tuple[Function, ...] = (
            "WHEN {0} > 0 THEN CAST(1 AS DOUBLE) END"),
     Function("rint", ("DOUBLE",), "DOUBLE", "round_even({0}, 0)", "Halves go to the even neighbour."),
     Function("round", ("INTEGER",), "INTEGER", "{0}"),
-    Function("round", ("DOUBLE",), "DOUBLE", "round({0})", "Halves go away from zero; to whole numbers only."),
+    Function("round", ("DOUBLE",), "DOUBLE", "round({0}) + CAST(0 AS DOUBLE)", "Halves go away from zero; to whole numbers only."),
     Function("isnan", ("FLOATING",), "BOOLEAN", "coalesce(isnan({0}), FALSE)", "NULL gives false."),
     Function("nanvl", ("DOUBLE", "DOUBLE"), "DOUBLE", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
     Function("positive", ("INTEGER",), "INTEGER", "{0}"),
@@ -145,7 +138,8 @@ FUNCTIONS: tuple[Function, ...] = (
     *_same("datediff date_diff", ("DATE", "DATE"), "INT", "CAST({0} - {1} AS INTEGER)", "From the second to the first."),
     Function("add_months", ("DATE", "INT"), "DATE", "CAST({0} + to_months({1}) AS DATE)",
              "The last day of a shorter month stands for days that it lacks."),
-    *_same("unix_timestamp unix_seconds", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('second', {0})) // 1000000"),
+    Function("unix_timestamp", ("TIMESTAMP",), "BIGINT", "epoch_us({0}) // 1000000", "Towards 1970, as Spark has it."),
+    Function("unix_seconds", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('second', {0})) // 1000000", "Downwards."),
     Function("unix_millis", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('millisecond', {0})) // 1000"),
     Function("unix_micros", ("TIMESTAMP",), "BIGINT", "epoch_us({0})"),
     Function("unix_date", ("DATE",), "INT", "CAST({0} - CAST('1970-01-01' AS DATE) AS INTEGER)"),

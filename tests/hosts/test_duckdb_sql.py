@@ -1,0 +1,146 @@
+"""The engine in process: what it refuses and how it says so, order, masks, columns and the reference page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cepheid.errors import ConditionError, EventError, LimitExceeded, PatternError
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.function_reference import function_reference
+from cepheid.lang.sql import parse_expression
+from cepheid.plan.plan import Lifted
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
+EVENTS = pa.table(
+    {
+        "n": pa.array([3, 0, None], pa.int32()),
+        "price": [1.5, 2.5, None],
+        "name": ["a", "b", None],
+        "at": pa.array([datetime(2021, 1, 1, tzinfo=UTC)] * 3, pa.timestamp("ms", "Europe/Berlin")),
+        "place": [{"city": "Ulm"}, {"city": None}, None],
+    }
+)
+
+
+def lifted(text: str, events: pa.Table = EVENTS) -> Lifted:
+    expression = parse_expression(text)
+    return Lifted(text, expression, DuckDbEngine().type_of(expression, events.schema))
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(PatternError) as caught:
+        DuckDbEngine().type_of(parse_expression(text), EVENTS.schema)
+    return str(caught.value)
+
+
+def test_mask_and_values_keep_the_order_of_the_rows() -> None:
+    """Bit i of the mask is set where condition i is true; NULL is not true."""
+    mask, values = DuckDbEngine().evaluate(
+        EVENTS, bits=[lifted("n > 1"), lifted("name = 'b'")], values=[lifted("n + 1"), lifted("at")]
+    )
+    assert mask.tolist() == [1, 2, 0]
+    assert mask.dtype == np.uint64
+    assert values[0].to_pylist() == [4, 1, None]
+    assert values[1].type == pa.timestamp("us", "UTC")
+    assert values[1].to_pylist() == EVENTS["at"].to_pylist()
+
+
+def test_order_holds_over_many_row_groups() -> None:
+    """Rows come back in their order although several threads evaluate them."""
+    numbers = pa.table({"n": pa.array(range(500_000), pa.int64())})
+    _, (doubled,) = DuckDbEngine().evaluate(numbers, values=[lifted("n * 2", numbers)])
+    assert doubled.to_numpy().tolist() == list(range(0, 1_000_000, 2))
+
+
+def test_a_record_batch_without_rows_gives_none() -> None:
+    """No rows in, no rows out, with their types."""
+    none = EVENTS.to_batches()[0].slice(0, 0)
+    mask, (values,) = DuckDbEngine().evaluate(none, bits=[lifted("n > 1")], values=[lifted("n / 2")])
+    assert len(mask) == 0
+    assert values.type == pa.float64()
+
+
+def test_a_constant_needs_no_column() -> None:
+    """A condition that names no column is evaluated for every event."""
+    assert DuckDbEngine().evaluate(EVENTS, bits=[lifted("1 < 2")]).mask.tolist() == [1, 1, 1]
+
+
+def test_fields_of_structs_are_columns() -> None:
+    """A field of a struct is NULL where the struct is."""
+    (cities,) = DuckDbEngine().evaluate(EVENTS, values=[lifted("place.city")]).values
+    assert cities.to_pylist() == ["Ulm", None, None]
+
+
+def test_columns_that_differ_in_case_only_are_ambiguous() -> None:
+    """Names are compared without case, as Spark does, and never picked by chance."""
+    events = pa.table({"x": [1], "X": [2]})
+    with pytest.raises(PatternError, match="ambiguous column 'x'"):
+        DuckDbEngine().type_of(parse_expression("x = 1"), events.schema)
+
+
+def test_a_failure_names_its_condition() -> None:
+    """An error of evaluation has the text of the condition, not DuckDB's."""
+    with pytest.raises(ConditionError) as caught:
+        DuckDbEngine().evaluate(EVENTS, bits=[lifted("price > 1"), lifted("10 / n > 1")])
+    assert str(caught.value) == "division by zero in '10 / n > 1'"
+
+
+def test_more_conditions_than_a_mask_has_bits_are_refused() -> None:
+    """64 conditions fit; one more says so."""
+    with pytest.raises(LimitExceeded, match="65 conditions; a mask has 64 bits"):
+        DuckDbEngine().evaluate(EVENTS, bits=[lifted("n > 1")] * 65)
+
+
+def test_times_finer_than_microseconds_are_refused() -> None:
+    """Nanoseconds are not cut silently."""
+    events = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
+    with pytest.raises(EventError, match="Round the column to microseconds first"):
+        DuckDbEngine().evaluate(events, values=[lifted("t", events)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("initcap(name) = 'A'", "'initcap' is not available in process; it is available on Spark"),
+        ("substrng(name, 1) = 'A'", "Did you mean 'substring'"),
+        ("exp(price) > 1", "'exp' is not available in process; it is available on Spark"),
+        ("cast(price as string) = '1'", "the cast of DOUBLE to STRING: not available in process"),
+        ("name LIKE name", "LIKE with a pattern that is not a constant: not available in process"),
+        (r"name LIKE r'a\b'", r"'\\' before anything but %, _ and itself: not available in process"),
+        ("name RLIKE '(?i)a'", "'(?' in a regular expression: not available in process"),
+        ("upper(n) = 'A'", "upper takes (STRING), got (INT): not available in process"),
+        ("name > 1", "'>' needs values of one type, got STRING, INT"),
+        ("n AND true", "a BOOLEAN is needed here, this is INT"),
+        ("date_trunc(name, at) = at", "a unit other than the constants year"),
+        ("lpad(name, 3, '') = 'a'", "The padding is a constant, not empty"),
+        ("pice > 1", "Did you mean 'price' or 'place'?"),
+        ("place.ciy = 'Ulm'", "unknown field 'ciy'"),
+    ],
+)
+def test_what_is_refused_says_why(text: str, message: str) -> None:
+    """What is not Spark's to the last bit is refused by name."""
+    assert message in refusal(text)
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    """Two unknown names are two problems."""
+    text = refusal("a1 > 0 AND b1 > 0")
+    assert "'a1'" in text
+    assert "'b1'" in text
+
+
+def test_days_are_not_added_in_a_zone_with_clock_changes() -> None:
+    """A day is not always 24 hours there, which Spark counts and DuckDB does not."""
+    engine = DuckDbEngine(time_zone="Europe/Berlin")
+    with pytest.raises(PatternError, match="a TIMESTAMP moved by a day or more in a time zone other than UTC"):
+        engine.type_of(parse_expression("at + INTERVAL 1 DAY > at"), EVENTS.schema)
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    """`docs/reference/functions.md` is what the table of functions gives."""
+    assert REFERENCE.read_text(encoding="utf-8") == function_reference()
