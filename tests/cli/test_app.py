@@ -111,3 +111,13 @@ def test_problems_for_machines(folder: Path, cepheid: Cepheid) -> None:
         "problems": [{"message": "stage 1 has no key 'wher'", "where": "wrong.yaml", "line": 3, "column": 3}],
     }
     assert hint.startswith("Did you mean 'where'?")
+
+
+def test_spark_that_is_not_installed(folder: Path) -> None:
+    """Without PySpark, --on spark says how to get it and ends with 4."""
+    code = "import sys; sys.modules['pyspark'] = None; from cepheid.cli.app import main; main()"
+    arguments = ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"]
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    message = "Spark is not installed: pip install 'cepheid[spark]', or leave out --on spark\n"
+    assert (done.returncode, done.stdout, done.stderr) == (4, "", message)

@@ -41,3 +41,24 @@ def test_sql_is_checked_without_events(folder: Path, cepheid: Cepheid) -> None:
     done = cepheid("check", "p.yaml")
     assert done.returncode == 1
     assert "line 3" in done.stderr
+
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples(folder: Path, cepheid: Cepheid, example: Path) -> None:
+    """Each example is a pattern that fits flights."""
+    (folder / "flights.csv").write_text(
+        "tailnum,departed_at,arr_delay,dep_delay,origin\nN1,2024-05-01T10:00:00,50.0,40.0,JFK\n"
+    )
+    done = cepheid("check", str(example), "--events", "flights.csv", "--key", "tailnum", "--time", "departed_at")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_missing_event_time(folder: Path, cepheid: Cepheid) -> None:
+    """Events without any timestamp cannot be planned for; the columns that are there are named."""
+    (folder / "e.csv").write_text("price\n1\n")
+    done = cepheid("check", "rising.yaml", "--events", "e.csv")
+    assert done.returncode == 1
+    assert "no column of the events is a timestamp: name the event time by --time; ['price'] are there" in done.stderr

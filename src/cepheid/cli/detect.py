@@ -142,12 +142,13 @@ def _in_process(pattern: Any, inputs: Inputs, options: dict[str, Any], errors: C
 
 def _on_spark(pattern: Any, inputs: Inputs, options: dict[str, Any], errors: Console) -> pa.Table:
     from cepheid.cli.files import read_events_on_spark
-    from cepheid.detect import detect as find
 
     with _session(inputs.time_zone, errors) as session:
         with _doing("Reading events", errors):
             events = read_events_on_spark(session, inputs.files, time=inputs.time, null_texts=inputs.null_texts)
         with _doing(f"Looking for {pattern.name}", errors):
+            from cepheid.detect import detect as find
+
             return find(events, pattern, **options).toArrow()
 
 
