@@ -164,7 +164,7 @@ class Lifting:
                 lifted.append(part)
             else:
                 rest.append(part)
-        bit = self._add_bit(lifted) if lifted else None
+        bit = self._add_bit(lifted if rest else [node]) if lifted else None
         scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
         if not scripts:
             return StageCondition(bit, None)

@@ -1,0 +1,167 @@
+"""What of a condition becomes a bit, a lifted column or a script, written as text."""
+
+# ruff: noqa: E501 -- cases read best one a line
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cepheid.errors import PatternError
+from cepheid.lang.pattern import Pattern
+from cepheid.plan.plan import Plan
+from cepheid.plan.script import Aggregate, ConstantValue, CurrentValue, Operation, Script, StageValue
+from cepheid.plan.types import sql_name
+
+
+def show(script: Script, plan: Plan) -> str:
+    match script:
+        case ConstantValue(value):
+            return repr(value)
+        case CurrentValue(column):
+            return f"[{plan.values[column].sql}]"
+        case StageValue(stage, column, _, back, from_first):
+            which = "first" if from_first else "last"
+            return f"{which}{back or ''} {plan.pattern.stages[stage].name} [{plan.values[column].sql}]"
+        case Aggregate(fold, stage, column):
+            what = "*" if column is None else f"[{plan.values[column].sql}]"
+            return f"{fold.value} {plan.pattern.stages[stage].name} {what}"
+        case Operation(operator, operands, type_):
+            to = f" {sql_name(type_)}" if operator.value == "cast" else ""
+            return f"({operator.value}{to} {', '.join(show(operand, plan) for operand in operands)})"
+
+
+def of(condition: str, plan: Callable[..., Plan]) -> str:
+    """`bit | script` of a condition of stage `two`, a loop after stage `one`."""
+    built = plan(Pattern.begin("one").followed_by("two").where(condition).one_or_more())
+    bit, script = built.conditions[1].bit, built.conditions[1].script
+    return " | ".join(["-" if bit is None else built.bits[bit].sql, "-" if script is None else show(script, built)])
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("n > 1 and s = 'a'", "n > 1 and s = 'a' | -"),
+        ("n > 1 and one.s = s and ok", "(n > 1) AND (ok) | (= last one [s], [s])"),
+        ("one.s = s or ok", "- | (or (= last one [s], [s]), [ok])"),
+        ("x > one.x * 1.5D", "- | (< last one [x * 1.5D], [x])"),
+        ("x > avg(two.x * 2)", "- | (< avg two [x * 2], [x])"),
+        ("price * 1.1 > one.price", "- | (< (cast DECIMAL(11, 3) last one [price]), [price * 1.1])"),
+        ("one.place.city = place.city", "- | (= last one [place.city], [place.city])"),
+        ("first(two.n) = last(two.n, 2)", "- | (= first two [(n)], last2 two [(n)])"),
+        (
+            "count(two) < 3 and count(two.s) = 0",
+            "- | (and (< count two *, 3), (= count two [CASE WHEN (s) IS NOT NULL THEN TRUE END], 0))",
+        ),
+        ("n != one.n", "- | (not (= [n], last one [n]))"),
+        ("n between one.n and 9", "- | (and (<= last one [n], [n]), (<= [n], 9))"),
+        ("n in (one.n, 3)", "- | (or (= [n], last one [n]), (= [n], 3))"),
+        ("time - one.time < interval 2 hours", "- | (< (- [time], last one [time]), 7200000000)"),
+        ("nullif(n, one.n) is not null", "- | (not (is null (case (= [n], last one [n]), None, [n])))"),
+        ("case n when 1 then one.n else 2 end = 2", "- | (= (case (= [n], 1), last one [n], 2), 2)"),
+        ("f > one.f", "- | (< last one [CAST(f AS DOUBLE)], [CAST(f AS DOUBLE)])"),
+        ("ONE.N = n", "- | (= last one [N], [N])"),
+        # What can fail stays behind its guard.
+        ("n <> 0 and 1 / n > 2", "n <> 0 and 1 / n > 2 | -"),
+        ("n <> 0 and one.n > 7 div n", "n <> 0 | (< (div 7, (cast BIGINT [n])), (cast BIGINT last one [n]))"),
+        ("n = one.n and 1 / n > 2", "- | (and (= [n], last one [n]), (< 2.0, (/ 1.0, (cast DOUBLE [n]))))"),
+        ("one.n + 1 > n", "- | (< [n], (+ last one [n], 1))"),
+        (
+            "cast(one.s as int) = n",
+            "- | (= (fail if (and (is null last one [try_cast(s AS int)]), (not last one [(s) IS NULL])), last one [try_cast(s AS int)]), [n])",
+        ),
+        ("n + 1 > one.n", "- | (< last one [n], [n + 1])"),
+        # An event that is not there gives NULL, but not to what makes a value of NULL.
+        ("coalesce(one.n, 0) = n", "- | (= last one [coalesce(n, 0)], [n])"),
+        ("coalesce(two.n, 0) = n", "- | (= (coalesce last two [n], 0), [n])"),
+        ("two.n is null", "- | (is null last two [n])"),
+        ("last(coalesce(two.n, 0)) = n", "- | (= last two [(coalesce(n, 0))], [n])"),
+    ],
+)
+def test_lifted(condition: str, expected: str, plan: Callable[..., Plan]) -> None:
+    """The largest parts about one event are the user's own text, without stages; the rest is a script."""
+    assert of(condition, plan) == expected
+
+
+def test_equal_parts_are_shared(plan: Callable[..., Plan]) -> None:
+    """Parts that mean the same are one bit or one column, however they are written."""
+    built = plan(
+        Pattern.begin("one").where("n > 1").next("two").where("N>1 and s = one.s").next("three").where("two.s = one.s")
+    )
+    assert [c.bit for c in built.conditions] == [0, 0, None]
+    assert [(v.sql) for v in built.values] == ["s"]
+
+
+def test_or_where_is_or_with_everything_before(plan: Callable[..., Plan]) -> None:
+    """where, or_where, where is (a OR b) AND c; each text keeps its parentheses."""
+    built = plan(Pattern.begin("one").where("n > 1").or_where("ok").where("x > 2 or ok"))
+    assert [b.sql for b in built.bits] == ["((n > 1) OR (ok)) AND (x > 2 or ok)"]
+    built = plan(Pattern.begin("one").next("two").where("n > 1").or_where("s = one.s"))
+    script = built.conditions[1].script
+    assert script is not None
+    assert show(script, built) == "(or [n > 1], (= [s], last one [s]))"
+
+
+def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
+    """A measure is an expression over what is taken out of the stages; values of any type can be taken."""
+    measures = {"n": "count(one)", "total": "sum(one.x * 2) + 1", "tags": "first(one.tags)", "same": "one.n + one.n"}
+    built = plan(Pattern.begin("one").one_or_more(), measures=measures)
+    assert built.measures is not None
+    shown = {m.name: (m.sql, {k: show(v, built) for k, v in m.slots.items()}, sql_name(m.type)) for m in built.measures}
+    assert shown == {
+        "n": ("slot_0", {"slot_0": "count one *"}, "BIGINT"),
+        "total": ("slot_0 + 1", {"slot_0": "sum one [x * 2]"}, "DOUBLE"),
+        "tags": ("slot_0", {"slot_0": "first one [(tags)]"}, "ARRAY<STRING>"),
+        "same": ("slot_0 + slot_0", {"slot_0": "last one [n]"}, "INT"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "hint"),
+    [
+        (
+            "b * 1.1 > one.b",
+            "DECIMAL(23, 1) has more than 18 digits, too many for a condition across events",
+            "Cast to DOUBLE or to DECIMAL(18, 1) what goes into it.",
+        ),
+        (
+            "one.tags = tags",
+            "a condition across events cannot hold ARRAY<STRING>",
+            "Known there: BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND.",
+        ),
+        ("f * one.f > 1", "'*' on FLOAT is not known across events", "Cast one side to DOUBLE."),
+        ("d - one.d > interval 1 day", "'-' is not known for dates across events", "Cast the dates to TIMESTAMP."),
+        ("price div one.price > 1", "div of decimals is not known across events", "Cast both to BIGINT."),
+        (
+            "(time - one.time) * 2 > interval 1 day",
+            "an interval cannot be multiplied or divided across events",
+            "Compare it with a constant interval.",
+        ),
+        (
+            "time > one.d",
+            "DATE cannot become TIMESTAMP in a condition across events",
+            "Cast one side, so that both have one type; a cast of one event's value is the host's to compute.",
+        ),
+        ("sum(two.s) = 'a'", "sum cannot be applied to STRING", None),
+        (
+            "avg(cast(two.price as decimal(18, 2))) > 1",
+            "avg cannot be applied to DECIMAL(18, 2)",
+            "Cast it to DOUBLE or to DECIMAL(14, 2).",
+        ),
+    ],
+)
+def test_refused_across_events(condition: str, message: str, hint: str | None, plan: Callable[..., Plan]) -> None:
+    """What scripts cannot hold or do is refused with the type and what to do instead."""
+    with pytest.raises(PatternError) as error:
+        of(condition, plan)
+    assert [(p.message, p.hint) for p in error.value.problems] == [(message, hint)]
+
+
+def test_unknown_function_across_events_names_the_known_ones(plan: Callable[..., Plan]) -> None:
+    """A function of one event is the host's; of several, only what scripts know."""
+    with pytest.raises(PatternError) as error:
+        of("concat(s, one.s) = 'a'", plan)
+    (problem,) = error.value.problems
+    assert problem.message == "concat cannot be applied across events"
+    assert str(problem.hint).startswith("Known across events: and, or, not, =, <=>")
