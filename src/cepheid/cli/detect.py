@@ -162,7 +162,7 @@ def _session(time_zone: str, errors: Console) -> Iterator[Any]:
         with _doing("Starting Spark", errors):
             session = local_session("cepheid detect", time_zone=time_zone)
     except ModuleNotFoundError as error:
-        if error.name != "pyspark":
+        if (error.name or "").partition(".")[0] != "pyspark":
             raise
         raise Unavailable("Spark is not installed: pip install 'cepheid[spark]', or leave out --on spark") from None
     except JavaMissing as error:
