@@ -1,0 +1,164 @@
+"""A condition cut into lifted columns and a script gives what Spark gives for the whole."""
+
+# ruff: noqa: E501 -- a table of conditions
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid.errors import Problem
+from cepheid.events import Schema
+from cepheid.kernel.evaluate import evaluate
+from cepheid.lang.expression import Expression
+from cepheid.lang.pattern import Pattern
+from cepheid.plan.build import build_plan
+from cepheid.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+COLUMNS = "id int, n int, b bigint, x double, f float, p decimal(6,2), s string, d date, t timestamp, u timestamp_ntz, m boolean"
+_T = datetime(2024, 3, 1, 12, tzinfo=UTC)
+_U = _T.replace(tzinfo=None)
+ROWS = [
+    (0, 1, 2**53 + 1, 0.5, 0.1, Decimal("1.50"), "a", date(2024, 1, 1), _T, _U, True),
+    (1, 0, 2**53, float("nan"), 2.5, Decimal("-3.25"), "B", date(2023, 5, 6), _T + timedelta(hours=3), _U, False),
+    (2, -7, -5, -0.0, float("nan"), Decimal("0.00"), "é", None, None, _U + timedelta(days=1), None),
+    (3, None, None, None, None, None, None, date(2024, 1, 1), _T, None, True),
+    (4, 3, 7, 0.0, -1.5, Decimal("9999.99"), "10", None, _T - timedelta(microseconds=1), _U, False),
+]
+CONDITIONS = [
+    *(
+        "n > one.n",
+        "n <> one.n and m",
+        "b = one.b",
+        "x = one.x",
+        "x < one.x or m",
+        "f > one.f",
+        "p * 1.1 > one.p",
+        "s = one.s",
+    ),
+    *(
+        "s < one.s",
+        "d >= one.d",
+        "t - one.t < interval 2 hours",
+        "u > one.u - interval '1' day",
+        "n <=> one.n",
+        "not (m = one.m)",
+    ),
+    *("n between one.n and 3", "n in (one.n, 3, null)", "n not in (one.n, 3)", "case when m then n else one.n end > 0"),
+    *("case n when one.n then 1 when 3 then 2 end is null", "coalesce(n, one.n) = 1", "nullif(n, one.n) is null"),
+    *(
+        "abs(n) > one.n * 2",
+        "least(n, one.n, 1) = greatest(n, one.n)",
+        "n is null and one.n is not null",
+        "p + one.p > n",
+    ),
+    *(
+        "n + one.n * 2 > 3",
+        "p > one.n",
+        "x > one.p",
+        "p - one.p < 1.555",
+        "upper(s) = upper(one.s)",
+        "-n < -one.n",
+        "one.m or n > 1",
+    ),
+    *(
+        "n <> 0 and one.n / n > 0",
+        "n <> 0 and one.n div n > 0",
+        "n <> 0 and one.n % n = 0",
+        "s = '10' and cast(s as int) > one.n",
+    ),
+    *(
+        "one.s = '10' and cast(one.s as int) > n",
+        "not (n > 0 and one.n > 0)",
+        "cast(n as double) > one.x",
+        "p % 2 = one.p % 2",
+    ),
+    *(
+        "if(m, n, one.n) = 1",
+        "cast(n - one.n as bigint) > b",
+        "n = 1 or one.n = 0 and m",
+        "p * p > one.p",
+        "p / 3 > one.p",
+    ),
+]
+
+
+class SparkTypes:
+    name = "Spark"
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    def types_of(
+        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
+    ) -> Sequence[pa.DataType | Problem]:
+        assert columns.names == self._frame.columns
+        return list(_arrow_schema(self._frame.selectExpr(*(sql for _, sql in questions))).types)
+
+
+def _arrow_schema(frame: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return pa.schema([(f.name, to_arrow_type(f.dataType, timezone="UTC")) for f in frame.schema])
+
+
+def _encoded(value: Any, type_: pa.DataType) -> Any:
+    """As scripts hold values."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Decimal):
+        return int(value.scaleb(type_.scale))
+    return pa.scalar(value, type_).cast(pa.int32() if type_ == pa.date32() else pa.int64()).as_py()
+
+
+def _values(frame: DataFrame, sqls: Sequence[str]) -> list[list[Any]]:
+    """The expressions' values of every event, in the order of ids."""
+    table = frame.orderBy("id").selectExpr(*(f"{sql} as c{i}" for i, sql in enumerate(sqls))).toArrow()
+    columns = [[_encoded(v, c.type) for v in c.to_pylist()] for c in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+class _Event:
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = tuple(values)
+
+
+def _cut(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
+    """Whether the second stage's condition is true, for every pair of events; events give a value for each lifted text."""
+    condition = plan.conditions[1]
+    result = []
+    for one in events:
+        taken = [(0, _Event([one[value.sql] for value in plan.values]))]
+        for current in events:
+            true = condition.bit is None or current[plan.bits[condition.bit].sql] is True
+            if true and condition.script is not None:
+                true = evaluate(condition.script, taken, [current[value.sql] for value in plan.values]) is True
+            result.append(true)
+    return result
+
+
+def test_cut_equals_whole(spark: SparkSession) -> None:
+    """For every pair of events a cut condition is true exactly where Spark says that the whole is."""
+    frame = spark.createDataFrame(ROWS, COLUMNS)
+    schema, engine = Schema(_arrow_schema(frame), (), "t"), SparkTypes(frame)
+    plans = [build_plan(Pattern.begin("one").next("two").where(c), schema, engine) for c in CONDITIONS]
+    lifted = list(dict.fromkeys(c.sql for plan in plans for c in (*plan.values, *plan.bits)))
+    events = [dict(zip(lifted, values, strict=True)) for values in _values(frame, [f"({sql})" for sql in lifted])]
+    pairs = frame.selectExpr("id as one_id", "struct(*) as one").crossJoin(frame)
+    whole = pairs.orderBy("one_id", "id").selectExpr(*(f"({c}) as c{i}" for i, c in enumerate(CONDITIONS))).toArrow()
+    differing = {}
+    for condition, plan, column in zip(CONDITIONS, plans, whole.columns, strict=True):
+        expected = [value is True for value in column.to_pylist()]
+        if (got := _cut(plan, events)) != expected:
+            differing[condition] = [(i // len(ROWS), i % len(ROWS)) for i, g in enumerate(got) if g != expected[i]]
+    assert differing == {}
