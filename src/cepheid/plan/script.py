@@ -70,7 +70,11 @@ class Aggregate:
 
 
 class Operator(Enum):
-    """What scripts can do; operands have the same type unless said."""
+    """What scripts can do; operands have the same type unless said.
+
+    Decimals keep their own types in * and /. ADD and SUBTRACT also take a timestamp and a duration, and SUBTRACT of two
+    timestamps is a duration. AND and OR take two operands or more.
+    """
 
     ADD = "+"
     SUBTRACT = "-"
