@@ -21,8 +21,8 @@ class Lifted:
 
     `sql` is the user's own text with stage qualifiers taken off (what Spark evaluates); `expression` the same as a tree
     over event columns (what other engines translate).
-    Around the user's text there may be a cast of FLOAT to DOUBLE, a try_cast or IS NULL. Spans in `expression` are of the
-    text that was written, so they do not fit `sql`.
+    Around the user's text there may be a cast of FLOAT to DOUBLE, a try_cast or IS NULL. Spans in `expression` are
+    of the text that was written, so they do not fit `sql`.
     """
 
     sql: str
