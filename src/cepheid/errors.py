@@ -74,6 +74,10 @@ class LimitExceeded(RuntimeError):
     """A stated limit was reached; the message names it and says how to raise it."""
 
 
+class CepheidWarning(UserWarning):
+    """Something works, but perhaps not as meant; the message says what would settle it."""
+
+
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The hint for an unknown name: the nearest known names, else all of them."""
     near = get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.6)

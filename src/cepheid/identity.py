@@ -96,7 +96,7 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def _bytes_of(values: npt.NDArray[np.generic]) -> Bytes:
-    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
 
 
 def _as_binary(column: pa.Array) -> pa.Array:

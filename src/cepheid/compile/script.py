@@ -315,10 +315,20 @@ class Program:
 
 def encode(value: Constant, type_: pa.DataType) -> int:
     """A constant that is not a string as 64 bits; the bits of a double read as an integer."""
-    if pa.types.is_floating(type_):
-        return int(np.float64(value).view(np.int64))
-    assert isinstance(value, int), value
-    return int(value)
+    assert isinstance(value, int | float), value
+    return int(np.float64(value).view(np.int64)) if pa.types.is_floating(type_) else int(value)
+
+
+def columns_of(script: Script) -> Iterator[int]:
+    """The lifted columns that a script reads."""
+    match script:
+        case CurrentValue(column=column) | StageValue(column=column):
+            yield column
+        case Aggregate(column=column) if column is not None:
+            yield column
+        case Operation(operands=operands):
+            for operand in operands:
+                yield from columns_of(operand)
 
 
 def plan_slots(scripts: Iterable[Script], columns: Sequence[pa.DataType]) -> tuple[Slot, ...]:

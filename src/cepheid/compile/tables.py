@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.automaton import Action, Automaton, Demand, Edge, build_automaton
-from cepheid.compile.script import Program, Slot, plan_slots
+from cepheid.compile.script import Program, Slot, columns_of, plan_slots
 from cepheid.errors import LimitExceeded
 from cepheid.lang.pattern import Skip
 from cepheid.plan.plan import Plan
@@ -111,6 +111,8 @@ class CompiledPattern:
     tables: Tables
     string_constants: dict[int, str]
     """Strings among `Tables.constants`, by number; their codes are the matcher's."""
+    script_columns: frozenset[int]
+    """The lifted columns (numbers in Plan.values) that scripts read."""
     relevant: int | None
     """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event matters."""
 
@@ -130,7 +132,14 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     ranges = [program.add(script) for script in bits.script_values]
     tables = _tables(plan, automaton, edges, wake, bits, program, ranges)
     relevant = _union(wake[number] for number in _reachable(automaton, edges))
-    return CompiledPattern(plan, automaton, tables, program.strings, None if relevant >> ALWAYS else relevant)
+    return CompiledPattern(
+        plan=plan,
+        automaton=automaton,
+        tables=tables,
+        string_constants=program.strings,
+        script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
+        relevant=None if relevant >> ALWAYS else relevant,
+    )
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,11 @@ OPERATOR_NOTES = (
     ("`concat`, <code>&#124;&#124;</code>, `concat_ws`", "STRING only."),
     ("TIMESTAMP `+`, `-` INTERVAL; TIMESTAMP `-` TIMESTAMP", "By less than a day where the time zone is not UTC."),
     ("`date_trunc(unit, time)`, `trunc(date, unit)`", "The unit is a constant."),
-    ("`cast`, `try_cast`", "Numbers, decimals, BOOLEAN, STRING and times, but none of: FLOAT or DOUBLE to STRING or DECIMAL, "
-     "STRING to FLOAT, DOUBLE or TIMESTAMP."),
+    (
+        "`cast`, `try_cast`",
+        "Numbers, decimals, BOOLEAN, STRING and times, but none of: FLOAT or DOUBLE to STRING or DECIMAL, "
+        "STRING to FLOAT, DOUBLE or TIMESTAMP.",
+    ),
 )
 
 

@@ -48,7 +48,7 @@ def regular_expression(pattern: str) -> str:
     reader = _Reader(pattern)
     text = reader.alternatives()
     if reader.position != len(pattern):
-        raise NotInProcess(f"{pattern[reader.position:]!r} in a regular expression")
+        raise NotInProcess(f"{pattern[reader.position :]!r} in a regular expression")
     if reader.ends and reader.carriage:
         # Java's $ does not stand between \r and \n, which cannot be said in RE2.
         raise NotInProcess("'$' beside a class that contains line ends")

@@ -2,7 +2,7 @@
 
 It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern Matching over
 Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or deadline that completes
-them, then by start, then most events first, then earliest events.
+them, then by start, then most events first, then earliest events, then earliest stages.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class ReferenceMatcher:
         self.completed = [c for c in self.completed if c[1].start.position > last]
 
 
-def _order(completed: Completed) -> tuple[int, int, int, list[int]]:
+def _order(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
     step, match = completed
     positions = [event.position for _, event in match.taken]
-    return match.start.position, step, -len(positions), positions
+    return match.start.position, step, -len(positions), positions, [stage for stage, _ in match.taken]

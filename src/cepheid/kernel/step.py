@@ -417,7 +417,7 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, le
 
 @inlined
 def sort(partials: PartialMatches, cursor: Cursor) -> None:
-    """By start, step, most events, earliest events. Insertion: the matches of a step arrive in order of their start."""
+    """By start, step, most events, earliest events, earliest stages. Insertion: the matches of a step arrive in order of their start."""
     completed = partials.completed
     for i in range(1, cursor.completed):
         at = i
@@ -444,13 +444,16 @@ def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
         return left.step < right.step
     if left.length != right.length:
         return left.length > right.length
-    before = False
+    earlier_event = later_event = earlier_stage = False
     nodes, a, b = partials.nodes, left.node, right.node
-    while a != b:
+    while a != b:  # from the last event to the first: the last difference that is seen decides
         if nodes[a].event != nodes[b].event:
-            before = nodes[a].event < nodes[b].event
+            earlier_event = nodes[a].event < nodes[b].event
+            later_event = not earlier_event
+        if nodes[a].stage != nodes[b].stage:
+            earlier_stage = nodes[a].stage < nodes[b].stage
         a, b = nodes[a].parent, nodes[b].parent
-    return before
+    return earlier_event or (earlier_stage and not later_event)
 
 
 @allocating

@@ -69,19 +69,22 @@ def build_measures(
 ) -> tuple[Measure, ...]:
     """The measures, typed by the engine over their slots."""
     measures = []
+    slots: dict[str, Slot] = {}
     for name, node in resolved:
         try:
-            measures.append(_measure(lifting, name, node, engine))
+            measures.append(_measure(lifting, name, node, engine, slots))
         except PatternError as error:
             problems += error.problems
     return tuple(measures)
 
 
-def _measure(lifting: Lifting, name: str, node: Node, engine: TypesOf) -> Measure:
+def _measure(lifting: Lifting, name: str, node: Node, engine: TypesOf, known: dict[str, Slot]) -> Measure:
+    """`known` are the slots of the measures so far; new ones are added, so that equal slots have one name."""
     assert node.source is not None
-    slots: dict[str, Slot] = {}
     edits: list[tuple[Span, str]] = []
-    tree = _over_slots(lifting, node, slots, edits)
+    tree = _over_slots(lifting, node, known, edits)
+    used = {name for _, name in edits}
+    slots = {name: slot for name, slot in known.items() if name in used}
     sql = node.source.sql(resolve.span_of(node), edits)
     (type_,) = engine.types_of([(tree, sql)], pa.schema([(slot, value.type) for slot, value in slots.items()]))
     if isinstance(type_, Problem):
@@ -99,7 +102,7 @@ def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: lis
             return name
         case Column() | Pick() | Folded():
             slot = _slot(lifting, node)
-            key = next((k for k, known in slots.items() if known == slot), f"slot_{len(slots)}")
+            key = next((k for k, known in slots.items() if known == slot), f"_slot{len(slots)}")
             slots[key] = slot
             edits.append((node.span, key))
             return Name((key,), (node.span,))

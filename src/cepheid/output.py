@@ -1,0 +1,98 @@
+"""From the kernel's flat arrays to rows: one a match, in the documented columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, SEQUENCE, TIME, TIME_TYPE, Batch
+from cepheid.identity import canonical_bytes, digests
+from cepheid.kernel.compiled import Emitted
+from cepheid.kernel.layout import NO_TIME, Int32s
+from cepheid.plan.plan import Plan
+from cepheid.slots import StageEvents, slot_values
+
+
+def match_schema(plan: Plan) -> pa.Schema:
+    """The columns of a matcher's rows: match_id, the key, times, then a column a stage, or a column a slot of the measures."""
+    common = [
+        pa.field("match_id", pa.string(), nullable=False),
+        *plan.schema.key_fields,
+        pa.field("match_start", TIME_TYPE, nullable=False),
+        pa.field("match_end", TIME_TYPE, nullable=False),
+        pa.field("detected_at", TIME_TYPE),
+    ]
+    if plan.measures is not None:
+        slots = {name: slot.type for measure in plan.measures for name, slot in measure.slots.items()}
+        return pa.schema([*common, *(pa.field(name, type_) for name, type_ in slots.items())])
+    return pa.schema([*common, *(_stage_field(plan, i) for i in range(len(plan.pattern.stages)))])
+
+
+def _stage_field(plan: Plan, stage: int) -> pa.Field:
+    event = pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+    value = plan.pattern.stages[stage]
+    return pa.field(value.name, pa.list_(event) if value.quantifier.loops else event)
+
+
+def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+    """The matches as rows of `match_schema`; the i-th event of `emitted` is row position[i] of `events`."""
+    schema = match_schema(plan)
+    ends = emitted.end
+    starts = np.concatenate([[0], ends[:-1]])
+    first, last = position[starts], position[ends - 1]
+    times = events.column(TIME)
+    columns = [
+        _match_ids(plan, emitted, events, position),
+        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
+        times.take(pa.array(first)),
+        times.take(pa.array(last)),
+        _detected_at(emitted),
+    ]
+    stages = [StageEvents.of(emitted, position, stage) for stage in range(len(plan.pattern.stages))]
+    if plan.measures is not None:
+        slots = {name: slot for measure in plan.measures for name, slot in measure.slots.items()}
+        columns += [slot_values(slot, stages[slot.stage], events) for slot in slots.values()]
+    else:
+        columns += [_stage_column(plan, i, stages[i], events) for i in range(len(stages))]
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def _detected_at(emitted: Emitted) -> pa.Array:
+    return pa.array(emitted.detected_at, pa.int64(), mask=emitted.detected_at == NO_TIME).cast(TIME_TYPE)
+
+
+def _stage_column(plan: Plan, stage: int, taken: StageEvents, events: Batch) -> pa.Array:
+    """A struct a match (NULL where the stage is absent) or, for a loop, an array of structs."""
+    type_ = _stage_field(plan, stage).type
+    if not plan.pattern.stages[stage].quantifier.loops:
+        row = taken.nth(0)
+        return _structs(type_, plan, events, row, absent=row < 0)
+    structs = _structs(type_.value_type, plan, events, taken.rows, absent=np.zeros(len(taken.rows), np.bool_))
+    return pa.ListArray.from_arrays(pa.array(taken.offsets, pa.int32()), structs, type=type_)
+
+
+def _structs(type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, absent: np.ndarray) -> pa.Array:
+    indices = pa.array(rows, mask=absent)
+    fields = [events.column(EVENT_PREFIX + name).take(indices) for name in plan.columns]
+    if not fields:
+        return pa.nulls(len(rows), type_) if absent.all() else pa.array([None if a else {} for a in absent], type_)
+    return pa.StructArray.from_arrays(
+        [field.cast(type_.field(i).type) for i, field in enumerate(fields)],
+        fields=[type_.field(i) for i in range(len(fields))],
+        mask=pa.array(absent),
+    )
+
+
+def _match_ids(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
+    """A digest of the pattern's name, the key, and the identity and stage of each event."""
+    identity = [events.column(TIME), events.column(ORDINAL)]
+    named = SEQUENCE in events.data.schema.names
+    identity += [events.column(SEQUENCE)] if named else events.chosen
+    name = pa.repeat(plan.pattern.name, len(events))
+    rows = canonical_bytes([name, *events.keys, *identity], len(events)).take(pa.array(position))
+    stages = canonical_bytes([pa.array(emitted.stage)], len(rows))
+    joined = pc.binary_join_element_wise(stages, rows, pa.scalar(b"", pa.large_binary()))
+    return pa.array([digest.hex() for digest in digests(joined, emitted.end, b"match")], pa.string())
