@@ -1,4 +1,4 @@
-"""Every function, operator and cast that is available in process, against Spark: values, types and failures, row by row."""
+"""Every function, operator and cast of the engine in process against Spark: values, types and failures, row by row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.hosts.values import EXPRESSIONS, ZONED, values_table
 
 from cepheid.errors import ConditionError, PatternError
 from cepheid.hosts.duckdb_engine import DuckDbEngine
@@ -19,7 +20,6 @@ from cepheid.hosts.functions import BY_NAME
 from cepheid.lang.expression import Call, Expression
 from cepheid.lang.sql import parse_expression
 from cepheid.plan.plan import Lifted
-from tests.hosts.values import EXPRESSIONS, ZONED, values_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +121,9 @@ def differences(session: SparkSession, table: pa.Table, texts: Sequence[str], zo
             found.append(f"{column.sql}: type {column.type}, on Spark {theirs.type}")
         spark_values = plain(theirs)
         wrong = [i for i in range(len(mine)) if i not in bad and not same(mine[i], spark_values[i])]
-        found += [f"{column.sql}: {mine[i]!r}, on Spark {spark_values[i]!r}; {_inputs(column, table, i)}" for i in wrong]
+        found += [
+            f"{column.sql}: {mine[i]!r}, on Spark {spark_values[i]!r}; {_inputs(column, table, i)}" for i in wrong
+        ]
         for i in bad[:FAILURES_CHECKED]:
             if not fails_on_spark(session, table.slice(i, 1), column.sql):
                 found.append(f"{column.sql}: fails, not on Spark; {_inputs(column, table, i)}")
@@ -169,16 +171,45 @@ def test_nested_expressions_are_as_on_spark(spark: SparkSession, table: pa.Table
 
 _NESTED: dict[str, list[str]] = {
     "number": [
-        "i32", "i64", "f64", "d9", "n", "2", "0", "1.5", "({number} + {number})", "({number} - {number})",
-        "({number} * {number})", "({number} / {number})", "({number} % {number})", "abs({number})", "-({number})",
-        "coalesce({number}, {number})", "if({truth}, {number}, {number})", "nullif({number}, {number})",
-        "CASE WHEN {truth} THEN {number} WHEN {truth} THEN {number} END", "greatest({number}, {number})",
-        "cast({number} as int)", "length({text})", "year({day})", "datediff({day}, {day})",
+        "i32",
+        "i64",
+        "f64",
+        "d9",
+        "n",
+        "2",
+        "0",
+        "1.5",
+        "({number} + {number})",
+        "({number} - {number})",
+        "({number} * {number})",
+        "({number} / {number})",
+        "({number} % {number})",
+        "abs({number})",
+        "-({number})",
+        "coalesce({number}, {number})",
+        "if({truth}, {number}, {number})",
+        "nullif({number}, {number})",
+        "CASE WHEN {truth} THEN {number} WHEN {truth} THEN {number} END",
+        "greatest({number}, {number})",
+        "cast({number} as int)",
+        "length({text})",
+        "year({day})",
+        "datediff({day}, {day})",
     ],
     "truth": [
-        "b", "({number} > {number})", "({number} = {number})", "({number} <=> {number})", "({truth} AND {truth})",
-        "({truth} OR {truth})", "(NOT {truth})", "({number} IS NULL)", "({number} BETWEEN {number} AND {number})",
-        "({text} LIKE 'a%')", "({text} = {text})", "({day} < {day})", "(n IN (1, 2, NULL))",
+        "b",
+        "({number} > {number})",
+        "({number} = {number})",
+        "({number} <=> {number})",
+        "({truth} AND {truth})",
+        "({truth} OR {truth})",
+        "(NOT {truth})",
+        "({number} IS NULL)",
+        "({number} BETWEEN {number} AND {number})",
+        "({text} LIKE 'a%')",
+        "({text} = {text})",
+        "({day} < {day})",
+        "(n IN (1, 2, NULL))",
     ],
     "text": ["s", "s2", "'abc'", "substring({text}, n, 2)", "concat({text}, {text})", "if({truth}, {text}, {text})"],
     "day": ["dt", "dt2", "date_add({day}, n)", "cast(ts as date)"],
@@ -204,4 +235,3 @@ def _nested(kind: str, depth: int, source: random.Random) -> str:
         start, end = text.index("{"), text.index("}")
         text = text[:start] + _nested(text[start + 1 : end], max(depth - 1, 0), source) + text[end + 1 :]
     return text
-

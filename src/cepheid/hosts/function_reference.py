@@ -1,4 +1,4 @@
-"""The reference page of functions that are available in process: `python -m cepheid.hosts.function_reference > page`."""
+"""The page of functions that are available in process: `python -m cepheid.hosts.function_reference > page`."""
 
 from __future__ import annotations
 
