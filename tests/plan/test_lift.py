@@ -110,10 +110,10 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
     assert built.measures is not None
     shown = {m.name: (m.sql, {k: show(v, built) for k, v in m.slots.items()}, sql_name(m.type)) for m in built.measures}
     assert shown == {
-        "n": ("slot_0", {"slot_0": "count one *"}, "BIGINT"),
-        "total": ("slot_0 + 1", {"slot_0": "sum one [x * 2]"}, "DOUBLE"),
-        "tags": ("slot_0", {"slot_0": "first one [(tags)]"}, "ARRAY<STRING>"),
-        "same": ("slot_0 + slot_0", {"slot_0": "last one [n]"}, "INT"),
+        "n": ("_slot0", {"_slot0": "count one *"}, "BIGINT"),
+        "total": ("_slot1 + 1", {"_slot1": "sum one [x * 2]"}, "DOUBLE"),
+        "tags": ("_slot2", {"_slot2": "first one [(tags)]"}, "ARRAY<STRING>"),
+        "same": ("_slot3 + _slot3", {"_slot3": "last one [n]"}, "INT"),
     }
 
 
