@@ -174,6 +174,9 @@ def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType
             wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
             text = f"{wide[0].text} {call.function} {wide[1].text}"
         case "*":
+            # Of two decimals of up to 18 digits DuckDB makes one of 18, and fails where that is too short.
+            if left.type.precision <= 18 and right.type.precision <= 18:
+                left = _to(left, pa.decimal128(19, left.type.scale), zone)
             text = f"{left.text} * {right.text}"
         case _:
             raise NotInProcess(f"{call.function!r} of decimals")
