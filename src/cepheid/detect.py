@@ -36,23 +36,22 @@ def detect(
     """The matches of `pattern` in `events`: a table of the same kind, with one row a match.
 
     Args:
-        events: A Spark DataFrame, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface.
-        pattern: What to find.
-        key: Column or columns; each key's events are a sequence of their own. None: all events are one.
-        time: The column of event times. Times without a zone are read in `time_zone`.
-        sequence: A column that orders events of equal time; without one their content does.
-        columns: Event columns that come along in the stage columns (default: all).
-        measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage columns.
-        as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without it the
+        events: A Spark DataFrame, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C
+        stream interface. pattern: What to find. key: Column or columns; each key's events are a sequence of their
+        own. None: all events are one. time: The column of event times. Times without a zone are read in `time_zone`.
+        sequence: A column that orders events of equal time; without one their content does. columns: Event columns
+        that come along in the stage columns (default: all). measures: Output column → SQL over the match's stages, as
+        in {"legs": "count(legs)"}; these replace the stage columns. as_of: Only events up to this instant count, and
+        time stands there: what may still grow is not emitted. Without it the
             input is complete: every deadline passes and what is still open ends.
         time_zone: Of times without one (default: the Spark session's; in process UTC).
         nulls: What happens to events without key or time: "error", or "drop" (they are counted in `report`).
         report: Filled with counts of events read, dropped and found.
 
     Returns:
-        match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline that made
-        the match certain; NULL if only the end of the input did), then a column a stage: a struct, NULL where the stage is absent, or
-        an array of structs for a loop; or the measures.
+        match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or
+        deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
+        NULL where the stage is absent, or an array of structs for a loop; or the measures.
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
@@ -106,7 +105,9 @@ def _checked_zone(time_zone: str | None) -> str | None:
         try:
             ZoneInfo(time_zone)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise SchemaError(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'") from error
+            raise SchemaError(
+                f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'"
+            ) from error
     return time_zone
 
 

@@ -37,8 +37,9 @@ class Schema:
 class Batch:
     """Events in the order (key, time, sequence), as a host hands them to a matcher.
 
-    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence if one is named; _mask (64-bit integer, bit
-    i for Plan.bits[i]); _value0, _value1, … (Plan.values); and the chosen columns, each behind the prefix "_event.".
+    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence if one is named; _mask (64-bit
+    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); and the chosen columns, each behind the
+    prefix "_event.".
     """
 
     data: pa.RecordBatch

@@ -1,7 +1,7 @@
 """What an event is: a canonical form of its columns as bytes, the same on every host, and digests of it.
 
-An event is identified by its time and sequence or, without a sequence, by its time, its chosen columns and an ordinal among equal
-ones. Digests are 128-bit BLAKE2b.
+An event is identified by its time and sequence or, without a sequence, by its time, its chosen columns and an ordinal
+among equal ones. Digests are 128-bit BLAKE2b.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -24,8 +25,8 @@ DIGEST_SIZE = 16
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     """One value of bytes a row, equal exactly where the rows are equal; (length,) large_binary.
 
-    Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width stands behind
-    them, its length among them. Nested values are written as JSON.
+    Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width
+    stands behind them, its length among them. Nested values are written as JSON.
     """
     fixed: list[Bytes] = []
     variable: list[pa.Array] = []
@@ -52,7 +53,7 @@ def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose
     bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
     return [
         blake2b(data[start:end], digest_size=DIGEST_SIZE, person=purpose).digest()
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, end in pairwise(bounds)
     ]
 
 
@@ -90,7 +91,7 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
         column = column.cast(pa.time64("us")).cast(pa.int64())
     elif not (pa.types.is_integer(type_) or pa.types.is_boolean(type_)):
         return None
-    filled = column.fill_null(False) if pa.types.is_boolean(column.type) else column.fill_null(0)
+    filled = column.fill_null(fill_value=False) if pa.types.is_boolean(column.type) else column.fill_null(0)
     integers: npt.NDArray[np.int64] = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return integers
 

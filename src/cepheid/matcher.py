@@ -1,5 +1,6 @@
-"""The matcher: a pattern compiles to a small program; a matcher runs that program over events in time order, moving partial
-matches from state to state, and emits a match when one reaches the end; a host only feeds the matcher and keeps its state.
+"""The matcher: a pattern compiles to a small program; a matcher runs that program over events in time order, moving
+partial matches from state to state, and emits a match when one reaches the end; a host only feeds the matcher and
+keeps its state.
 
 No I/O, no clock, no threads: time is what the events say, and what `until` says of the end.
 """
@@ -35,8 +36,8 @@ class Counts:
 class Matcher:
     """Finds one pattern in events that come key by key, each key's in order of time and sequence.
 
-    A key is over when the next one begins: then time passes to `until` (microseconds since 1970 UTC; None: every deadline
-    passes and the input is complete).
+    A key is over when the next one begins: then time passes to `until` (microseconds since 1970 UTC; None: every
+    deadline passes and the input is complete).
     """
 
     def __init__(self, pattern: CompiledPattern, *, until: int | None = None) -> None:
@@ -97,4 +98,6 @@ class Matcher:
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         stage = self.pattern.plan.pattern.stages[scripted[failure.script]]
         text = " / ".join(condition.text for condition in stage.conditions)
-        return ConditionError(f"{failure.reason} in the condition of stage {stage.name!r} ({text}), at the event {shown}")
+        return ConditionError(
+            f"{failure.reason} in the condition of stage {stage.name!r} ({text}), at the event {shown}"
+        )

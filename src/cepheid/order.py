@@ -1,8 +1,9 @@
 """The order of events within a key, made the same on every host.
 
-Events come ordered by key, time and sequence. Those that agree in all of these are put in the order of their content: a digest of their
-chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of their identity. As a
-group of such events may be cut by the border of two batches, the last group of a batch waits for the next.
+Events come ordered by key, time and sequence. Those that agree in all of these are put in the order of their content:
+a digest of their chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of
+their identity. As a group of such events may be cut by the border of two batches, the last group of a batch waits for
+the next.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ def _row_digests(columns: list[pa.Array], length: int, purpose: bytes) -> list[b
 
 
 def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
-    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the one before."""
+    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the one
+    before.
+    """
     key_start = np.zeros(len(batch), np.bool_)
     for column in batch.keys:
         key_start[1:] |= differs(column)
@@ -141,7 +144,9 @@ def _check_order(batch: Batch, key_start: Flags) -> None:
 
 
 def differs(column: pa.Array) -> Flags:
-    """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0 0.0."""
+    """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0
+    0.0.
+    """
     if pa.types.is_struct(column.type):
         parts = [column.is_valid(), *column.flatten()]
         different: Flags = np.logical_or.reduce([differs(part) for part in parts])
@@ -153,7 +158,7 @@ def differs(column: pa.Array) -> Flags:
         different = (values[1:] != values[:-1]) & ~(nan[1:] & nan[:-1])
     else:
         left, right = column.slice(1), column.slice(0, max(0, len(column) - 1))
-        different = pc.not_equal(left, right).fill_null(False).to_numpy(zero_copy_only=False)
+        different = pc.not_equal(left, right).fill_null(fill_value=False).to_numpy(zero_copy_only=False)
     if column.null_count:
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         different = (different & valid[1:] & valid[:-1]) | (valid[1:] != valid[:-1])

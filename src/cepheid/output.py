@@ -15,7 +15,9 @@ from cepheid.slots import StageEvents, slot_values
 
 
 def match_schema(plan: Plan) -> pa.Schema:
-    """The columns of a matcher's rows: match_id, the key, times, then a column a stage, or a column a slot of the measures."""
+    """The columns of a matcher's rows: match_id, the key, times, then a column a stage, or a column a slot of the
+    measures.
+    """
     common = [
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,

@@ -100,12 +100,17 @@ def _sums(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np
         raise ConditionError(f"a sum over a stage is out of the range of {slot.type}") from error
 
 
-def _averages(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], slot: Aggregate) -> pa.Array:
+def _averages(
+    values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], slot: Aggregate
+) -> pa.Array:
     if pa.types.is_decimal(slot.type):
         wide = pa.decimal128(18, values.type.scale)
         totals = _sums(values, match, counts, Aggregate(Fold.SUM, slot.stage, slot.column, wide)).to_pylist()
         digits = slot.type.scale
-        averages = [None if t is None else _half_up(int(t.scaleb(digits)), int(n), digits) for t, n in zip(totals, counts, strict=True)]
+        averages = [
+            None if t is None else _half_up(int(t.scaleb(digits)), int(n), digits)
+            for t, n in zip(totals, counts, strict=True)
+        ]
         return pa.array(averages, slot.type)
     totals = np.zeros(len(counts))
     np.add.at(totals, match, values.cast(pa.float64()).to_numpy(zero_copy_only=False))

@@ -34,7 +34,9 @@ class WorkingSet:
         return join([held, self.batch.take(pa.array(positions[border:] - len(self.held)))])
 
     def events(self, pattern: CompiledPattern) -> Events:
-        """As the kernel takes them; sets the codes of the pattern's string constants, which hold for this working set."""
+        """As the kernel takes them; sets the codes of the pattern's string constants, which hold for this working
+        set.
+        """
         parts = [self.batch] if self.held is None else [self.held, self.batch]
         length = sum(map(len, parts))
         values = np.zeros((len(pattern.plan.values), length), np.int64)
@@ -75,7 +77,8 @@ def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_decimal128(column.type):
         filled = pc.fill_null(column, pa.scalar(0, column.type))
         halves = np.frombuffer(filled.buffers()[1], dtype=np.int64)  # little endian; 18 digits fit the lower half
-        return halves[2 * filled.offset : 2 * (filled.offset + len(filled)) : 2]
+        low: npt.NDArray[np.int64] = halves[2 * filled.offset : 2 * (filled.offset + len(filled)) : 2]
+        return low
     integers = as_integers(column)
     assert integers is not None, column.type
     return integers

@@ -1,11 +1,11 @@
 """The automaton of a pattern: FlinkCEP's states and edges, as frozen values.
 
-A partial match is in one state. An event moves it along every edge whose guard holds: TAKE adds the event to the partial
-match, IGNORE passes the event over, PROCEED looks on from the target state with the same event. Several edges may hold,
-then the partial match branches; where none holds, it ends. The construction is that of FlinkCEP's `NFACompiler`
-(states are made from the last stage to the first, each linked to what follows), with one addition for `longest`: a state in which the
-trailing loop has enough events is `complete` instead of proceeding to the final state, and a partial match that ends
-there is a match.
+A partial match is in one state. An event moves it along every edge whose guard holds: TAKE adds the event to the
+partial match, IGNORE passes the event over, PROCEED looks on from the target state with the same event. Several edges
+may hold, then the partial match branches; where none holds, it ends. The construction is that of FlinkCEP's
+`NFACompiler` (states are made from the last stage to the first, each linked to what follows), with one addition for
+`longest`: a state in which the trailing loop has enough events is `complete` instead of proceeding to the final
+state, and a partial match that ends there is a match.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class State:
-    """Where a partial match stands: it waits for an event of stage `stage`. The final state has no stage and no edges."""
+    """Where a partial match stands: it waits for an event of stage `stage`. The final state has no stage and no
+    edges.
+    """
 
     name: str
     stage: int | None

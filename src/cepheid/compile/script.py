@@ -1,8 +1,9 @@
 """Scripts as programs for the kernel's interpreter: one stack machine, typed instructions, no types left at run time.
 
-Every value is 64 bits wide, an integer (also booleans, dates, times, scaled decimals and string codes) or a double, which the
-instruction knows. What a script needs of a partial match's past is kept in slots that are brought up to date when an event is
-taken, so that reading them costs O(1): positions of events (first, last, k-th last, that of the least or greatest value), counts and sums.
+Every value is 64 bits wide, an integer (also booleans, dates, times, scaled decimals and string codes) or a double,
+which the instruction knows. What a script needs of a partial match's past is kept in slots that are brought up to
+date when an event is taken, so that reading them costs O(1): positions of events (first, last, k-th last, that of the
+least or greatest value), counts and sums.
 """
 
 from __future__ import annotations

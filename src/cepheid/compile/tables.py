@@ -1,8 +1,9 @@
 """The automaton and the scripts as arrays: all that the kernel knows of a pattern.
 
-PROCEED edges are followed here, once, so that at run time a state has only TAKE and IGNORE edges. A guard is two masks over
-one word of truth bits an event and partial match: bits that must be set and bits that must not. The word's low bits are the event's
-mask of lifted conditions, the bits above are set by scripts, and the highest is always set (`ALWAYS`).
+PROCEED edges are followed here, once, so that at run time a state has only TAKE and IGNORE edges. A guard is two
+masks over one word of truth bits an event and partial match: bits that must be set and bits that must not. The word's
+low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always set
+(`ALWAYS`).
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ class CompiledPattern:
     script_columns: frozenset[int]
     """The lifted columns (numbers in Plan.values) that scripts read."""
     relevant: int | None
-    """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event matters."""
+    """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event
+    matters.
+    """
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:
@@ -140,6 +143,14 @@ def compile_plan(plan: Plan) -> CompiledPattern:
         script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
         relevant=None if relevant >> ALWAYS else relevant,
     )
+
+
+def relevance_text(compiled: CompiledPattern) -> str:
+    """Which events are dropped before they are sorted and matched, in words."""
+    if compiled.relevant is None:
+        return "Dropped early: nothing, as any event can end a partial match or a condition needs no single event"
+    conditions = [bit.sql for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
+    return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
 
 
 @dataclass(frozen=True)
@@ -236,8 +247,7 @@ def _needed(edge: FlatEdge, bits: _TruthBits) -> int:
 def _reachable(automaton: Automaton, edges: list[list[FlatEdge]]) -> set[int]:
     reached, open_ = {automaton.start}, [automaton.start]
     while open_:
-        targets = {edge.target for edge in edges[open_.pop()] if edge.stage != IGNORED or edge.target != FINAL}
-        new = targets - reached - {FINAL}
+        new = {edge.target for edge in edges[open_.pop()]} - reached - {FINAL}
         reached |= new
         open_ += new
     return reached

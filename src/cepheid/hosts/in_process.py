@@ -1,4 +1,6 @@
-"""The in-process host: a loop over pieces of an Arrow table. DuckDB computes the lifted columns and, where needed, the order."""
+"""The in-process host: a loop over pieces of an Arrow table. DuckDB computes the lifted columns and, where needed,
+the order.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from cepheid.plan.build import build_plan
 from cepheid.plan.plan import Lifted, Measure, Plan
 
 PIECE = 1 << 18
-"""Rows handled at once: large enough that calls cost nothing, small enough that what is made of them stays in the cache."""
+"""Rows handled at once: large enough that calls cost nothing, small enough that what is made of them stays in the
+cache.
+"""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,10 +73,12 @@ def _warn_of_ties(ties: int) -> None:
 def _usable(events: pa.Table, plan: Plan, request: Request, until: int | None) -> tuple[pa.Table, EventCounts]:
     """The events up to `as_of` that have a key and a time, with the times as instants; and how many had not."""
     time = events.column(plan.schema.time)
-    events = events.set_column(events.schema.get_field_index(plan.schema.time), plan.schema.time, _instants(time, request))
+    events = events.set_column(
+        events.schema.get_field_index(plan.schema.time), plan.schema.time, _instants(time, request)
+    )
     if until is not None:
         reached = pc.less_equal(events.column(plan.schema.time), pa.scalar(until, pa.int64()).cast(TIME_TYPE))
-        events = events.filter(pc.fill_null(reached, True))
+        events = events.filter(reached.fill_null(fill_value=True))
     no_key = _any_null(events, plan.schema.key)
     no_time = events.column(plan.schema.time).is_null().to_numpy() & ~no_key
     counts = EventCounts(events=events.num_rows, null_keys=int(no_key.sum()), null_times=int(no_time.sum()))
@@ -100,7 +106,9 @@ def _instants(time: pa.ChunkedArray, request: Request) -> pa.ChunkedArray:
     try:
         time = time.cast(pa.timestamp("us", time.type.tz))
     except pa.ArrowInvalid as error:
-        message = f"a time in {request.time!r} does not fit microseconds: {error}. Round the column to microseconds first"
+        message = (
+            f"a time in {request.time!r} does not fit microseconds: {error}. Round the column to microseconds first"
+        )
         raise EventError(message) from error
     if time.type.tz is not None:
         return time.cast(TIME_TYPE)
@@ -115,14 +123,13 @@ def _instants(time: pa.ChunkedArray, request: Request) -> pa.ChunkedArray:
 
 
 def _batches(events: pa.Table, pattern: CompiledPattern, engine: DuckDbEngine) -> Iterator[Batch]:
-    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that cannot matter."""
+    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
+    cannot matter.
+    """
     plan = pattern.plan
     order = None if _is_ordered(events, plan.schema) else _order(events, plan.schema)
     for start in range(0, events.num_rows, PIECE):
-        if order is None:
-            piece = events.slice(start, PIECE)
-        else:
-            piece = events.take(order.slice(start, PIECE))
+        piece = events.slice(start, PIECE) if order is None else events.take(order.slice(start, PIECE))
         yield _batch(piece.cast(_piece_schema(plan)), pattern, engine)
 
 
@@ -165,14 +172,14 @@ def _is_ordered(events: pa.Table, schema: Schema) -> bool:
     for name in filter(None, (schema.time, schema.sequence)):
         column = _whole(events.column(name))
         follows, precedes = column.slice(1), column.slice(0, max(0, len(column) - 1))
-        descends = pc.less(follows, precedes).fill_null(True).to_numpy(zero_copy_only=False)
+        descends = pc.less(follows, precedes).fill_null(fill_value=True).to_numpy(zero_copy_only=False)
         if (descends & same & ~later).any():
             return False
-        later |= pc.greater(follows, precedes).fill_null(False).to_numpy(zero_copy_only=False)
+        later |= pc.greater(follows, precedes).fill_null(fill_value=False).to_numpy(zero_copy_only=False)
     starts = pa.array(np.flatnonzero(key_start))
     names = [str(i) for i in range(len(columns))]
     runs = pa.table([column.take(starts) for column in columns], names=names)
-    return not columns and len(starts) <= 1 or runs.group_by(names).aggregate([]).num_rows == len(starts)
+    return (not columns and len(starts) <= 1) or runs.group_by(names).aggregate([]).num_rows == len(starts)
 
 
 def _order(events: pa.Table, schema: Schema) -> pa.ChunkedArray:

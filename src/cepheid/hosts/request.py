@@ -31,7 +31,8 @@ class EventCounts:
 class Report:
     """Filled by `detect`: counts of what it read, dropped and found.
 
-    In process the counts are there when `detect` returns. On Spark work starts with an action on the result: `counts` waits for it.
+    In process the counts are there when `detect` returns. On Spark work starts with an action on the result: `counts`
+    waits for it.
     """
 
     def __init__(self) -> None:

@@ -53,7 +53,9 @@ class ConditionFailed(Exception):
 
 
 class CompiledMatcher:
-    """Runs the kernel for one key after the other. `until` is the time that each key's input reaches (FOREVER: complete)."""
+    """Runs the kernel for one key after the other. `until` is the time that each key's input reaches (FOREVER:
+    complete).
+    """
 
     def __init__(self, tables: Tables, until: int, *, capacity: int = 1024) -> None:
         self.tables = tables
@@ -87,8 +89,8 @@ class CompiledMatcher:
                     raise ConditionFailed(int(self.cursor.event), int(self.cursor.failed_script), reason)
 
     def hold(self) -> Int32s:
-        """The positions of the events that partial matches hold, ascending. They are renamed 0, 1, … and are the start of
-        the next working set.
+        """The positions of the events that partial matches hold, ascending. They are renamed 0, 1, … and are the
+        start of the next working set.
         """
         if self.cursor.live == 0:
             self.cursor.nodes = 0

@@ -21,7 +21,14 @@ _LEAST = np.iinfo(np.int64).min
 
 @kernel
 def run_script(
-    tables: Tables, events: Events, partials: PartialMatches, row: int, event: int, script: int, stack: Ints, null: Flags
+    tables: Tables,
+    events: Events,
+    partials: PartialMatches,
+    row: int,
+    event: int,
+    script: int,
+    stack: Ints,
+    null: Flags,
 ) -> tuple[bool, int]:
     """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail.
 
@@ -136,8 +143,8 @@ def connect(op: int, top: int, stack: Ints, null: Flags) -> None:
 def compare_doubles(left: float, right: float) -> int:
     """-1, 0 or 1 in Spark's order: NaN equals itself and is greater than every number."""
     if math.isnan(left) or math.isnan(right):
-        return np.int64(math.isnan(left)) - np.int64(math.isnan(right))
-    return np.int64(left > right) - np.int64(left < right)
+        return int(math.isnan(left)) - int(math.isnan(right))
+    return int(left > right) - int(left < right)
 
 
 @kernel
@@ -146,7 +153,7 @@ def compare(op: int, top: int, stack: Ints) -> None:
         doubles = stack.view(np.float64)
         order = compare_doubles(doubles[top], doubles[top + 1])
     else:
-        order = np.int64(stack[top] > stack[top + 1]) - np.int64(stack[top] < stack[top + 1])
+        order = int(stack[top] > stack[top + 1]) - int(stack[top] < stack[top + 1])
     if op == Op.EQUAL_I or op == Op.EQUAL_F:
         stack[top] = order == 0
     elif op == Op.LESS_I or op == Op.LESS_F:
@@ -164,7 +171,7 @@ def choose(op: int, top: int, stack: Ints, null: Flags) -> None:
         doubles = stack.view(np.float64)
         order = compare_doubles(doubles[top + 1], doubles[top])
     else:
-        order = np.int64(stack[top + 1] > stack[top]) - np.int64(stack[top + 1] < stack[top])
+        order = int(stack[top + 1] > stack[top]) - int(stack[top + 1] < stack[top])
     wanted = -1 if op == Op.LEAST_I or op == Op.LEAST_F else 1
     if null[top] or order == wanted:
         stack[top], null[top] = stack[top + 1], False

@@ -1,8 +1,8 @@
 """How the kernel is compiled and where its machine code is kept, in one place.
 
-Compiling takes 8 to 14 seconds, loading from the disk cache 0.2. Numba names a cached function by its own file's age only, so a change
-in a file that it imports, or of a NamedTuple's fields, would be missed. The folder is therefore named by a fingerprint of all that is
-compiled: another version of the source is another folder.
+Compiling takes 8 to 14 seconds, loading from the disk cache 0.2. Numba names a cached function by its own file's age
+only, so a change in a file that it imports, or of a NamedTuple's fields, would be missed. The folder is therefore
+named by a fingerprint of all that is compiled: another version of the source is another folder.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
-from numba import njit
+from numba import __version__ as numba_version
+from numba import config, njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,7 +29,8 @@ def cache_folder() -> Path | None:
     Under NUMBA_CACHE_DIR if that is set, else XDG_CACHE_HOME, ~/.cache or the folder for temporary files.
     """
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    roots = [Path(root)] if (root := os.environ.get("NUMBA_CACHE_DIR")) else [home, _private_temporary_folder()]
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    roots = [Path(chosen)] if chosen else [home, _private_temporary_folder()]
     for root in roots:
         folder = root / "cepheid" / _fingerprint()
         try:
@@ -53,7 +54,7 @@ def _private_temporary_folder() -> Path:
 
 def _fingerprint() -> str:
     package = Path(__file__).parent.parent
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(numba_version.encode())
     for source in sorted(path for pattern in _SOURCES for path in package.glob(pattern)):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -63,22 +64,24 @@ _FOLDER = cache_folder()
 
 
 def _compile(function: Function, **options: Any) -> Function:
-    before = numba.config.CACHE_DIR
-    # Numba reads the setting when a function is decorated, so it can be put back at once: other code keeps its own cache.
-    numba.config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
+    before = config.CACHE_DIR
+    # Numba reads the setting when a function is decorated, so it can be put back at once: other code keeps its own
+    # cache.
+    config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
     try:
         compiled: Function = njit(cache=_FOLDER is not None, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
     return compiled
 
 
-# Without _nrt the kernel's functions allocate nothing, so Numba need not count references to arrays. Counting costs 20 to 40
-# calls an event, because every array that a function is handed is counted: measured 1.1 M events/s with it, 6 M without.
+# Without _nrt the kernel's functions allocate nothing, so Numba need not count references to arrays. Counting costs
+# 20 to 40 calls an event, because every array that a function is handed is counted: measured 1.1 M events/s with it,
+# 6 M without.
 kernel = partial(_compile, _nrt=False)
 
-# Small functions on the path of every event: a call costs more than they do, as each array is handed over in seven words.
-# With this, and with records in place of an array a field: 48 to 82 M events/s.
+# Small functions on the path of every event: a call costs more than they do, as each array is handed over in seven
+# words. With this, and with records in place of an array a field: 48 to 82 M events/s.
 inlined = partial(_compile, _nrt=False, forceinline=True)
 
 # Functions that allocate.

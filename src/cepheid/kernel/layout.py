@@ -1,12 +1,13 @@
 """What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
 
-The working set is the events that partial matches hold from earlier batches, followed by the batch; events are named by their
-position in it. Everything is for one key at a time: when a key ends, its partial matches end, and the arrays are used for the next.
+The working set is the events that partial matches hold from earlier batches, followed by the batch; events are named
+by their position in it. Everything is for one key at a time: when a key ends, its partial matches end, and the arrays
+are used for the next.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from cepheid.compile.tables import Ints, Records, Tables
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Cursor: TypeAlias = np.record
+Cursor: TypeAlias = Any
+"""One record of CURSOR; NumPy's types know nothing of a record's fields."""
 
 START_ROW = 0
 """The row of the start state: it holds no events, is never live and never ends."""
@@ -35,7 +37,9 @@ class Events(NamedTuple):
     mask: Ints
     """(n,) lifted conditions, bit i for Plan.bits[i]."""
     values: Ints
-    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as their rank in byte order within the working set."""
+    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as their rank in byte order within the working
+    set.
+    """
     missing: Flags
     """(c, n) where a lifted column is NULL."""
     key_start: Flags

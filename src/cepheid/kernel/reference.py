@@ -1,8 +1,8 @@
 """The definition of matching: plain Python over lists, slow and obvious. The compiled kernel must equal it.
 
-It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern Matching over
-Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or deadline that completes
-them, then by start, then most events first, then earliest events, then earliest stages.
+It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern
+Matching over Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or
+deadline that completes them, then by start, then most events first, then earliest events, then earliest stages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from cepheid.compile.automaton import Action, Automaton, Demand, Edge
 from cepheid.kernel.evaluate import Taken, Value, evaluate
 from cepheid.lang.pattern import Skip
 from cepheid.plan.plan import StageCondition
-
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,9 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Match:
-    """A complete match: stage and event position in order, and the time that made it certain (None: the end of the input)."""
+    """A complete match: stage and event position in order, and the time that made it certain (None: the end of the
+    input).
+    """
 
     taken: tuple[tuple[int, int], ...]
     detected_at: int | None
@@ -55,7 +56,9 @@ Completed: TypeAlias = tuple[int, PartialMatch]
 class ReferenceMatcher:
     """Runs an automaton over the events of one key."""
 
-    def __init__(self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: Skip) -> None:
+    def __init__(
+        self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: Skip
+    ) -> None:
         self.automaton = automaton
         self.conditions = conditions
         self.window = window
@@ -94,7 +97,9 @@ class ReferenceMatcher:
         return matches + self._release([p for p in ended if self._complete(p)], None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
-        """What becomes of a partial match (None: the start state) at an event: those that go on, those that are complete."""
+        """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
+        complete.
+        """
         taken = partial_match.taken if partial_match else ()
         state = partial_match.state if partial_match else self.automaton.start
         edges = [edge for edge in self._edges(state) if self._holds(edge.guard, taken, event)]
@@ -147,7 +152,9 @@ class ReferenceMatcher:
         return min(deadlines, default=None)
 
     def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
-        """Emits what may be emitted. With a skip strategy a match waits while a partial match with an earlier start is open."""
+        """Emits what may be emitted. With a skip strategy a match waits while a partial match with an earlier start
+        is open.
+        """
         self.step += 1
         self.completed += [(self.step, partial_match) for partial_match in completed]
         self.completed.sort(key=_order)

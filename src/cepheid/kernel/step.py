@@ -1,10 +1,10 @@
 """The compiled kernel: equal to `reference`, over arrays.
 
-`run` is a loop of small steps: a deadline passes, a key ends, an event is processed. Each step may complete matches; they are
-released before the next step. All state is in the arrays and the cursor, so `run` may return between any two steps for more
-room and be called again. An event visits the live partial matches that it wakes (`Tables.wake`); one that wakes none costs O(live)
-comparisons and moves nothing. Live partial matches are kept in order of their start, so the earliest deadline is the first one's, and what
-a skip strategy drops is a prefix.
+`run` is a loop of small steps: a deadline passes, a key ends, an event is processed. Each step may complete matches;
+they are released before the next step. All state is in the arrays and the cursor, so `run` may return between any two
+steps for more room and be called again. An event visits the live partial matches that it wakes (`Tables.wake`); one
+that wakes none costs O(live) comparisons and moves nothing. Live partial matches are kept in order of their start, so
+the earliest deadline is the first one's, and what a skip strategy drops is a prefix.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def run(
     stack: Ints,
     null: Flags,
 ) -> int:
-    """Processes the events from the cursor on. At the end of a key, and of the last one if `finish`, time passes to `until`.
+    """Processes the events from the cursor on. At the end of a key, and of the last one if `finish`, time passes to
+    `until`.
 
     `stack` and `null` are (STACK,) scratch for scripts.
     """
@@ -117,7 +118,9 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
 
 @kernel
 def end_key(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
-    """The key's events and deadlines are over. With more to come (`until` is a time), what is still open is left behind."""
+    """The key's events and deadlines are over. With more to come (`until` is a time), what is still open is left
+    behind.
+    """
     cursor.step += 1
     cursor.now = NO_TIME
     if until == FOREVER:
@@ -152,9 +155,7 @@ def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
 
 
 @inlined
-def process(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags
-) -> None:
+def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags) -> None:
     """Offers the event at the cursor to every live partial match that it wakes, and to the start state."""
     event = cursor.event
     if cursor.live == 0:
@@ -206,8 +207,8 @@ def move(
     stack: Ints,
     null: Flags,
 ) -> int:
-    """Moves one partial match along the edges whose guards hold; what it becomes is appended to `moved`, which then has the
-    returned length. The last edge that goes on takes over the row, others get a copy of it.
+    """Moves one partial match along the edges whose guards hold; what it becomes is appended to `moved`, which then
+    has the returned length. The last edge that goes on takes over the row, others get a copy of it.
     """
     row = partials.rows[number]
     state = tables.states[row.state]
@@ -417,7 +418,9 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, le
 
 @inlined
 def sort(partials: PartialMatches, cursor: Cursor) -> None:
-    """By start, step, most events, earliest events, earliest stages. Insertion: the matches of a step arrive in order of their start."""
+    """By start, step, most events, earliest events, earliest stages. Insertion: the matches of a step arrive in order
+    of their start.
+    """
     completed = partials.completed
     for i in range(1, cursor.completed):
         at = i

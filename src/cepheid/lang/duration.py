@@ -44,7 +44,9 @@ def _parse_text(text: str) -> timedelta:
         position = part.end()
     if position != len(text) or not text.strip():
         units = ", ".join(f"{unit}s" for unit in _UNITS)
-        raise PatternError(f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; units: {units}")
+        raise PatternError(
+            f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; units: {units}"
+        )
     return total
 
 

@@ -1,8 +1,9 @@
 """Patterns: immutable values, and the fluent interface that makes new ones from them.
 
-The words and their meaning are FlinkCEP's. A pattern is a sequence of stages; each stage has a contiguity (how its first event
-follows the stage before), conditions and a quantifier. Names and texts are only collected here; that they mean something
-is checked when a pattern meets a schema (`cepheid.plan.build`), where all problems are reported at once.
+The words and their meaning are FlinkCEP's. A pattern is a sequence of stages; each stage has a contiguity (how its
+first event follows the stage before), conditions and a quantifier. Names and texts are only collected here; that they
+mean something is checked when a pattern meets a schema (`cepheid.plan.build`), where all problems are reported at
+once.
 """
 
 from __future__ import annotations
@@ -126,8 +127,9 @@ class Pattern:
     def where(self, condition: str) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
 
-        `condition` is a SQL expression in Spark's dialect. A plain column is the current event's, `stage.column` the last
-        event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has so far.
+        `condition` is a SQL expression in Spark's dialect. A plain column is the current event's, `stage.column` the
+        last event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has
+        so far.
         """
         return self._with_condition(Condition(_text(condition)))
 
