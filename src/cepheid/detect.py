@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError
@@ -72,8 +72,7 @@ def detect(
     )
     if as_of is not None:
         request = replace(request, as_of=_instant(as_of, time_zone))
-    result: Any = _run(events, request)
-    return result
+    return cast("Events", _run(events, request))
 
 
 def _run(events: object, request: Request) -> object:

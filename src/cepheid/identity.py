@@ -52,8 +52,7 @@ def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose
     data, offsets = _buffers(rows)
     bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
     return [
-        blake2b(data[start:end], digest_size=DIGEST_SIZE, person=purpose).digest()
-        for start, end in pairwise(bounds)
+        blake2b(data[start:end], digest_size=DIGEST_SIZE, person=purpose).digest() for start, end in pairwise(bounds)
     ]
 
 

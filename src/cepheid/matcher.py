@@ -93,8 +93,6 @@ class Matcher:
         """Which condition failed on which event."""
         event = working_set.take(np.array([failure.event], np.int32)).data.to_pylist()[0]
         shown = {name.split(".", 1)[-1]: value for name, value in event.items() if name.startswith("_event.")}
-        if failure.script < 0:
-            return ConditionError(f"a sum over a stage's events is out of the range of BIGINT, at the event {shown}")
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         stage = self.pattern.plan.pattern.stages[scripted[failure.script]]
         text = " / ".join(condition.text for condition in stage.conditions)

@@ -26,7 +26,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ordered:
-    """Events in their final order, each with its ordinal, and where another key begins than that of the event before."""
+    """Events in their final order, each with its ordinal, and where the key is another than the event's before."""
 
     batch: Batch
     key_start: Flags

@@ -61,7 +61,8 @@ class WorkingSet:
 
 
 def _mask(batch: Batch) -> npt.NDArray[np.int64]:
-    return batch.column(MASK).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    mask: npt.NDArray[np.int64] = batch.column(MASK).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return mask
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -47,7 +47,10 @@ def run_compiled(
     rows = [row for key in keys for row in key]
     starts = np.zeros(len(rows), np.bool_)
     starts[[s for s in np.cumsum([0, *map(len, keys)])[:-1] if s < len(rows)]] = True
-    texts = sorted({v for row in rows for v in row[2] if isinstance(v, str)} | set(compiled.string_constants.values()), key=str.encode)
+    texts = sorted(
+        {v for row in rows for v in row[2] if isinstance(v, str)} | set(compiled.string_constants.values()),
+        key=str.encode,
+    )
     for number, text in compiled.string_constants.items():
         compiled.tables.constants[number] = texts.index(text)
     matcher = CompiledMatcher(compiled.tables, FOREVER if until is None else until, capacity=capacity)

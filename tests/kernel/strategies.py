@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from cepheid.events import Schema
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.lang.expression import Name
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.plan.plan import Lifted, Plan, StageCondition
 from cepheid.plan.script import (
     Aggregate,
@@ -55,6 +57,18 @@ def patterns(draw: st.DrawFn) -> Pattern:
     return Pattern(stages, window=length, skip_strategy=draw(st.sampled_from(Skip)))
 
 
+def scripts_of(make: Callable[[int], st.SearchStrategy[Script]]) -> Callable[[int], st.SearchStrategy[Script]]:
+    """The strategy under its function's name only: what it is made of would be printed on many pages."""
+    made = cache(make)
+
+    @st.composite
+    def scripts(draw: st.DrawFn, stage: int) -> Script:
+        return draw(made(stage))
+
+    return scripts
+
+
+@scripts_of
 def integers(stage: int) -> st.SearchStrategy[Script]:
     """Scripts of type BIGINT that look at stages up to `stage`."""
     seen = st.integers(0, stage)
@@ -63,12 +77,24 @@ def integers(stage: int) -> st.SearchStrategy[Script]:
         st.just(ConstantValue(None, INT)),
         st.just(CurrentValue(INT_COLUMN, INT)),
         st.builds(lambda s, b, f: StageValue(s, INT_COLUMN, INT, b, f), seen, st.integers(0, 2), st.booleans()),
-        st.builds(lambda fold, s: Aggregate(fold, s, INT_COLUMN, INT), st.sampled_from([Fold.SUM, Fold.MIN, Fold.MAX]), seen),
-        st.builds(lambda s, c: Aggregate(Fold.COUNT, s, c, INT), seen, st.sampled_from([None, INT_COLUMN, DOUBLE_COLUMN])),
+        st.builds(
+            lambda fold, s: Aggregate(fold, s, INT_COLUMN, INT), st.sampled_from([Fold.SUM, Fold.MIN, Fold.MAX]), seen
+        ),
+        st.builds(
+            lambda s, c: Aggregate(Fold.COUNT, s, c, INT), seen, st.sampled_from([None, INT_COLUMN, DOUBLE_COLUMN])
+        ),
     )
     binary = st.sampled_from(
-        [Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.LEAST, Operator.GREATEST, Operator.COALESCE,
-         Operator.INTEGER_DIVIDE, Operator.REMAINDER]
+        [
+            Operator.ADD,
+            Operator.SUBTRACT,
+            Operator.MULTIPLY,
+            Operator.LEAST,
+            Operator.GREATEST,
+            Operator.COALESCE,
+            Operator.INTEGER_DIVIDE,
+            Operator.REMAINDER,
+        ]
     )
     return st.recursive(
         leaves,
@@ -80,6 +106,7 @@ def integers(stage: int) -> st.SearchStrategy[Script]:
     )
 
 
+@scripts_of
 def doubles(stage: int) -> st.SearchStrategy[Script]:
     seen = st.integers(0, stage)
     leaves = st.one_of(
@@ -96,33 +123,50 @@ def doubles(stage: int) -> st.SearchStrategy[Script]:
         decimals(stage).map(lambda script: Operation(Operator.CAST, (script,), DOUBLE)),
     )
     binary = st.sampled_from(
-        [Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.DIVIDE, Operator.REMAINDER, Operator.LEAST, Operator.GREATEST]
+        [
+            Operator.ADD,
+            Operator.SUBTRACT,
+            Operator.MULTIPLY,
+            Operator.DIVIDE,
+            Operator.REMAINDER,
+            Operator.LEAST,
+            Operator.GREATEST,
+        ]
     )
     return leaves | st.builds(lambda o, a, b: Operation(o, (a, b), DOUBLE), binary, leaves, leaves)
 
 
+@scripts_of
 def decimals(stage: int) -> st.SearchStrategy[Script]:
     """Scripts of type DECIMAL(6, 2)."""
     seen = st.integers(0, stage)
     leaves = st.one_of(
         st.just(CurrentValue(DECIMAL_COLUMN, PRICE)),
         st.builds(lambda s: StageValue(s, DECIMAL_COLUMN, PRICE), seen),
-        st.builds(lambda fold, s: Aggregate(fold, s, DECIMAL_COLUMN, PRICE), st.sampled_from([Fold.MIN, Fold.MAX]), seen),
+        st.builds(
+            lambda fold, s: Aggregate(fold, s, DECIMAL_COLUMN, PRICE), st.sampled_from([Fold.MIN, Fold.MAX]), seen
+        ),
     )
     average = st.builds(lambda s: Aggregate(Fold.AVG, s, DECIMAL_COLUMN, pa.decimal128(10, 6)), seen)
     quotient = st.builds(lambda a, b: Operation(Operator.DIVIDE, (a, b), pa.decimal128(15, 9)), leaves, leaves)
     return leaves | (average | quotient).map(lambda script: Operation(Operator.CAST, (script,), PRICE))
 
 
+@scripts_of
 def strings(stage: int) -> st.SearchStrategy[Script]:
     return st.one_of(
         st.just(CurrentValue(STRING_COLUMN, STRING)),
         st.sampled_from(["", "b", "é"]).map(lambda value: ConstantValue(value, STRING)),
         st.builds(lambda s: StageValue(s, STRING_COLUMN, STRING), st.integers(0, stage)),
-        st.builds(lambda fold, s: Aggregate(fold, s, STRING_COLUMN, STRING), st.sampled_from([Fold.MIN, Fold.MAX]), st.integers(0, stage)),
+        st.builds(
+            lambda fold, s: Aggregate(fold, s, STRING_COLUMN, STRING),
+            st.sampled_from([Fold.MIN, Fold.MAX]),
+            st.integers(0, stage),
+        ),
     )
 
 
+@scripts_of
 def booleans(stage: int) -> st.SearchStrategy[Script]:
     comparison = st.sampled_from([Operator.EQUAL, Operator.LESS, Operator.LESS_OR_EQUAL, Operator.NULL_SAFE_EQUAL])
     leaves = st.one_of(
@@ -147,7 +191,7 @@ def booleans(stage: int) -> st.SearchStrategy[Script]:
 
 
 @st.composite
-def plans(draw: st.DrawFn, scripted: bool = True) -> Plan:
+def plans(draw: st.DrawFn, *, scripted: bool = True) -> Plan:
     pattern = draw(patterns())
     column = Name(("x",), ((0, 1),))
     conditions = tuple(

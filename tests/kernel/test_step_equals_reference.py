@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-
-from cepheid.plan.plan import Plan
 from tests.kernel.running import Row, run_compiled, run_reference
 from tests.kernel.strategies import event_rows, plans
+
+from cepheid.plan.plan import Plan
 
 KEYS = st.lists(event_rows(4), min_size=1, max_size=3)
 

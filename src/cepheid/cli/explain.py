@@ -30,8 +30,8 @@ def explain(
 ) -> None:
     """Tell what a pattern looks for and how: its stages, conditions, window and skip strategy, and its automaton.
 
-    With --events also the plan: which columns the host's SQL engine computes, what is left to scripts, all types, and which
-    events are dropped before anything else.
+    With --events also the plan: which columns the host's SQL engine computes, what is left to scripts, all types, and
+    which events are dropped before anything else.
     """
     measures = measures_from(measure or [])
     with failures_reported(as_json=as_json):

@@ -9,7 +9,7 @@ least or greatest value), counts and sums.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -43,6 +43,8 @@ class Op(IntEnum):
     """Push slot a."""
     SUM = 4
     """Push slot a; NULL if the count in slot b is 0."""
+    CHECK_SUM = 7
+    """Fail if the sum that carry slot a belongs to has left 64 bits."""
     AVERAGE_F = 5
     AVERAGE_DECIMAL = 6
     ADD_I = 10
@@ -105,24 +107,26 @@ class SlotKind(IntEnum):
     FIRST = 1
     """The event, if the slot is empty and the slot one nearer, if any, is not."""
     COUNT = 2
-    SUM_I = 3
-    SUM_F = 4
-    SUM_I_AS_F = 5
+    CARRY = 10
+    """How often the sum in the source slot has wrapped around, upwards less downwards; changes before the sum does."""
+    SUM_I = 13
+    SUM_F = 14
+    SUM_I_AS_F = 15
     """A sum of integers as doubles, as avg takes it."""
-    LEAST_I = 6
-    LEAST_F = 7
-    GREATEST_I = 8
-    GREATEST_F = 9
+    LEAST_I = 16
+    LEAST_F = 17
+    GREATEST_I = 18
+    GREATEST_F = 19
 
     @property
     def accumulates(self) -> bool:
         """Whether the slot holds a number; the others hold the position of an event, -1 for none."""
-        return self in (SlotKind.COUNT, SlotKind.SUM_I, SlotKind.SUM_F, SlotKind.SUM_I_AS_F)
+        return SlotKind.COUNT <= self <= SlotKind.SUM_I_AS_F
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 take from the slot that is one nearer."""
+    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 look at the slot that is one nearer."""
 
     kind: SlotKind
     stage: int
@@ -221,7 +225,10 @@ class Program:
         if aggregate.fold is Fold.COUNT:
             self._emit(Op.COUNT, count)
             return
-        total = self.slots.index(_sum_slot(aggregate, self.columns))
+        total_slot = _sum_slot(aggregate, self.columns)
+        total = self.slots.index(total_slot)
+        if total_slot.kind is SlotKind.SUM_I:
+            self._emit(Op.CHECK_SUM, self.slots.index(_carry_slot(total_slot)))
         if aggregate.fold is Fold.SUM:
             self._emit(Op.SUM, total, count)
             if pa.types.is_decimal(aggregate.type):  # a sum of 18 digits may have 19: check it where it is read
@@ -332,6 +339,13 @@ def columns_of(script: Script) -> Iterator[int]:
                 yield from columns_of(operand)
 
 
+def source_of(slot: Slot, slots: tuple[Slot, ...]) -> int | None:
+    """The number of the slot that `slot` looks at when it changes."""
+    if slot.kind is SlotKind.CARRY:
+        return slots.index(replace(slot, kind=SlotKind.SUM_I))
+    return slots.index(replace(slot, back=slot.back - 1)) if slot.back else None
+
+
 def plan_slots(scripts: Iterable[Script], columns: Sequence[pa.DataType]) -> tuple[Slot, ...]:
     """The slots that the scripts read, in the order in which taking an event must change them."""
     wanted = {slot for script in scripts for slot in _slots_of(script, columns)}
@@ -348,7 +362,9 @@ def _slots_of(script: Script, columns: Sequence[pa.DataType]) -> Iterator[Slot]:
         case Aggregate(fold=fold):
             yield _count_slot(script)
             if fold is not Fold.COUNT:
-                yield _sum_slot(script, columns)
+                yield (total := _sum_slot(script, columns))
+                if total.kind is SlotKind.SUM_I:
+                    yield _carry_slot(total)
         case Operation(operands=operands):
             for operand in operands:
                 yield from _slots_of(operand, columns)
@@ -377,6 +393,10 @@ def _sum_slot(aggregate: Aggregate, columns: Sequence[pa.DataType]) -> Slot:
     else:
         kind = SlotKind.SUM_F if _is_double(columns[aggregate.column]) else SlotKind.SUM_I_AS_F
     return Slot(kind, aggregate.stage, aggregate.column)
+
+
+def _carry_slot(total: Slot) -> Slot:
+    return replace(total, kind=SlotKind.CARRY)
 
 
 def _is_double(type_: pa.DataType) -> bool:

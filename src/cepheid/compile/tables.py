@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.automaton import Action, Automaton, Demand, Edge, build_automaton
-from cepheid.compile.script import Program, Slot, columns_of, plan_slots
+from cepheid.compile.script import Program, Slot, columns_of, plan_slots, source_of
 from cepheid.errors import LimitExceeded
 from cepheid.lang.pattern import Skip
 from cepheid.plan.plan import Plan
@@ -67,7 +67,7 @@ SLOT = np.dtype(
     [
         ("kind", np.int64),  # a SlotKind
         ("column", np.int64),  # or NONE
-        ("source", np.int64),  # the slot one nearer, or NONE
+        ("source", np.int64),  # the slot that it looks at when it changes, or NONE
         ("initial", np.int64),  # NONE for positions of events, 0 for counts and sums
     ]
 )
@@ -128,13 +128,11 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     """
     automaton = build_automaton(plan.pattern)
     bits = _TruthBits(plan)
-    edges = [[*_flatten(automaton, number, bits)] for number in range(len(automaton.states))]
-    wake = [_wake(number, automaton, edges, bits) for number in range(len(edges))]
-    wake[automaton.start] = _union(_needed(edge, bits) for edge in edges[automaton.start])
+    flat = _flatten_all(automaton, bits)
     program = Program(plan_slots(bits.script_values, value_types := [v.type for v in plan.values]), value_types)
     ranges = [program.add(script) for script in bits.script_values]
-    tables = _tables(plan, automaton, edges, wake, bits, program, ranges)
-    relevant = _union(wake[number] for number in _reachable(automaton, edges))
+    tables = _tables(plan, flat, bits, program, ranges)
+    relevant = _union(flat.wake[number] for number in _reachable(flat))
     return CompiledPattern(
         plan=plan,
         automaton=automaton,
@@ -199,6 +197,22 @@ class _TruthBits:
         return None if never else (require, forbid)
 
 
+@dataclass(frozen=True)
+class _FlatAutomaton:
+    """An automaton without PROCEED edges: per state its edges and the truth bits that can change a partial match there."""
+
+    automaton: Automaton
+    edges: list[list[FlatEdge]]
+    wake: list[int]
+
+
+def _flatten_all(automaton: Automaton, bits: _TruthBits) -> _FlatAutomaton:
+    edges = [[*_flatten(automaton, number, bits)] for number in range(len(automaton.states))]
+    wake = [_wake(number, automaton, edges, bits) for number in range(len(edges))]
+    wake[automaton.start] = _union(_needed(edge, bits) for edge in edges[automaton.start])
+    return _FlatAutomaton(automaton, edges, wake)
+
+
 def _flatten(automaton: Automaton, number: int, bits: _TruthBits) -> Iterator[FlatEdge]:
     """The TAKE and IGNORE edges of a state and of those it proceeds to."""
     for edge in automaton.states[number].edges:
@@ -244,31 +258,26 @@ def _needed(edge: FlatEdge, bits: _TruthBits) -> int:
     return bits.waking(edge.stage) if edge.stage != IGNORED else 0
 
 
-def _reachable(automaton: Automaton, edges: list[list[FlatEdge]]) -> set[int]:
-    reached, open_ = {automaton.start}, [automaton.start]
+def _reachable(flat: _FlatAutomaton) -> set[int]:
+    start = flat.automaton.start
+    reached, open_ = {start}, [start]
     while open_:
-        new = {edge.target for edge in edges[open_.pop()]} - reached - {FINAL}
+        new = {edge.target for edge in flat.edges[open_.pop()]} - reached - {FINAL}
         reached |= new
         open_ += new
     return reached
 
 
 def _tables(
-    plan: Plan,
-    automaton: Automaton,
-    edges: list[list[FlatEdge]],
-    wake: list[int],
-    bits: _TruthBits,
-    program: Program,
-    ranges: list[tuple[int, int]],
+    plan: Plan, flat: _FlatAutomaton, bits: _TruthBits, program: Program, ranges: list[tuple[int, int]]
 ) -> Tables:
-    flat = [edge for state in edges for edge in state]
-    read = [_scripts_read(state, bits) for state in edges]
+    edges = [edge for state in flat.edges for edge in state]
+    read = [_scripts_read(state, bits) for state in flat.edges]
     window, skips = plan.window, plan.pattern.skip_strategy is Skip.PAST_LAST_EVENT
     return Tables(
-        settings=_records(SETTINGS, [(automaton.start, NONE if window is None else window, skips)]),
-        states=_records(STATE, _state_rows(automaton, edges, wake, read)),
-        edges=_records(EDGE, [(_signed(e.require), _signed(e.forbid), e.target, e.stage, e.completes) for e in flat]),
+        settings=_records(SETTINGS, [(flat.automaton.start, NONE if window is None else window, skips)]),
+        states=_records(STATE, _state_rows(flat, read)),
+        edges=_records(EDGE, [(_signed(e.require), _signed(e.forbid), e.target, e.stage, e.completes) for e in edges]),
         state_scripts=_ints([script for scripts in read for script in scripts]),
         scripts=_records(SCRIPT, _script_rows(plan, bits, ranges)),
         code=_records(INSTRUCTION, program.instructions),
@@ -278,13 +287,11 @@ def _tables(
     )
 
 
-def _state_rows(
-    automaton: Automaton, edges: list[list[FlatEdge]], wake: list[int], read: list[list[int]]
-) -> list[tuple[int, ...]]:
-    first_edge, first_script = _offsets(map(len, edges)), _offsets(map(len, read))
+def _state_rows(flat: _FlatAutomaton, read: list[list[int]]) -> list[tuple[int, ...]]:
+    first_edge, first_script = _offsets(map(len, flat.edges)), _offsets(map(len, read))
     return [
-        (*first_edge[i : i + 2], _signed(wake[i]), *first_script[i : i + 2], state.complete)
-        for i, state in enumerate(automaton.states)
+        (*first_edge[i : i + 2], _signed(flat.wake[i]), *first_script[i : i + 2], state.complete)
+        for i, state in enumerate(flat.automaton.states)
     ]
 
 
@@ -294,8 +301,8 @@ def _script_rows(plan: Plan, bits: _TruthBits, ranges: list[tuple[int, int]]) ->
 
 
 def _slot_row(slot: Slot, slots: tuple[Slot, ...]) -> tuple[int, ...]:
-    source = slots.index(Slot(slot.kind, slot.stage, slot.column, slot.back - 1)) if slot.back else NONE
-    return slot.kind, slot.column, source, 0 if slot.kind.accumulates else NONE
+    source = source_of(slot, slots)
+    return slot.kind, slot.column, NONE if source is None else source, 0 if slot.kind.accumulates else NONE
 
 
 def _scripts_read(edges: list[FlatEdge], bits: _TruthBits) -> list[int]:

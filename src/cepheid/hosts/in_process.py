@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import duckdb
@@ -20,7 +20,7 @@ from cepheid.errors import CepheidWarning, ConditionError, EventError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.request import EventCounts, Request
-from cepheid.hosts.tables import plain_schema
+from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.matcher import Matcher
 from cepheid.order import differs
@@ -43,14 +43,15 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
         EventError: events without key or time (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
+    events = without_views(events)
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
     schema = Schema(plain_schema(events.schema), request.key, request.time, request.sequence)
     plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
     pattern = compile_plan(plan)
     until = None if request.as_of is None else _microseconds(request.as_of)
-    usable, counts = _usable(events, plan, request, until)
+    timed, counts = _usable(_Timed(events, _instants(events.column(request.time), request)), plan, request, until)
     matcher = Matcher(pattern, until=until)
-    found = [matcher.process(batch) for batch in _batches(usable, pattern, engine)]
+    found = [matcher.process(batch) for batch in _batches(timed, pattern, engine)]
     found.append(matcher.finish())
     counts = replace(counts, ties=matcher.counts.ties, matches=matcher.counts.matches)
     request.report.set(lambda: counts)
@@ -70,27 +71,43 @@ def _warn_of_ties(ties: int) -> None:
     warnings.warn(message, CepheidWarning, stacklevel=4)
 
 
-def _usable(events: pa.Table, plan: Plan, request: Request, until: int | None) -> tuple[pa.Table, EventCounts]:
-    """The events up to `as_of` that have a key and a time, with the times as instants; and how many had not."""
-    time = events.column(plan.schema.time)
-    events = events.set_column(
-        events.schema.get_field_index(plan.schema.time), plan.schema.time, _instants(time, request)
-    )
+@dataclass(frozen=True)
+class _Timed:
+    """Events as they came, and their times as instants."""
+
+    events: pa.Table
+    time: pa.ChunkedArray
+
+    def __len__(self) -> int:
+        return int(self.events.num_rows)
+
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> _Timed:
+        return _Timed(self.events.filter(mask), self.time.filter(mask))
+
+    def slice(self, start: int, length: int) -> _Timed:
+        return _Timed(self.events.slice(start, length), self.time.slice(start, length))
+
+    def take(self, rows: pa.ChunkedArray) -> _Timed:
+        return _Timed(self.events.take(rows), self.time.take(rows))
+
+
+def _usable(timed: _Timed, plan: Plan, request: Request, until: int | None) -> tuple[_Timed, EventCounts]:
+    """The events up to `as_of` that have a key and a time; and how many had not."""
     if until is not None:
-        reached = pc.less_equal(events.column(plan.schema.time), pa.scalar(until, pa.int64()).cast(TIME_TYPE))
-        events = events.filter(reached.fill_null(fill_value=True))
-    no_key = _any_null(events, plan.schema.key)
-    no_time = events.column(plan.schema.time).is_null().to_numpy() & ~no_key
-    counts = EventCounts(events=events.num_rows, null_keys=int(no_key.sum()), null_times=int(no_time.sum()))
+        reached = pc.less_equal(timed.time, pa.scalar(until, pa.int64()).cast(TIME_TYPE))
+        timed = timed.filter(reached.fill_null(fill_value=True))
+    no_key = _any_null(timed.events, plan.schema.key)
+    no_time = timed.time.is_null().to_numpy() & ~no_key
+    counts = EventCounts(events=len(timed), null_keys=int(no_key.sum()), null_times=int(no_time.sum()))
     if not counts.null_keys and not counts.null_times:
-        return events, counts
+        return timed, counts
     if request.nulls == "error":
         raise EventError(
             f"{counts.null_keys} events have a NULL in the key ({', '.join(plan.schema.key) or 'none'}) and "
             f"{counts.null_times} have no time ({plan.schema.time}). "
             'Drop them before, or with nulls="drop", which counts them in the report'
         )
-    return events.filter(pa.array(~(no_key | no_time))), counts
+    return timed.filter(pa.array(~(no_key | no_time))), counts
 
 
 def _any_null(events: pa.Table, columns: tuple[str, ...]) -> npt.NDArray[np.bool_]:
@@ -122,32 +139,27 @@ def _instants(time: pa.ChunkedArray, request: Request) -> pa.ChunkedArray:
         ) from error
 
 
-def _batches(events: pa.Table, pattern: CompiledPattern, engine: DuckDbEngine) -> Iterator[Batch]:
-    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
-    cannot matter.
+def _batches(timed: _Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> Iterator[Batch]:
+    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that cannot
+    matter.
     """
-    plan = pattern.plan
-    order = None if _is_ordered(events, plan.schema) else _order(events, plan.schema)
-    for start in range(0, events.num_rows, PIECE):
-        piece = events.slice(start, PIECE) if order is None else events.take(order.slice(start, PIECE))
-        yield _batch(piece.cast(_piece_schema(plan)), pattern, engine)
+    schema = pattern.plan.schema
+    order = None if _is_ordered(timed, schema) else _order(timed, schema)
+    for start in range(0, len(timed), PIECE):
+        piece = timed.slice(start, PIECE) if order is None else timed.take(order.slice(start, PIECE))
+        yield _batch(_Timed(piece.events.cast(schema.columns), piece.time), pattern, engine)
 
 
-def _piece_schema(plan: Plan) -> pa.Schema:
-    columns = plan.schema.columns
-    return columns.set(columns.get_field_index(plan.schema.time), pa.field(plan.schema.time, TIME_TYPE))
-
-
-def _batch(piece: pa.Table, pattern: CompiledPattern, engine: DuckDbEngine) -> Batch:
-    plan = pattern.plan
-    lifted = engine.evaluate(piece, bits=plan.bits, values=plan.values)
+def _batch(piece: _Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> Batch:
+    plan, events = pattern.plan, piece.events
+    lifted = engine.evaluate(events, bits=plan.bits, values=plan.values)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
-        **{f"{KEY_PREFIX}{i}": piece.column(name) for i, name in enumerate(plan.schema.key)},
-        TIME: piece.column(plan.schema.time),
-        **({} if plan.schema.sequence is None else {SEQUENCE: piece.column(plan.schema.sequence)}),
+        **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
+        TIME: piece.time,
+        **({} if plan.schema.sequence is None else {SEQUENCE: events.column(plan.schema.sequence)}),
         MASK: pa.array(lifted.mask),
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(lifted.values)},
-        **{f"{EVENT_PREFIX}{name}": piece.column(name) for name in plan.columns},
+        **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     table = pa.table(columns)
     if pattern.relevant is not None:
@@ -160,38 +172,41 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
 
 
-def _is_ordered(events: pa.Table, schema: Schema) -> bool:
+def _is_ordered(timed: _Timed, schema: Schema) -> bool:
     """Whether each key's events are together and in order of time and sequence."""
-    columns = [_whole(events.column(name)) for name in schema.key]
-    key_start = np.zeros(events.num_rows, np.bool_)
+    keys = [_whole(timed.events.column(name)) for name in schema.key]
+    key_start = np.zeros(len(timed), np.bool_)
     key_start[:1] = True
-    for column in columns:
+    for column in keys:
         key_start[1:] |= differs(column)
-    later = np.zeros(max(0, events.num_rows - 1), np.bool_)
+    later = np.zeros(max(0, len(timed) - 1), np.bool_)
     same = ~key_start[1:]
-    for name in filter(None, (schema.time, schema.sequence)):
-        column = _whole(events.column(name))
+    for column in map(_whole, _ranks(timed, schema)):
         follows, precedes = column.slice(1), column.slice(0, max(0, len(column) - 1))
         descends = pc.less(follows, precedes).fill_null(fill_value=True).to_numpy(zero_copy_only=False)
         if (descends & same & ~later).any():
             return False
         later |= pc.greater(follows, precedes).fill_null(fill_value=False).to_numpy(zero_copy_only=False)
     starts = pa.array(np.flatnonzero(key_start))
-    names = [str(i) for i in range(len(columns))]
-    runs = pa.table([column.take(starts) for column in columns], names=names)
-    return (not columns and len(starts) <= 1) or runs.group_by(names).aggregate([]).num_rows == len(starts)
+    names = [str(i) for i in range(len(keys))]
+    runs = pa.table([column.take(starts) for column in keys], names=names)
+    return (not keys and len(starts) <= 1) or runs.group_by(names).aggregate([]).num_rows == len(starts)
 
 
-def _order(events: pa.Table, schema: Schema) -> pa.ChunkedArray:
+def _ranks(timed: _Timed, schema: Schema) -> list[pa.ChunkedArray]:
+    """What orders the events of a key."""
+    return [timed.time, *([] if schema.sequence is None else [timed.events.column(schema.sequence)])]
+
+
+def _order(timed: _Timed, schema: Schema) -> pa.ChunkedArray:
     """The rows' numbers in the order of key, time and sequence."""
-    names = [*schema.key, schema.time, *filter(None, [schema.sequence])]
-    columns = {f"c{i}": events.column(name) for i, name in enumerate(names)}
-    table = pa.table({**columns, "row": pa.array(np.arange(events.num_rows, dtype=np.int64))})
+    ranks = [*(timed.events.column(name) for name in schema.key), *_ranks(timed, schema)]
+    columns = {f"c{i}": column for i, column in enumerate(ranks)}
+    table = pa.table({**columns, "row": pa.array(np.arange(len(timed), dtype=np.int64))})
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("events", table)
-        order_by = ", ".join(columns)
-        query = f"SELECT row FROM events ORDER BY {order_by}"  # noqa: S608 - names made here
+        query = f"SELECT row FROM events ORDER BY {', '.join(columns)}"  # noqa: S608 - names made here
         return connection.sql(query).to_arrow_table().column("row")
 
 

@@ -47,6 +47,15 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     )
 
 
+def without_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings and binaries in the place of views, which Arrow cannot take rows of."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
+            plain = _plain(field.type)
+            table = table.set_column(i, field.with_type(plain), table.column(i).cast(plain))
+    return table
+
+
 def _to_relation(table: pa.Table) -> Any:
     import duckdb
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.tables import Ints, Tables
+from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, Ints, Tables
 from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE, STACK
+from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import (
+    FOREVER,
     Events,
     Int32s,
     new_cursor,
@@ -43,7 +46,7 @@ class Emitted:
 
 
 class ConditionFailed(Exception):
-    """A script failed on the event at `event`; `script` is its number, -1 for a sum that overflowed."""
+    """A script failed on the event at `event`; `script` is its number."""
 
     def __init__(self, event: int, script: int, reason: str) -> None:
         super().__init__(reason)
@@ -136,6 +139,35 @@ class CompiledMatcher:
         live = np.stack([_grown(side, capacity) for side in self.partials.live])
         slots, rows = _grown(self.partials.slots, capacity), _grown(self.partials.rows, capacity)
         self.partials = self.partials._replace(rows=rows, slots=slots, live=live, free=free)
+
+
+def warm_up() -> None:
+    """Loads the kernel, compiled if it is not in the disk cache.
+
+    One process compiles at a time and the others wait for its result: each for itself they would be no sooner.
+    """
+    with compiling_alone():
+        _run_once()
+
+
+@cache
+def _run_once() -> None:
+    tables = Tables(
+        settings=np.array([(0, NONE, 0)], SETTINGS),
+        states=np.zeros(1, STATE),
+        edges=np.zeros(0, EDGE),
+        state_scripts=np.zeros(0, np.int64),
+        scripts=np.zeros(0, SCRIPT),
+        code=np.zeros(0, INSTRUCTION),
+        constants=np.zeros(0, np.int64),
+        stage_slots=np.zeros(2, np.int64),
+        slots=np.zeros(0, SLOT),
+    )
+    times, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    nothing = Events(times, times.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_), flags)
+    matcher = CompiledMatcher(tables, FOREVER)
+    matcher.run(nothing, finish=True)
+    matcher.hold()
 
 
 def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:

@@ -81,8 +81,8 @@ def _fold(aggregate: Aggregate, taken: Taken) -> Value:
 def _sum(values: Sequence[Value], type_: pa.DataType) -> Value:
     total = 0.0 if pa.types.is_floating(type_) else 0
     for value in values:
-        total = _in_range(total + value, type_)
-    return total
+        total += value
+    return _in_range(total, type_)
 
 
 def _average(values: Sequence[Value], type_: pa.DataType) -> Value:

@@ -16,7 +16,7 @@ NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 STACK = 64
 """More than the deepest script needs; the compiler of scripts holds to it."""
 
-_LEAST = np.iinfo(np.int64).min
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @kernel
@@ -57,6 +57,9 @@ def run_script(
         elif op == Op.COUNT:
             top += 1
             stack[top], null[top] = slots[a], False
+        elif op == Op.CHECK_SUM:
+            if slots[a] != 0:
+                failure = OUT_OF_RANGE
         elif op == Op.SUM:
             top += 1
             stack[top], null[top] = slots[a], slots[b] == 0
@@ -209,11 +212,11 @@ def integer_arithmetic(op: int, a: int, b: int, top: int, stack: Ints, constants
     left, right = stack[top], stack[top + 1]
     overflow = False
     if op == Op.ADD_I:
+        overflow = sum_overflows(left, right)
         value = left + right
-        overflow = ((left ^ value) & (right ^ value)) < 0
     elif op == Op.SUBTRACT_I:
+        overflow = left < _LEAST + right if right > 0 else left > _GREATEST + right
         value = left - right
-        overflow = ((left ^ right) & (left ^ value)) < 0
     elif op == Op.MULTIPLY_I:
         value = left * right
         overflow = product_overflows(left, right)
@@ -261,15 +264,24 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
     return NO_FAILURE
 
 
+# Overflow is found before the operation, not by its wrapped result: LLVM takes it that signed products do not wrap, and
+# folds (a * b) / b == a to true.
+@kernel
+def sum_overflows(left: int, right: int) -> bool:
+    return left > _GREATEST - right if right > 0 else left < _LEAST - right
+
+
 @kernel
 def product_overflows(left: int, right: int) -> bool:
-    if left == 0 or right == 0:
+    if left == 0:
         return False
-    if (left == -1 and right == _LEAST) or (right == -1 and left == _LEAST):
-        return True
-    if left == -1 or right == -1:
-        return False
-    return truncated_quotient(left * right, right) != left
+    most = np.uint64(_GREATEST) if (left < 0) == (right < 0) else np.uint64(_GREATEST) + np.uint64(1)
+    return bool(magnitude(right) > most // magnitude(left))
+
+
+@kernel
+def magnitude(value: int) -> np.uint64:
+    return np.uint64(value) if value >= 0 else np.uint64(-(value + 1)) + np.uint64(1)
 
 
 @kernel

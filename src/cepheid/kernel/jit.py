@@ -7,16 +7,19 @@ named by a fingerprint of all that is compiled: another version of the source is
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import __version__ as numba_version
-from numba import config, njit
+from numba import config as numba_config
+from numba import njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,6 +67,7 @@ _FOLDER = cache_folder()
 
 
 def _compile(function: Function, **options: Any) -> Function:
+    config: Any = numba_config
     before = config.CACHE_DIR
     # Numba reads the setting when a function is decorated, so it can be put back at once: other code keeps its own
     # cache.
@@ -73,6 +77,17 @@ def _compile(function: Function, **options: Any) -> Function:
     finally:
         config.CACHE_DIR = before
     return compiled
+
+
+@contextmanager
+def compiling_alone() -> Iterator[None]:
+    """Holds a lock beside the cached code, among processes; the system frees it when a process ends."""
+    if _FOLDER is None:
+        yield
+        return
+    with (_FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 # Without _nrt the kernel's functions allocate nothing, so Numba need not count references to arrays. Counting costs

@@ -16,7 +16,7 @@ import numpy as np
 
 from cepheid.compile.script import SlotKind
 from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NO_BIT, Ints, Records, Tables
-from cepheid.kernel.interpret import NO_FAILURE, OUT_OF_RANGE, run_script
+from cepheid.kernel.interpret import NO_FAILURE, run_script, sum_overflows
 from cepheid.kernel.jit import allocating, inlined, kernel
 from cepheid.kernel.layout import (
     FOREVER,
@@ -238,7 +238,7 @@ def move(
             partials.rows[heir].start = start
             partials.rows[heir].node = taken
             partials.rows[heir].length = length + 1
-            take_into_slots(tables, events, partials, cursor, heir, edge.stage, event)
+            take_into_slots(tables, events, partials, heir, edge.stage, event)
         moved[count] = heir
         count += 1
     if last < 0 and not is_start:
@@ -312,7 +312,7 @@ def append_node(partials: PartialMatches, cursor: Cursor, event: int, stage: int
 
 @kernel
 def take_into_slots(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, stage: int, event: int
+    tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int
 ) -> None:
     """Brings the slots that look at `stage` up to date with an event it takes."""
     slots = partials.slots[number]
@@ -328,11 +328,12 @@ def take_into_slots(
             continue
         elif kind == SlotKind.COUNT:
             slots[i] += 1
+        elif kind == SlotKind.CARRY:
+            value = events.values[column, event]
+            if sum_overflows(slots[source], value):
+                slots[i] += 1 if value > 0 else -1
         elif kind == SlotKind.SUM_I:
-            before, value = slots[i], events.values[column, event]
-            slots[i] = before + value
-            if ((before ^ slots[i]) & (value ^ slots[i])) < 0:
-                cursor.failure, cursor.failed_script = OUT_OF_RANGE, -1
+            slots.view(np.uint64)[i] += np.uint64(events.values[column, event])  # wraps; CARRY knows
         elif kind == SlotKind.SUM_F:
             slots.view(np.float64)[i] += events.values[column].view(np.float64)[event]
         elif kind == SlotKind.SUM_I_AS_F:

@@ -43,7 +43,7 @@ def read_number(text: str) -> tuple[Number, pa.DataType]:
 
 
 def _fits(value: int, type_: pa.DataType) -> bool:
-    bound = 1 << (type_.bit_width - 1)
+    bound = 1 << (int(type_.bit_width) - 1)
     return -bound <= value < bound
 
 

@@ -48,17 +48,17 @@ class MarkedText:
 class _Loader(yaml.SafeLoader):
     """Composes nodes with the scalars of YAML 1.2, and neither aliases nor bottomless nesting."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc] # the stub has it per instance
     depth = 0
 
-    def compose_node(self, parent: yaml.Node | None, index: object) -> yaml.Node | None:
-        event = self.peek_event()
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.MarkedYAMLError(None, None, "anchors and aliases are not read: write it out", event.start_mark)
         if self.depth == _DEEPEST:
             raise yaml.MarkedYAMLError(None, None, f"nested deeper than {_DEEPEST} levels", event.start_mark)
         self.depth += 1
-        node: yaml.Node | None = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+        node: yaml.Node | None = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
@@ -67,7 +67,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes text that both YAML 1.1 and 1.2 readers take for text, and pairs of numbers on one line."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
-        super().increase_indent(flow, indentless=False)  # type: ignore[no-untyped-call]
+        super().increase_indent(flow, indentless=False)
 
 
 def _represent_list(dumper: _Dumper, values: list[Value]) -> yaml.Node:
@@ -89,8 +89,8 @@ for _tag, _form, _first in (
     ("int", re.compile(r"[-+]?[0-9]+$"), list("-+0123456789")),
     ("float", _FLOAT, list("-+0123456789.")),
 ):
-    _Loader.add_implicit_resolver(_TAG + _tag, _form, _first)  # type: ignore[no-untyped-call]
-    _Dumper.add_implicit_resolver(_TAG + _tag, _form, _first)  # type: ignore[no-untyped-call]
+    _Loader.add_implicit_resolver(_TAG + _tag, _form, _first)
+    _Dumper.add_implicit_resolver(_TAG + _tag, _form, _first)
 
 
 def dump_yaml(value: Value) -> str:
@@ -136,14 +136,14 @@ def _blank_separators(text: str) -> str:
 
 def _compose(marked: MarkedText, text: str) -> yaml.Node | None:
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)  # type: ignore[no-untyped-call]
+        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark or yaml.Mark("", 0, 0, 0, None, None)
+        mark = error.problem_mark or error.context_mark or yaml.Mark("", 0, 0, 0, None, 0)
         message = ", ".join(part for part in (error.context, error.problem) if part)
         hint = "YAML indents with spaces, not tabs." if "'\\t'" in message else _quoting_hint(message)
         raise PatternError(marked.problem(f"not YAML: {message}", (mark.index, mark.index + 1), hint)) from None
     except yaml.reader.ReaderError as error:
-        message = f"not YAML: the character #x{error.character:04x} is not allowed"  # type: ignore[str-bytes-safe]
+        message = f"not YAML: the character #x{error.character:04x} is not allowed"
         raise PatternError(marked.problem(message, (error.position, error.position + 1))) from None
     return node
 

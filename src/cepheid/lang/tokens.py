@@ -15,7 +15,7 @@ from functools import cache
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined] # it is re-exported, not in __all__
 
 from cepheid.errors import PatternError, Problem
 
