@@ -29,4 +29,14 @@ def test_plan_with_events(cepheid: Cepheid) -> None:
 def test_plan_for_machines(cepheid: Cepheid) -> None:
     """--json has the same text in an object."""
     text = cepheid("explain", "rising.yaml").stdout
-    assert json.loads(cepheid("explain", "rising.yaml", "--json").stdout) == {"ok": True, "exit_code": 0, "plan": text}
+    printed = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)
+    diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
+    assert printed == {"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram.removesuffix("\n")}
+
+
+def test_automaton_as_text_and_as_a_diagram(cepheid: Cepheid) -> None:
+    """The automaton is shown with where each state leads; --mermaid prints a state diagram only."""
+    assert "Automaton\n  low (start)\n    take [low] → high" in cepheid("explain", "rising.yaml").stdout
+    diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
+    assert diagram.startswith("stateDiagram-v2\n")
+    assert "take (low)" in diagram

@@ -199,7 +199,7 @@ class _TruthBits:
 
 @dataclass(frozen=True)
 class _FlatAutomaton:
-    """An automaton without PROCEED edges: per state its edges and the truth bits that can change a partial match there."""
+    """An automaton without PROCEED edges: per state its edges, and the truth bits that can change a partial match."""
 
     automaton: Automaton
     edges: list[list[FlatEdge]]
