@@ -1,0 +1,204 @@
+"""The Spark host for batches: one matcher for each Spark partition.
+
+Spark lifts the columns (`spark_lift`), brings each key's events together and in order, and hands them to the matchers
+as Arrow batches (`worker`). Only public DataFrame methods are used, so that it is the same over Spark Connect; nothing
+runs before an action on the result.
+
+One call for each key (applyInPandas) was tried and dropped: with 100 k keys it is twenty times slower than sorted
+partitions.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType, TimestampType
+
+from cepheid.compile.tables import compile_plan
+from cepheid.errors import CepheidWarning, SchemaError
+from cepheid.events import KEY_PREFIX, MASK, SEQUENCE, TIME, Schema
+from cepheid.hosts.request import EventCounts, Request
+from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
+from cepheid.hosts.spark_lift import Lift, Times, lifting, microseconds, named, raised, usable, without_key
+from cepheid.plan.build import build_plan
+from cepheid.plan.plan import Plan
+
+_ERROR, _TIES = "_error", "_ties"
+
+
+def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
+    """The matches in `events`, in no order: a plan that runs with an action on it.
+
+    Ties are counted, not warned of, as they are met after this returns. The counts are those of the first action on the
+    result; a `limit` or `show` may stop it before all matches are counted.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names or the types are wrong.
+
+    An action on the result raises Spark's exceptions, with our message first: events without key or time
+    (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
+    """
+    _check(events, request)
+    schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
+    engine = SparkEngine(events)
+    plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
+    relevant = compile_plan(plan).relevant
+    read, found = Observation(), Observation()
+    request.report.set(lambda: EventCounts(**read.get, **found.get))
+    times = Times.of(events, request.time, request.time_zone)
+    lift = lifting(plan, times)
+    shipped = _counted(events, request, times, read).select(*lift.shipped)
+    if relevant is not None:
+        shipped = shipped.where(lift[MASK].bitwiseAND(F.lit(relevant)) != 0)
+    spark_rows = _row_type(plan, events.schema)
+    until = None if request.as_of is None else microseconds(request.as_of)
+    task = (pickle.dumps(plan), tuple(lift.layout.items()), until)
+    rows = _in_order(shipped, plan, lift).mapInArrow(_mapped(task, spark_rows), spark_rows)
+    return _told(rows, found).select(*_output(plan))
+
+
+def _check(events: DataFrame, request: Request) -> None:
+    if events.isStreaming:
+        raise NotImplementedError(
+            "events is a streaming DataFrame; detect takes batch DataFrames: spark.read, not spark.readStream"
+        )
+    names = events.columns
+    faults = [
+        f"two columns of the events are named {name!r}: rename one"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    chosen = names if request.columns is None else request.columns
+    used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
+    if request.sequence is not None:
+        used.append(("sequence", request.sequence))
+    types = {field.name: field.dataType for field in events.schema}
+    faults += [
+        f"{what}: {name!r} is of type {sql_name(types[name])}, which a worker cannot be sent. {_advice(what)}"
+        for what, name in used
+        if name in types and not is_carried(types[name])
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+
+
+def _advice(what: str) -> str:
+    return (
+        "Choose other columns with columns=[…], or cast it" if what == "columns" else "Cast it, for example to STRING"
+    )
+
+
+def _counted(events: DataFrame, request: Request, times: Times, read: Observation) -> DataFrame:
+    """The usable events up to `as_of`, the counts taken before those without key or time are dropped."""
+    if request.as_of is not None:
+        events = events.where(times.until(request.as_of))
+    no_key = without_key(request.key)
+    no_time = ~no_key & named(request.time).isNull()
+    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
+    events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
+    return usable(events, request.key, times, request.nulls)
+
+
+def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
+    """Each key's events in one partition, by time and sequence.
+
+    Spark may join partitions when it runs (adaptive execution), but splits none: it does so for joins and REBALANCE
+    only.
+    """
+    key = [lift[f"{KEY_PREFIX}{i}"] for i in range(len(plan.schema.key))]
+    if key:
+        together = shipped.repartition(*key)
+    else:
+        message = "no key: all events are one sequence, which one Spark task works through alone"
+        warnings.warn(message, CepheidWarning, stacklevel=4)
+        together = shipped.repartition(1)
+    rank = [lift[TIME].asc()]
+    if plan.schema.sequence is not None:
+        rank.append(lift[SEQUENCE].asc_nulls_last())
+    return together.sortWithinPartitions(*key, *rank)
+
+
+def _mapped(
+    task: tuple[bytes, tuple[tuple[str, str], ...], int | None], rows: StructType
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark calls in a worker.
+
+    It is a function within a function, so it is pickled by value and can say what is wrong where cepheid is not
+    installed.
+    """
+    expected = _version()
+    schema = to_arrow_schema(rows, timezone="UTC")
+
+    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+        from importlib import import_module
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found: str | None = version("cepheid")
+        except PackageNotFoundError:
+            found = None  # sent as a file or found on PYTHONPATH: it has no version but that of its source
+        fault = "" if None in (found, expected) or found == expected else f"has cepheid {found}, not {expected}"
+        try:
+            worker = None if fault else import_module("cepheid.hosts.worker")
+        except ImportError as error:
+            worker, fault = None, f"cannot import cepheid ({error})"
+        if worker is not None:
+            yield from worker.find_matches(batches, worker.Task(*task))
+            return
+        wanted = f"cepheid=={expected}" if expected else "cepheid"
+        advice = f"Install {wanted} for the workers' Python, or set PYSPARK_PYTHON to one that has it"
+        message = f"a Spark worker ({sys.executable}) {fault}. {advice}"
+        yield pa.RecordBatch.from_pylist([{"_error": message}], schema=schema)
+
+    return find
+
+
+def _version() -> str | None:
+    try:
+        return version("cepheid")
+    except PackageNotFoundError:
+        return None
+
+
+def _row_type(plan: Plan, events: StructType) -> StructType:
+    """The workers' rows: what they tell, then the matcher's columns, in the events' own types."""
+    fields: list[tuple[str, DataType]] = [(_ERROR, StringType()), (_TIES, LongType()), ("match_id", StringType())]
+    fields += [(name, events[name].dataType) for name in plan.schema.key]
+    fields += [(name, TimestampType()) for name in ("match_start", "match_end", "detected_at")]
+    if plan.measures is not None:
+        slots = {name: slot.type for measure in plan.measures for name, slot in measure.slots.items()}
+        fields += [(name, from_arrow_type(type_, prefer_timestamp_ntz=True)) for name, type_ in slots.items()]
+    else:
+        event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
+        fields += [(s.name, ArrayType(event) if s.quantifier.loops else event) for s in plan.pattern.stages]
+    return StructType([StructField(name, type_) for name, type_ in fields])
+
+
+def _told(rows: DataFrame, found: Observation) -> DataFrame:
+    """The matches alone. What workers tell besides is counted, or fails the query.
+
+    It fails in a filter, because a column that raises is left out where a later select does not need it.
+    """
+    counted = rows.observe(
+        found,
+        F.coalesce(F.sum(named(_TIES)), F.lit(0)).alias("ties"),
+        F.count(F.when(named(_TIES).isNull(), 1)).alias("matches"),
+    )
+    return counted.where(F.when(named(_ERROR).isNotNull(), raised(named(_ERROR))).otherwise(named(_TIES).isNull()))
+
+
+def _output(plan: Plan) -> Iterator[Column]:
+    for name in ("match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
+        yield named(name)
+    if plan.measures is None:
+        yield from (named(stage.name) for stage in plan.pattern.stages)
+    else:
+        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)

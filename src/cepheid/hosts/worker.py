@@ -1,0 +1,101 @@
+"""What runs in a Spark worker: one matcher over the sorted events of a partition.
+
+Besides the matches a worker has two things to tell: why it cannot go on, and what it counted. Both are rows of their
+own, with all other columns NULL, which the host takes out again: an exception would reach the user below the worker's
+stack.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cepheid.compile.tables import CompiledPattern, compile_plan
+from cepheid.errors import ConditionError, EventError, LimitExceeded
+from cepheid.events import TIME, TIME_TYPE, Batch
+from cepheid.kernel.compiled import warm_up
+from cepheid.matcher import Matcher
+from cepheid.output import match_schema
+
+ERROR = "_error"
+TIES = "_ties"
+
+ROWS = 1 << 17
+"""Events handed to the matcher at once. Spark sends 10,000 a batch."""
+
+_OUTPUT_ROWS = 1 << 16
+
+
+class Task(NamedTuple):
+    """What a worker is to do."""
+
+    plan: bytes
+    """A pickled Plan: it comes with the function that Spark pickles, and is read only once the versions agree."""
+    layout: tuple[tuple[str, str], ...]
+    """The matcher's columns, each with the shipped column that holds it; one may hold several."""
+    until: int | None
+
+
+def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """The matches in a partition, whose events come in the order of key, time and sequence."""
+    warm_up()
+    pattern = _compiled(task.plan)
+    matcher = Matcher(pattern, until=task.until)
+    schema = _output_schema(match_schema(pattern.plan))
+    try:
+        for events in _gathered(batches):
+            yield from _rows(matcher.process(_batch(events, task.layout)), schema)
+        yield from _rows(matcher.finish(), schema)
+    except (ConditionError, EventError, LimitExceeded) as error:
+        yield _told(schema, ERROR, str(error))
+        return
+    if matcher.counts.ties:
+        yield _told(schema, TIES, matcher.counts.ties)
+
+
+@lru_cache(maxsize=8)
+def _compiled(plan: bytes) -> CompiledPattern:
+    """Kept for the next partition: Spark uses a worker for one task after the other."""
+    return compile_plan(pickle.loads(plan))  # noqa: S301 - from the driver, as the function itself is
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least ROWS, but the last."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS:
+            yield pa.concat_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.concat_batches(waiting)
+
+
+def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
+    columns = {name: events.column(shipped) for name, shipped in layout}
+    columns[TIME] = columns[TIME].cast(TIME_TYPE)
+    return Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+
+
+def _rows(matches: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if matches.num_rows == 0:
+        return
+    nothing = [pa.nulls(matches.num_rows, schema.field(name).type) for name in (ERROR, TIES)]
+    table = pa.Table.from_arrays([*nothing, *matches.columns], schema=schema)
+    yield from table.combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
+
+
+def _told(schema: pa.Schema, column: str, value: str | int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{column: value}], schema=schema)
+
+
+def _output_schema(rows: pa.Schema) -> pa.Schema:
+    """`rows` with the columns for what is told besides; any column may be NULL, as it is in those rows."""
+    told = [pa.field(ERROR, pa.string()), pa.field(TIES, pa.int64())]
+    return pa.schema([*told, *(field.with_nullable(nullable=True) for field in rows)])
