@@ -10,14 +10,12 @@ import json
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 DIGEST_SIZE = 16
 
@@ -28,19 +26,22 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width
     stands behind them, its length among them. Nested values are written as JSON.
     """
-    fixed: list[Bytes] = []
+    fixed: list[npt.NDArray[Any]] = []
     variable: list[pa.Array] = []
     for column in columns:
-        fixed.append(column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8).reshape(-1, 1))
+        fixed.append(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
         if (numbers := _fixed_width(column)) is not None:
             fixed.append(numbers)
         else:
             texts = _as_binary(column)
-            fixed.append(_bytes_of(pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)))
+            fixed.append(pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64))
             variable.append(texts)
-    head = np.ascontiguousarray(np.concatenate(fixed, axis=1)) if fixed else np.zeros((length, 0), np.uint8)
-    offsets = np.arange(length + 1, dtype=np.int64) * head.shape[1]
-    rows = pa.Array.from_buffers(pa.large_binary(), length, [None, pa.py_buffer(offsets), pa.py_buffer(head)])
+    head = np.empty(length, [(f"f{i}", values.dtype) for i, values in enumerate(fixed)])
+    for i, values in enumerate(fixed):
+        head[f"f{i}"] = values
+    offsets = np.arange(length + 1, dtype=np.int64) * head.itemsize
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(head.tobytes())]
+    rows = pa.Array.from_buffers(pa.large_binary(), length, buffers)
     return pc.binary_join_element_wise(rows, *variable, pa.scalar(b"", pa.large_binary())) if variable else rows
 
 
@@ -62,19 +63,17 @@ def _buffers(rows: pa.Array) -> tuple[memoryview, npt.NDArray[np.int64]]:
     return view, np.frombuffer(offsets, dtype=np.int64)[rows.offset : rows.offset + len(rows) + 1]
 
 
-def _fixed_width(column: pa.Array) -> Bytes | None:
-    """(length, 8 or 16) bytes; NULL is zero."""
+def _fixed_width(column: pa.Array) -> npt.NDArray[Any] | None:
+    """(length,) values of 8 or 16 bytes; NULL is zero."""
     type_ = column.type
     if pa.types.is_floating(type_):
         doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
-        return _bytes_of(np.where(np.isnan(doubles), np.nan, doubles))
+        return np.where(np.isnan(doubles), np.nan, doubles)
     if pa.types.is_decimal128(type_):
         filled = pc.fill_null(column, pa.scalar(0, type_))
-        words = np.frombuffer(filled.buffers()[1], dtype=np.uint8)
-        return words[filled.offset * 16 : (filled.offset + len(filled)) * 16].reshape(-1, 16)
-    if (integers := as_integers(column)) is not None:
-        return _bytes_of(integers)
-    return None
+        words = np.frombuffer(filled.buffers()[1], dtype="V16")
+        return words[filled.offset : filled.offset + len(filled)]
+    return as_integers(column)
 
 
 def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
@@ -93,10 +92,6 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
     filled = column.fill_null(fill_value=False) if pa.types.is_boolean(column.type) else column.fill_null(0)
     integers: npt.NDArray[np.int64] = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return integers
-
-
-def _bytes_of(values: npt.NDArray[np.generic]) -> Bytes:
-    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
 
 
 def _as_binary(column: pa.Array) -> pa.Array:

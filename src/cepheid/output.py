@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, SEQUENCE, TIME, TIME_TYPE, Batch
-from cepheid.identity import canonical_bytes, digests
+from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import NO_TIME, Int32s
 from cepheid.plan.plan import Plan
@@ -77,14 +79,16 @@ def _stage_column(plan: Plan, stage: int, taken: StageEvents, events: Batch) -> 
 
 
 def _structs(type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, absent: np.ndarray) -> pa.Array:
-    indices = pa.array(rows, mask=absent)
+    indices, missing = pa.array(rows), None
+    if absent.any():
+        indices, missing = pa.array(rows, mask=absent), pa.array(absent)
     fields = [events.column(EVENT_PREFIX + name).take(indices) for name in plan.columns]
     if not fields:
-        return pa.nulls(len(rows), type_) if absent.all() else pa.array([None if a else {} for a in absent], type_)
+        return pa.Array.from_buffers(type_, len(rows), [pc.invert(pa.array(absent)).buffers()[1]])
     return pa.StructArray.from_arrays(
         [field.cast(type_.field(i).type) for i, field in enumerate(fields)],
         fields=[type_.field(i) for i in range(len(fields))],
-        mask=pa.array(absent),
+        mask=missing,
     )
 
 
@@ -93,8 +97,11 @@ def _match_ids(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     identity = [events.column(TIME), events.column(ORDINAL)]
     named = SEQUENCE in events.data.schema.names
     identity += [events.column(SEQUENCE)] if named else events.chosen
-    name = pa.repeat(plan.pattern.name, len(events))
-    rows = canonical_bytes([name, *events.keys, *identity], len(events)).take(pa.array(position))
-    stages = canonical_bytes([pa.array(emitted.stage)], len(rows))
-    joined = pc.binary_join_element_wise(stages, rows, pa.scalar(b"", pa.large_binary()))
-    return pa.array([digest.hex() for digest in digests(joined, emitted.end, b"match")], pa.string())
+    rows = pa.array(position)
+    taken = [column.take(rows) for column in [*events.keys, *identity]]
+    purpose = blake2b(plan.pattern.name.encode(), digest_size=blake2b.PERSON_SIZE, person=b"match").digest()
+    found = digests(canonical_bytes([pa.array(emitted.stage), *taken], len(position)), emitted.end, purpose)
+    length = 2 * DIGEST_SIZE
+    offsets = np.arange(len(found) + 1, dtype=np.int32) * length
+    text = b"".join(found).hex().encode()
+    return pa.Array.from_buffers(pa.string(), len(found), [None, pa.py_buffer(offsets), pa.py_buffer(text)])

@@ -1,0 +1,74 @@
+"""What every benchmark needs: times, the machine, the size of a run, and tables for people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def rows_wanted(description: str, *, default: int) -> int:
+    """The number of events that the command line asks for."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rows", type=int, default=default, help=f"events to measure with (default {default:,})")
+    wanted: int = parser.parse_args().rows
+    return wanted
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Seconds, and what `work` gave."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def alternating(works: dict[str, Callable[[], object]], *, rounds: int = 3) -> dict[str, float]:
+    """Median seconds of each work. They take turns, so that what else the machine does meets all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            seconds[name].append(timed(work)[0])
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """As Markdown, so that it can go into README.md as it is; numbers stand to the right."""
+    cells = [list(head), *([_shown(value) for value in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(head))]
+    print(f"\n### {title}\n")
+    for number, row in enumerate(cells):
+        aligned = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        print(f"| {' | '.join(aligned)} |")
+        if number == 0:
+            rules = ("-" * (w - 1) + ":" if right else "-" * w for w, right in zip(widths, numeric, strict=True))
+            print(f"| {' | '.join(rules)} |", flush=True)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def machine() -> str:
+    """One line: processor, cores, memory, load and versions."""
+    processor = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            processor = line.partition(":")[2].strip()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB, load {os.getloadavg()[0]:.1f}; "
+        f"Python {platform.python_version()}, {platform.system()}"
+    )
