@@ -1,0 +1,144 @@
+"""Write the generated parts of README.md and docs/ anew: between `<!-- generated: NAME -->` and `<!-- end -->`.
+
+The tests compare all parts with what is written here; that of the demo, which runs on Spark for half a minute, apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Collection
+from enum import Enum
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from cepheid.cli.app import app
+from cepheid.cli.failure import EXIT_CODES
+from cepheid.compile.diagram import automaton_mermaid
+from cepheid.demo.pattern import LATE_CHAIN
+from cepheid.hosts.function_reference import function_reference
+from cepheid.lang.document import pattern_schema
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 96
+_PART = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    (ROOT / "docs" / "reference" / "functions.md").write_text(function_reference(), "utf-8")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        before = page.read_text("utf-8")
+        after = filled(before, GENERATED)
+        if after != before:
+            page.write_text(after, "utf-8")
+            print(f"{page.relative_to(ROOT)} is written anew")
+    if _demo.cache_info().currsize:
+        _, png = _demo()
+        picture = ROOT / "docs" / "images" / "chain.png"
+        picture.parent.mkdir(exist_ok=True)
+        picture.write_bytes(png)
+
+
+def filled(text: str, parts: Collection[str]) -> str:
+    """The page with these of its generated parts written anew."""
+
+    def fill(part: re.Match[str]) -> str:
+        return f"{part[1]}{GENERATED[part['name']]()}{part[3]}" if part["name"] in parts else part[0]
+
+    return _PART.sub(fill, text)
+
+
+def _command_line() -> str:
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return "".join(_command(name, command) for name, command in sorted(group.commands.items()))
+
+
+def _command(name: str, command: Any) -> str:
+    arguments = " ".join(
+        f"{p.name.upper()}{'…' * (p.nargs < 0)}" for p in command.params if isinstance(p, TyperArgument)
+    )
+    rows = "".join(f"| {_called(p)} | {p.help} | {_default(p)} |\n" for p in command.params)
+    synopsis = f"cepheid {name} [options] {arguments}".rstrip()
+    return (
+        f"## cepheid {name}\n\n```text\n{synopsis}\n```\n\n{command.help.strip()}\n\n"
+        f"| argument | meaning | default |\n|---|---|---|\n{rows}\n"
+    )
+
+
+def _called(parameter: TyperArgument | TyperOption) -> str:
+    if isinstance(parameter, TyperArgument):
+        return f"`{str(parameter.name).upper()}`"
+    if parameter.is_flag:
+        return f"`{parameter.opts[0]}`"
+    if isinstance(parameter.default, Enum):
+        return " or ".join(f"`{parameter.opts[0]} {value.value}`" for value in type(parameter.default))
+    return f"`{parameter.opts[0]} {parameter.metavar or parameter.opts[0][2:].upper()}`"
+
+
+def _default(parameter: TyperArgument | TyperOption) -> str:
+    if parameter.required:
+        return "required"
+    if parameter.default in (None, False):
+        return ""
+    return f"`{getattr(parameter.default, 'value', parameter.default)}`"
+
+
+def _exit_codes() -> str:
+    codes = re.findall(r"(\d) (.*?)(?:;|\.$)", EXIT_CODES)
+    return "| code | meaning |\n|---|---|\n" + "".join(f"| {code} | {meaning} |\n" for code, meaning in codes) + "\n"
+
+
+def _json_schema() -> str:
+    return f"```json\n{json.dumps(pattern_schema(), indent=2, ensure_ascii=False)}\n```\n"
+
+
+@cache
+def _demo() -> tuple[str, bytes]:
+    """What the demo prints, and its picture."""
+    from cepheid.cli.demo import run_demo
+
+    printed = StringIO()
+    with tempfile.TemporaryDirectory() as folder:
+        run_demo(Path(folder) / "out", Console(file=printed, width=WIDTH))
+        text = printed.getvalue().replace(folder + "/", "")
+        return text, (Path(folder) / "out" / "chain.png").read_bytes()
+
+
+def _demo_output() -> str:
+    text = "\n".join(line.rstrip() for line in _demo()[0].splitlines())
+    return f"```text\n{text}\n```\n"
+
+
+def _automaton() -> str:
+    return f"```mermaid\n{automaton_mermaid(LATE_CHAIN)}\n```\n"
+
+
+def _demo_pattern() -> str:
+    """The demo's pattern, from the file that defines it."""
+    source = (ROOT / "src" / "cepheid" / "demo" / "pattern.py").read_text("utf-8")
+    definition = re.search(r"^LATE_CHAIN = (\(\n.*?^\))", source, re.MULTILINE | re.DOTALL)
+    assert definition is not None
+    return f"```python\nfrom cepheid import Pattern, Skip, detect\n\nlate_chain = {definition[1]}\n```\n"
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "command line": _command_line,
+    "exit codes": _exit_codes,
+    "json schema": _json_schema,
+    "automaton": _automaton,
+    "demo pattern": _demo_pattern,
+    "demo": _demo_output,
+}
+"""The parts by name, and what makes their text."""
+
+
+if __name__ == "__main__":
+    main()

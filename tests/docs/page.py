@@ -1,0 +1,161 @@
+"""A page of the documentation as its fenced blocks, and how each is run.
+
+What stands behind the three backticks says what happens with a block:
+
+    python          run; all blocks of a page share their names, in order
+    python spark    likewise, only where there is a Spark session (the name `spark`)
+    python raises   likewise, and it must end in an exception: its class and message are the output
+    text            directly behind a python block: what that printed
+    console         lines that begin with `$ ` are commands of the command line, the others what they print
+    yaml            a pattern; `yaml late.yaml` also writes it to that file
+    json            read as JSON
+    sh              for the reader's own machine: checked by name only
+
+Blocks run in a temporary folder, with warnings as errors.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from cepheid import pattern_from_text
+from cepheid.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECONDS = re.compile(r"\d+\.\d+ s\b")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its kind, the words behind that, its text and the number of its first line."""
+
+    kind: str
+    words: tuple[str, ...]
+    text: str
+    line: int
+    output: str | None = None
+    """The text block directly behind it."""
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks in order; a text block that is the output of the one before is part of that."""
+    content = page.read_text("utf-8")
+    blocks: list[Block] = []
+    end = 0
+    for fence in _FENCE.finditer(content):
+        kind, *words = fence["info"].split() or ["text"]
+        directly = blocks and not content[end : fence.start()].strip()
+        end = fence.end()
+        if kind == "text" and directly and blocks[-1].kind == "python" and blocks[-1].output is None:
+            before = blocks[-1]
+            blocks[-1] = Block(before.kind, before.words, before.text, before.line, fence["text"])
+        else:
+            line = content.count("\n", 0, fence.start()) + 2
+            blocks.append(Block(kind, tuple(words), fence["text"], line))
+    return blocks
+
+
+def run_page(page: Path, folder: Path, *, spark: Any = None) -> None:
+    """Runs the blocks of a page in `folder`; AssertionError where one does not give what the page shows."""
+    names: dict[str, Any] = {"__name__": "page", **({} if spark is None else {"spark": spark})}
+    with contextlib.chdir(folder):
+        for block in blocks_of(page):
+            where = f"{page.relative_to(ROOT)}, line {block.line}"
+            if block.kind == "python" and "spark" in block.words and spark is None:
+                continue
+            if (run := _RUNNERS.get(block.kind)) is not None:
+                run(block, names, where)
+
+
+def _python(block: Block, names: dict[str, Any], where: str) -> None:
+    # The line numbers of the page, so that a traceback says where in it.
+    tree = ast.increment_lineno(ast.parse(block.text), block.line - 1)
+    printed = io.StringIO()
+    raised = None
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            exec(compile(tree, where, "exec"), names)  # noqa: S102 our own pages
+        except Exception as error:
+            if "raises" not in block.words:
+                raise
+            raised = error
+    if "raises" in block.words:
+        assert raised is not None, f"{where}: nothing was raised"
+        printed.write(f"{type(raised).__name__}: {raised}\n")
+    assert block.output is not None or not printed.getvalue(), (
+        f"{where}: prints, but shows nothing:\n{printed.getvalue()}"
+    )
+    if block.output is not None:
+        assert _plain(printed.getvalue()) == _plain(block.output), where
+
+
+def _console(block: Block, _: dict[str, Any], where: str) -> None:
+    exit_code = 0
+    for command, expected in _commands(block.text):
+        arguments = shlex.split(command.replace("\\\n", " "), comments=True)
+        match arguments:
+            case ["cepheid", *rest]:
+                done = CliRunner().invoke(app, rest, prog_name="cepheid", catch_exceptions=False)
+                exit_code, printed = done.exit_code, done.output
+            case ["echo", "$?"]:
+                printed = f"{exit_code}\n"
+            case ["cat", name]:
+                printed = Path(name).read_text("utf-8")
+            case _:
+                raise AssertionError(f"{where}: `console` blocks run cepheid, cat and echo $?, not {command!r}")
+        assert _plain(printed) == _plain(expected), f"{where}: {command}"
+
+
+def _commands(text: str) -> Iterator[tuple[str, str]]:
+    """Each command, with its continuation lines, and the text up to the next."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command = re.match(r"(?:.*\\\n)*.*\n", part)
+        assert command is not None
+        yield command[0], part[command.end() :]
+
+
+def _yaml(block: Block, _: dict[str, Any], where: str) -> None:
+    pattern_from_text(block.text, source=where)
+    for name in block.words:
+        Path(name).write_text(block.text, "utf-8")
+
+
+def _json(block: Block, _: dict[str, Any], where: str) -> None:
+    assert json.loads(block.text) is not None, where
+
+
+def _sh(block: Block, _: dict[str, Any], where: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    unknown = set(re.findall(r"^make ([a-z]+)", block.text, re.MULTILINE)) - targets
+    assert not unknown, f"{where}: no such target in the Makefile: {unknown}"
+
+
+def _plain(text: str) -> str:
+    """Without what differs from run to run: seconds, and spaces at the ends of lines."""
+    lines = (line.rstrip() for line in _SECONDS.sub("… s", text).strip("\n").splitlines())
+    return "\n".join(lines)
+
+
+_RUNNERS: dict[str, Callable[[Block, dict[str, Any], str], None]] = {
+    "python": _python,
+    "console": _console,
+    "yaml": _yaml,
+    "json": _json,
+    "sh": _sh,
+}
