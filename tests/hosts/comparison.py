@@ -1,0 +1,151 @@
+"""Expressions evaluated in process and by Spark on the same rows: values, types and on which rows each fails."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cepheid.errors import ConditionError
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.fragment import same_kind
+from cepheid.lang.sql import parse_expression
+from cepheid.plan.plan import Lifted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+EXPRESSIONS_A_JOB = 100
+FAILURES_CHECKED = 6
+"""Rows for each expression that fail on Spark and are evaluated alone in process: each costs a query."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What Spark makes of an expression, row by row."""
+
+    values: pa.ChunkedArray
+    """NULL where it fails."""
+    failed: tuple[int, ...]
+    """The rows on which it fails."""
+
+
+def in_session(spark: SparkSession, zone: str) -> SparkSession:
+    """A session of its own: the shared one keeps its settings."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", zone)
+    return session
+
+
+def differences(session: SparkSession, table: pa.Table, texts: Sequence[str], zone: str = "UTC") -> list[str]:
+    """What differs between the two, each said in a line."""
+    engine = DuckDbEngine(time_zone=zone)
+    columns = [_lifted(engine, text, table.schema) for text in texts]
+    outcomes = on_spark(session, table, texts)
+    pairs = zip(columns, outcomes, strict=True)
+    return [difference for column, outcome in pairs for difference in _differences(engine, table, column, outcome)]
+
+
+def _lifted(engine: DuckDbEngine, text: str, schema: pa.Schema) -> Lifted:
+    expression = parse_expression(text)
+    return Lifted(text, expression, engine.type_of(expression, schema))
+
+
+def on_spark(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> Iterator[Outcome]:
+    """What Spark makes of each expression, in two queries for many: which rows fail, then the values on the others."""
+    events = _as_frame(session, table.append_column("row", pa.array(range(table.num_rows))))
+    for start in range(0, len(texts), EXPRESSIONS_A_JOB):
+        part = texts[start : start + EXPRESSIONS_A_JOB]
+        failed = _failed_rows(events, part)
+        # Moved once, so that Spark compiles what it evaluates, as it does for events; else it interprets constants.
+        yield from _outcomes(events.repartition(1), part, failed)
+
+
+def _failed_rows(events: DataFrame, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    columns = [_alone(_whether_it_works(text), i) for i, text in enumerate(texts)]
+    result = events.selectExpr("row", *columns).orderBy("row").toArrow()
+    works = [result.column(f"v{i}").to_pylist() for i in range(len(texts))]
+    return [tuple(row for row, worked in enumerate(rows) if not worked) for rows in works]
+
+
+def _whether_it_works(text: str) -> str:
+    """try_add of intervals is NULL where anything within it fails; the hash is never NULL."""
+    seconds = f"cast(hash({text}\n) AS decimal(18, 6))"
+    return f"try_add(make_dt_interval(0, 0, 0, 0), make_dt_interval(0, 0, 0, {seconds})) IS NOT NULL"
+
+
+def _outcomes(events: DataFrame, texts: Sequence[str], failed: Sequence[tuple[int, ...]]) -> Iterator[Outcome]:
+    columns = [_alone(text, i, rows) for i, (text, rows) in enumerate(zip(texts, failed, strict=True))]
+    result = events.selectExpr("row", *columns).orderBy("row").toArrow()
+    for i, rows in enumerate(failed):
+        yield Outcome(result.column(f"v{i}"), rows)
+
+
+def _alone(text: str, i: int, without: Sequence[int] = ()) -> str:
+    """A column of the expression, computed as if it were the only one of the query.
+
+    What is common to several columns Spark computes first, even where AND or OR would not have come to it: `10 / n`
+    ahead of `n != 0 AND 10 / n > 1`. It does not look into a CASE without ELSE; the conditions all differ, since
+    CASEs that are equal but for the order of AND would be computed once as well.
+    """
+    rows = ", ".join(map(str, (*without, -i - 1)))
+    return f"CASE WHEN row NOT IN ({rows}) THEN {text}\n END AS v{i}"
+
+
+def _as_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """The table with naive timestamps as TIMESTAMP_NTZ, which Spark else reads in the session's zone."""
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    frame = session.createDataFrame(table)
+    session.conf.unset("spark.sql.timestampType")
+    return frame
+
+
+def _differences(engine: DuckDbEngine, table: pa.Table, column: Lifted, spark: Outcome) -> Iterator[str]:
+    if same_kind(column.type) != same_kind(spark.values.type) and spark.values.type != pa.null():
+        yield f"{column.sql}: type {column.type}, on Spark {spark.values.type}"
+    rows = [row for row in range(table.num_rows) if row not in spark.failed]
+    theirs = _plain(spark.values)
+    for row, mine in zip(rows, _in_process(engine, table, rows, column), strict=True):
+        if not _same(mine, theirs[row]):
+            yield f"{column.sql}: {mine!r}, on Spark {theirs[row]!r}; {_inputs(column, table, row)}"
+    step = max(1, len(spark.failed) // FAILURES_CHECKED)
+    for row in spark.failed[::step]:
+        (mine,) = _in_process(engine, table, [row], column)
+        if not isinstance(mine, ConditionError):
+            yield f"{column.sql}: {mine!r}, fails on Spark; {_inputs(column, table, row)}"
+
+
+def _in_process(engine: DuckDbEngine, table: pa.Table, rows: Sequence[int], column: Lifted) -> list[Any]:
+    """The values of an expression, its error for rows on which it fails."""
+    try:
+        (values,) = engine.evaluate(table.take(pa.array(rows, pa.int64())), values=[column]).values
+    except ConditionError as error:
+        if len(rows) == 1:
+            return [error]
+        half = len(rows) // 2
+        return [v for part in (rows[:half], rows[half:]) for v in _in_process(engine, table, part, column)]
+    assert values.type == column.type
+    return _plain(values)
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    """Times as numbers: Python's own end with the year 9999."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if column.type == pa.date32() else pa.int64())
+    return list(column.to_pylist())
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    """Equal to the bit: NaN is itself, -0.0 is not 0.0."""
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return (math.isnan(ours) and math.isnan(theirs)) or struct.pack("d", ours) == struct.pack("d", theirs)
+    return bool(ours == theirs) and isinstance(ours, bool) == isinstance(theirs, bool)
+
+
+def _inputs(column: Lifted, table: pa.Table, row: int) -> dict[str, Any]:
+    names = [name for name in table.schema.names if name in column.sql]
+    return {name: table.column(name)[row].as_py() for name in names}
