@@ -1,4 +1,4 @@
-"""What one writes without Cepheid for the patterns of `patterns`: SQL window functions, or a loop for what SQL does not express.
+"""What one writes without Cepheid for these patterns: SQL window functions, or a loop for what SQL does not express.
 
 Each gives the number of matches in events that are in order of device and time.
 """
@@ -66,7 +66,7 @@ def relaxed_in_a_loop(events: pa.Table, column: str, codes: tuple[int, int, int]
 
 
 def across_in_a_loop(events: pa.Table, window: int) -> int:
-    """Pattern `ACROSS`. A match waits while a partial match that started earlier is open, since that one would come first."""
+    """Pattern `ACROSS`. A match waits while a partial match with an earlier start is open, as that one comes first."""
     matches, current = 0, None
     columns = [events.column(name).to_pylist() for name in ("device", "phase", "price")]
     times = events.column("at").cast(pa.int64()).to_pylist()

@@ -7,7 +7,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,7 +29,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - start, result
 
 
-def alternating(works: dict[str, Callable[[], object]], *, rounds: int = 3) -> dict[str, float]:
+def alternating(works: Mapping[str, Callable[[], object]], *, rounds: int = 3) -> dict[str, float]:
     """Median seconds of each work. They take turns, so that what else the machine does meets all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
@@ -56,6 +56,8 @@ def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]
 
 
 def _shown(value: object) -> str:
+    if value is None:
+        return ""
     if isinstance(value, float):
         return f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,60 @@
+"""Peak memory in process: what `detect` holds at its peak above what was held before, against the events' size."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from events import make_events
+from measuring import machine, print_table, rows_wanted
+from patterns import PATTERNS
+
+from cepheid import detect
+
+KEYS = 1_000
+
+
+def peak_kilobytes() -> int:
+    """The most memory that this process has held.
+
+    Not `resource.ru_maxrss`, which a child process inherits from its parent.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def measure(rows: int, name: str, order: str) -> None:
+    """In a process of its own: prints the sizes in bytes of the events, of the matches, and of what was held more."""
+    detect(make_events(1_000, 10), PATTERNS[name], key="device", time="at")  # the kernel is loaded before
+    events = make_events(rows, KEYS, ordered=order == "sorted")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = peak_kilobytes()
+    matches = detect(events, PATTERNS[name], key="device", time="at")
+    print(json.dumps([events.nbytes, matches.nbytes, (peak_kilobytes() - before) * 1024]))
+
+
+def measured(rows: int, name: str, order: str) -> list[int]:
+    command = [sys.executable, __file__, str(rows), name, order]
+    sizes: list[int] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return sizes
+
+
+def main() -> None:
+    rows = rows_wanted(__doc__ or "", default=10_000_000)
+    print(machine())
+    lines = []
+    for name in PATTERNS:
+        for order in ("sorted", "unsorted"):
+            events, matches, more = measured(rows, name, order)
+            lines.append([name, order, events / 1e6, matches / 1e6, more / 1e6, more / events])
+    head = ["pattern", "events", "events MB", "matches MB", "peak over before MB", "times the events"]
+    print_table(f"Memory in process, {rows:,} events, {KEYS:,} keys", head, lines)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        measure(int(sys.argv[1]), sys.argv[2], sys.argv[3])
+    else:
+        main()

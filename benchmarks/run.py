@@ -1,0 +1,23 @@
+"""All benchmarks, one behind the other; `make bench` calls this.
+
+python benchmarks/run.py --rows 1000000    # a quick look
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = ("in_process.py", "many_partial_matches.py", "memory.py", "spark_batch.py", "start_up.py")
+
+
+def main() -> None:
+    folder = Path(__file__).parent
+    for benchmark in BENCHMARKS:  # each in a process of its own, so that none finds what another has loaded
+        print(f"\n## {benchmark}\n", flush=True)
+        subprocess.run([sys.executable, str(folder / benchmark), *sys.argv[1:]], check=True)
+
+
+if __name__ == "__main__":
+    main()

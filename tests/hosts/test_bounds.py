@@ -1,0 +1,84 @@
+"""What large input costs in process: memory in proportion to the events, and right answers for one large key."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cepheid import Pattern, Skip, detect
+
+SECOND = 1_000_000
+
+# A process of its own, so that the peak is this detection's. The first, small detection loads what any would.
+MEASURED = """
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid import Pattern, detect
+
+def events(rows):
+    random = np.random.default_rng(7)
+    device = np.sort(random.integers(0, 1_000, rows))
+    at = pa.array(np.arange(rows) * 1_000_000).cast(pa.timestamp("us", "UTC"))
+    kind = random.integers(0, 100, rows)
+    table = pa.table({"device": device, "at": at, "kind": kind, "price": random.uniform(0, 100, rows)})
+    return table if sys.argv[1] == "sorted" else table.take(pa.array(random.permutation(rows)))
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+pattern = Pattern.begin("a").where("kind = 1").followed_by("b").where("kind = 2 AND price > a.price").within("1 hour")
+detect(events(1_000), pattern, key="device", time="at")
+large = events(2_000_000)
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+before = peak()
+detect(large, pattern, key="device", time="at")
+print((peak() - before) / large.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a process is read from /proc")
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_memory_stays_below_three_times_the_events(order: str) -> None:
+    """Beside the events, detection never holds more than three times their size in Arrow."""
+    answer = subprocess.run([sys.executable, "-c", MEASURED, order], capture_output=True, text=True, check=True)
+    assert float(answer.stdout) < 3
+
+
+def one_key(kind: np.ndarray) -> pa.Table:
+    """An event a second."""
+    at = pa.array(np.arange(len(kind)) * SECOND).cast(pa.timestamp("us", "UTC"))
+    return pa.table({"at": at, "kind": kind})
+
+
+def test_a_key_may_have_a_million_events() -> None:
+    """One key that spans many pieces has each of its matches once."""
+    kind = np.tile([1, 0, 2, 2, 0], 200_000)
+    pattern = (
+        Pattern.begin("a").where("kind = 1").followed_by("b").where("kind = 2").next("c").where("kind = 2")
+    ).skip(Skip.past_last_event())
+    matches = detect(one_key(kind), pattern, time="at")
+    assert matches.column("match_start").cast(pa.int64()).to_pylist() == list(range(0, 1_000_000 * SECOND, 5 * SECOND))
+
+
+def test_many_partial_matches_may_be_open() -> None:
+    """Thousands of partial matches at a time, held across pieces, end at their deadlines or become matches."""
+    rows, window = 600_000, 2_000
+    ends = np.array([1_000, 262_144, 262_145, 599_999])  # at and behind the border of two pieces
+    kind = np.zeros(rows, np.int64)
+    kind[ends] = 1
+    pattern = Pattern.begin("a").where("kind = 0").followed_by_any("b").where("kind = 1").within(f"{window} seconds")
+    matches = detect(one_key(kind), pattern, time="at", columns=[])
+    found = np.unique(matches.column("match_end").cast(pa.int64()).to_numpy() // SECOND, return_counts=True)
+    expected = [int((kind[max(0, end - window + 1) : end] == 0).sum()) for end in ends]
+    assert found[0].tolist() == ends.tolist()
+    assert found[1].tolist() == expected
