@@ -35,7 +35,7 @@ LAYERS = (
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("kernel",),
-    "pyspark": ("hosts", "demo", "cli"),  # the last two run on Spark, and read files with it
+    "pyspark": ("hosts", "detect", "demo", "cli"),  # detect for a type only; the last two read files with it
     "duckdb": ("hosts",),
     "sqlglot": ("lang",),
     "typer": ("cli",),

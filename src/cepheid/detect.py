@@ -37,13 +37,16 @@ def detect(
 
     Args:
         events: A Spark DataFrame, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C
-        stream interface. pattern: What to find. key: Column or columns; each key's events are a sequence of their
-        own. None: all events are one. time: The column of event times. Times without a zone are read in `time_zone`.
-        sequence: A column that orders events of equal time; without one their content does. columns: Event columns
-        that come along in the stage columns (default: all). measures: Output column → SQL over the match's stages, as
-        in {"legs": "count(legs)"}; these replace the stage columns. as_of: Only events up to this instant count, and
-        time stands there: what may still grow is not emitted. Without it the
-            input is complete: every deadline passes and what is still open ends.
+            stream interface.
+        pattern: What to find.
+        key: Column or columns; each key's events are a sequence of their own. None: all events are one.
+        time: The column of event times. Times without a zone are read in `time_zone`.
+        sequence: A column that orders events of equal time; without one their content does.
+        columns: Event columns that come along in the stage columns (default: all).
+        measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
+            columns.
+        as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
+            it the input is complete: every deadline passes and what is still open ends.
         time_zone: Of times without one (default: the Spark session's; in process UTC).
         nulls: What happens to events without key or time: "error", or "drop" (they are counted in `report`).
         report: Filled with counts of events read, dropped and found.

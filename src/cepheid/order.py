@@ -147,6 +147,8 @@ def differs(column: pa.Array) -> Flags:
     """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0
     0.0.
     """
+    if pa.types.is_null(column.type):  # an empty pandas column of strings
+        return np.zeros(max(0, len(column) - 1), np.bool_)
     if pa.types.is_struct(column.type):
         parts = [column.is_valid(), *column.flatten()]
         different: Flags = np.logical_or.reduce([differs(part) for part in parts])

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_SECONDS = re.compile(r"\d+\.\d+ s\b")
+_VARYING = [(re.compile(r"\d+\.\d+ s\b"), "… s"), (re.compile(r"\b[0-9a-f]{32}\b"), "(match id)")]
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,10 @@ def _sh(block: Block, _: dict[str, Any], where: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """Without what differs from run to run: seconds, and spaces at the ends of lines."""
-    lines = (line.rstrip() for line in _SECONDS.sub("… s", text).strip("\n").splitlines())
-    return "\n".join(lines)
+    """Without what pages do not promise: seconds, match ids, and spaces at the ends of lines."""
+    for varying, name in _VARYING:
+        text = varying.sub(name, text)
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
 _RUNNERS: dict[str, Callable[[Block, dict[str, Any], str], None]] = {

@@ -64,9 +64,9 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
         ("ONE.N = n", "- | (= last one [N], [N])"),
         # What can fail stays behind its guard.
         ("n <> 0 and 1 / n > 2", "n <> 0 and 1 / n > 2 | -"),
-        ("n <> 0 and one.n > 7 div n", "n <> 0 | (< (div 7, (cast BIGINT [n])), (cast BIGINT last one [n]))"),
-        ("n = one.n and 1 / n > 2", "- | (and (= [n], last one [n]), (< 2.0, (/ 1.0, (cast DOUBLE [n]))))"),
-        ("one.n + 1 > n", "- | (< [n], (+ last one [n], 1))"),
+        ("n <> 0 and one.n > 7 div n", "n <> 0 | (not (<= (cast BIGINT last one [n]), (div 7, (cast BIGINT [n]))))"),
+        ("n = one.n and 1 / n > 2", "- | (and (= [n], last one [n]), (not (<= (/ 1.0, (cast DOUBLE [n])), 2.0)))"),
+        ("one.n + 1 > n", "- | (not (<= (+ last one [n], 1), [n]))"),
         (
             "cast(one.s as int) = n",
             "- | (= (fail if (and (is null last one [try_cast(s AS int)]), (not last one [(s) IS NULL])), last one [try_cast(s AS int)]), [n])",

@@ -26,6 +26,8 @@ from cepheid.plan.script import (
     Operator,
     Script,
     StageValue,
+    can_fail,
+    evaluation_order,
     integer_range,
 )
 
@@ -97,6 +99,10 @@ class Op(IntEnum):
     """The value is taken off the stack."""
     FAIL_IF = 60
     """Take a value off the stack and fail if it is true."""
+    JUMP_IF_NULL = 61
+    """The value stays on the stack."""
+    SWAP = 62
+    """Exchange the two values on top."""
 
 
 class SlotKind(IntEnum):
@@ -257,9 +263,24 @@ class Program:
                 self._emit(Op.FAIL_IF)
                 self._emit_script(operation.operands[1])
             case _:
-                for operand in operation.operands:
-                    self._emit_script(operand)
-                self._emit_simple(operation)
+                self._emit_on_operands(operation)
+
+    def _emit_on_operands(self, operation: Operation) -> None:
+        """The operands, then the operator; an operand that can fail is left out where the one before it is NULL."""
+        operands, order = operation.operands, evaluation_order(operation)
+        may_skip = len(operands) == 2 and operation.operator is not Operator.NULL_SAFE_EQUAL
+        if not (may_skip and can_fail(operands[order[1]])):
+            for operand in operands:
+                self._emit_script(operand)
+            self._emit_simple(operation)
+            return
+        self._emit_script(operands[order[0]])
+        exit_ = self._emit(Op.JUMP_IF_NULL)
+        self._emit_script(operands[order[1]])
+        if order[0] > order[1]:
+            self._emit(Op.SWAP)
+        self._emit_simple(operation)
+        self._patch(exit_)
 
     def _emit_connective(self, operands: Sequence[Script], jump: Op, combine: Op) -> None:
         self._emit_script(operands[0])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from cepheid.hosts.fragment import Fragment, as_double, duckdb_type, fail, local, widened
+from cepheid.hosts.decimals import as_decimal
+from cepheid.hosts.fragment import Fragment, as_double, bound, duckdb_type, fail, local, widened
 from cepheid.hosts.operators import NotInProcess
 from cepheid.plan.types import is_decimal, is_float, is_integer, is_numeric, is_string, is_time, sql_name
 
@@ -18,7 +19,17 @@ _SPACE = r"[\x00-\x20\x7f]*"
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _INTEGER = rf"\A{_SPACE}([+-]?[0-9]+){_SPACE}\z"
 _DECIMAL = rf"\A{_SPACE}({_NUMBER}){_SPACE}\z"
-_DATE = rf"\A{_SPACE}([0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}})(?:[ T](?s:.*))?{_SPACE}\z"
+# Of a DOUBLE Java trims the text: 0x7f is no space, and an F or D may follow.
+_BLANK = r"[\x00-\x20]*"
+_DOUBLE = rf"\A{_BLANK}({_NUMBER})[dDfF]?{_BLANK}\z"
+_HEXADECIMAL = rf"\A{_BLANK}[+-]?0[xX]"
+_NAN = rf"\A{_BLANK}(?:(?i:nan)|[+-]NaN){_BLANK}\z"
+_INFINITY = rf"\A{_BLANK}([+-]?)(?i:inf|infinity){_BLANK}\z"
+_AFTER = rf"(?:[ T](?s:.*))?{_SPACE}\z"
+_YEAR = rf"\A{_SPACE}\+?0{{0,3}}([0-9]{{4}}){_SPACE}\z"
+_MONTH = rf"\A{_SPACE}\+?0{{0,3}}([0-9]{{4}}-[0-9]{{1,2}}){_SPACE}\z"
+_DATE = rf"\A{_SPACE}\+?0{{0,3}}([0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}){_AFTER}"
+_FAR = rf"\A{_SPACE}(?:-[0-9]{{4,7}}|\+?[0-9]{{5,7}})(?:{_SPACE}\z|-)"
 _TRUE = rf"(?i)\A{_SPACE}(?:t|true|y|yes|1){_SPACE}\z"
 _FALSE = rf"(?i)\A{_SPACE}(?:f|false|n|no|0){_SPACE}\z"
 
@@ -44,8 +55,12 @@ def cast(value: Fragment, type_: pa.DataType, zone: str, mode: Mode) -> Fragment
 
 
 def _plain(text: str, value: Fragment, type_: pa.DataType, mode: Mode) -> Fragment:
-    word = "TRY_CAST" if mode is Mode.LENIENT else "CAST"
-    return Fragment(f"{word}({text} AS {duckdb_type(type_)})", type_, raises=value.raises or mode is Mode.STRICT)
+    text = f"{_word(mode)}({text} AS {duckdb_type(type_)})"
+    return Fragment(text, type_, raises=value.raises or mode is Mode.STRICT)
+
+
+def _word(mode: Mode) -> str:
+    return "TRY_CAST" if mode is Mode.LENIENT else "CAST"
 
 
 def _number_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fragment:
@@ -53,6 +68,8 @@ def _number_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -
         return _float_to_integer(value, type_, mode)
     if is_integer(type_) and is_decimal(value.type):
         return _plain(f"trunc({value.text})", value, type_, mode)
+    if is_float(value.type):
+        return _float_to_decimal(value, type_, mode)
     return _plain(value.text, value, type_, mode)
 
 
@@ -64,6 +81,11 @@ def _float_to_integer(value: Fragment, type_: pa.DataType, mode: Mode) -> Fragme
     # 2^63 passes Spark's check, which compares with the double nearest to the largest BIGINT.
     text = f"CASE WHEN {number} = 9223372036854775808 THEN CAST(9223372036854775807 AS BIGINT) ELSE {cut.text} END"
     return replace(cut, text=text)
+
+
+def _float_to_decimal(value: Fragment, type_: pa.DataType, mode: Mode) -> Fragment:
+    text = as_decimal(value, type_, _word(mode))
+    return Fragment(text, type_, raises=value.raises or mode is Mode.STRICT)
 
 
 def _exact_to_text(value: Fragment, type_: pa.DataType, _: str, __: Mode) -> Fragment:
@@ -84,6 +106,20 @@ def _text_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> 
     return _plain(f"regexp_extract({value.text}, '{form}', 1)", value, type_, mode)
 
 
+def _text_to_double(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fragment:
+    number = f"{_word(mode)}(regexp_extract(v, '{_DOUBLE}', 1) AS DOUBLE)"
+    hexadecimal = fail("a hexadecimal number; it is available on Spark", type_)
+    infinite = f"CAST(regexp_extract(v, '{_INFINITY}', 1) || 'inf' AS DOUBLE)"
+    forms = ((_NAN, "CAST('NaN' AS DOUBLE)"), (_INFINITY, infinite), (_HEXADECIMAL, hexadecimal))
+    body = f"CASE {_when_matches(forms)} ELSE {number} END"
+    return Fragment(bound(value.text, body), type_, raises=True)
+
+
+def _when_matches(forms: Sequence[tuple[str, str]]) -> str:
+    """The branches of a CASE over the text `v`: a regular expression, and what it gives."""
+    return " ".join(f"WHEN regexp_matches(v, '{form}') THEN {result}" for form, result in forms)
+
+
 def _text_to_boolean(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fragment:
     other = "NULL" if mode is Mode.LENIENT else fail("the text is not a BOOLEAN", type_)
     forms = ((_TRUE, "TRUE"), (_FALSE, "FALSE"))
@@ -93,10 +129,12 @@ def _text_to_boolean(value: Fragment, type_: pa.DataType, _: str, mode: Mode) ->
 
 
 def _text_to_date(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fragment:
-    if mode is Mode.LENIENT:
-        # Spark also reads '2020' and '2020-01', which fail here; a lenient cast would make them NULL.
-        raise NotInProcess("try_cast of STRING to DATE")
-    return _plain(f"regexp_extract({value.text}, '{_DATE}', 1)", value, type_, mode)
+    shorter = ((_YEAR, "-01-01"), (_MONTH, "-01"))
+    far = fail("a year before 0 or after 9999; it is available on Spark", pa.string())
+    day = f"regexp_extract(v, '{_DATE}', 1)"
+    forms = (*((form, f"regexp_extract(v, '{form}', 1) || '{rest}'") for form, rest in shorter), (_DATE, day))
+    day = f"CASE {_when_matches((*forms, (_FAR, far)))} ELSE {day} END"
+    return replace(_plain(bound(value.text, day), value, type_, mode), raises=True)
 
 
 def _time_to_text(value: Fragment, type_: pa.DataType, zone: str, __: Mode) -> Fragment:
@@ -114,7 +152,7 @@ def _timestamp_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode
 
 def _between_numbers(source: pa.DataType, target: pa.DataType) -> bool:
     if is_float(source):
-        return is_integer(target)
+        return is_integer(target) or is_decimal(target)
     return is_numeric(source) and (is_integer(target) or is_decimal(target))
 
 
@@ -130,6 +168,7 @@ _RULES: tuple[tuple[_Accepts, _Rule], ...] = (
     (lambda s, t: is_numeric(s) and arrow.is_boolean(t), _number_to_boolean),
     (lambda s, t: arrow.is_boolean(s) and is_numeric(t), _boolean_to_number),
     (lambda s, t: is_string(s) and (is_integer(t) or is_decimal(t)), _text_to_number),
+    (lambda s, t: is_string(s) and t == pa.float64(), _text_to_double),
     (lambda s, t: is_string(s) and arrow.is_boolean(t), _text_to_boolean),
     (lambda s, t: is_string(s) and t == pa.date32(), _text_to_date),
     (lambda s, t: is_time(s) and is_string(t), _time_to_text),

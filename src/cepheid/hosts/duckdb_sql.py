@@ -30,7 +30,7 @@ def _cast(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _concat(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """Texts one after the other: NULL when one is; `concat_ws` puts its first argument between those that are not NULL."""
+    """Texts one after the other: NULL when one is. `concat_ws` leaves NULLs out; its first separates the others."""
     texts = [widened(arg, pa.string(), zone) for arg in args]
     known = [text for text in texts if text is not None]
     if not args or len(known) < len(args):

@@ -1,8 +1,8 @@
 """Pieces of DuckDB SQL that know their Spark type, and the conversions that lose nothing.
 
-How Spark's types are held in DuckDB: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparing is then free, and only what needs
-the clock on the wall pays for the zone), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of microseconds;
-the others have the same name.
+How Spark's types are held in DuckDB: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparing is then free, and only what
+needs the clock on the wall pays for the zone), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of
+microseconds; the others have the same name.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ def quoted(text: str) -> str:
 def fail(message: str, type_: pa.DataType) -> str:
     """SQL that fails with `message` when a row reaches it."""
     return f"CAST(error({quoted(message)}) AS {duckdb_type(type_)})"
+
+
+def bound(value: str, body: str) -> str:
+    """`body`, in which `v` is the value: the way to use a value several times and write and compute it once."""
+    return f"list_transform([{value}], lambda v: {body})[1]"
 
 
 def of_literal(literal: Literal, zone: str) -> Fragment:

@@ -8,14 +8,14 @@ from cepheid.hosts.functions import BY_NAME, Function
 
 _INTRODUCTION = """# Functions available in process
 
-On Spark every deterministic scalar function can be used in a condition. In process DuckDB computes the functions, operators
-and casts of this page; each has been compared with Spark, values, types and failures. Anything else is refused by name. This
-page is generated from the table of functions.
+On Spark every deterministic scalar function can be used in a condition. In process DuckDB computes the functions,
+operators and casts of this page; each has been compared with Spark, values, types and failures. Anything else is
+refused by name. This page is generated from the table of functions.
 
-FLOATING is FLOAT or DOUBLE, INTEGER any integer type; LOCAL is a TIMESTAMP (read on the clock of the session's time zone), a
-TIMESTAMP_NTZ or a DATE. Arguments are widened as Spark widens them: integers to larger ones, numbers to DOUBLE, a
-TIMESTAMP to a DATE. A text constant beside a time is read as that time when it is written in full (`'2024-12-31'`,
-`'2024-12-31 23:59:59'`). Times lie in the years 1 to 9999.
+FLOATING is FLOAT or DOUBLE, INTEGER any integer type; LOCAL is a TIMESTAMP (read on the clock of the session's time
+zone), a TIMESTAMP_NTZ or a DATE. Arguments are widened as Spark widens them: integers to larger ones, numbers to
+DOUBLE, a TIMESTAMP to a DATE. A text constant beside a time is read as that time when it is written in full
+(`'2024-12-31'`, `'2024-12-31 23:59:59'`). Times lie in the years 1 to 9999.
 
 ## Operators
 
@@ -27,7 +27,8 @@ OPERATOR_NOTES = (
     ("`=`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`", "NaN equals NaN and is the largest; -0.0 equals 0.0."),
     ("`IS NULL`, `BETWEEN`, `IN`, `IS [NOT] TRUE`, `IS DISTINCT FROM`", ""),
     ("`+`, `-`, `*`", "Overflow of integers fails. Decimals: results of up to 38 digits."),
-    ("`/`, `div`, `%`", "Division by zero fails. `/` of integers gives DOUBLE. Not of decimals alone."),
+    ("`/`, `div`, `%`", "Division by zero fails. `/` of integers gives DOUBLE. Decimals: up to 38 digits."),
+    ("`round(number[, places])`", "Halves go away from zero. The places are a constant from 0."),
     ("`LIKE … ESCAPE`, `RLIKE`", "Constant patterns; a regular expression as far as Java and RE2 mean the same."),
     ("`CASE`, `if`, `coalesce`, `nvl`, `ifnull`, `nvl2`, `nullif`", "Only the branch that is taken is evaluated."),
     ("`greatest`, `least`, `abs`, `isnull`, `isnotnull`", ""),
@@ -36,8 +37,7 @@ OPERATOR_NOTES = (
     ("`date_trunc(unit, time)`, `trunc(date, unit)`", "The unit is a constant."),
     (
         "`cast`, `try_cast`",
-        "Numbers, decimals, BOOLEAN, STRING and times, but none of: FLOAT or DOUBLE to STRING or DECIMAL, "
-        "STRING to FLOAT, DOUBLE or TIMESTAMP.",
+        "Numbers, decimals, BOOLEAN, STRING and times; not FLOAT, DOUBLE to STRING, nor STRING to FLOAT or TIMESTAMP.",
     ),
 )
 

@@ -22,9 +22,9 @@ LOWER_DIFFERS = "İΣ\u1c89\ua7cb\ua7cc\ua7ce\ua7d2\ua7d4\ua7da\ua7dc\U00010d50-
 class Function:
     """One way to call a function.
 
-    `takes` names Spark types, or kinds: INTEGER and FLOATING (any such; the result may repeat the word for the same type),
-    ARRAY, LOCAL (a TIMESTAMP on the session's clock, a TIMESTAMP_NTZ, a DATE at midnight). `sql` has {0}, {1}, … for the
-    arguments. `constants` are the arguments that must be constants: not NULL, not empty, not 0.
+    `takes` names Spark types, or kinds: INTEGER and FLOATING (any such; the result may repeat the word for the same
+    type), ARRAY, LOCAL (a TIMESTAMP on the session's clock, a TIMESTAMP_NTZ, a DATE at midnight). `sql` has {0}, {1}, …
+    for the arguments. `constants` are the arguments that must be constants: not NULL, not empty, not 0.
     """
 
     name: str
@@ -84,14 +84,6 @@ FUNCTIONS: tuple[Function, ...] = (
         "WHEN {0} > 0 THEN CAST(1 AS DOUBLE) END",
     ),
     Function("rint", ("DOUBLE",), "DOUBLE", "round_even({0}, 0)", "Halves go to the even neighbour."),
-    Function("round", ("INTEGER",), "INTEGER", "{0}"),
-    Function(
-        "round",
-        ("DOUBLE",),
-        "DOUBLE",
-        "round({0}) + CAST(0 AS DOUBLE)",
-        "Halves go away from zero; to whole numbers only.",
-    ),
     Function("isnan", ("FLOATING",), "BOOLEAN", "coalesce(isnan({0}), FALSE)", "NULL gives false."),
     Function("nanvl", ("DOUBLE", "DOUBLE"), "DOUBLE", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
     Function("positive", ("INTEGER",), "INTEGER", "{0}"),

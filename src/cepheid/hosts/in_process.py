@@ -140,8 +140,8 @@ def _instants(time: pa.ChunkedArray, request: Request) -> pa.ChunkedArray:
 
 
 def _batches(timed: _Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> Iterator[Batch]:
-    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that cannot
-    matter.
+    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
+    cannot matter.
     """
     schema = pattern.plan.schema
     order = None if _is_ordered(timed, schema) else _order(timed, schema)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
+from cepheid.hosts.decimals import places_in, quotient, remainder, rounded, rounded_type
 from cepheid.hosts.fragment import UTC_NAMES, Fragment, duckdb_type, fail, local, widened
 from cepheid.lang.expression import Call, Literal
 from cepheid.plan.types import (
@@ -148,6 +149,11 @@ def _arithmetic(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType) -> Fragment:
     text = f"{left.text} {'//' if function == 'div' else function} {right.text}"
+    return _divided(function, left, right, type_, text)
+
+
+def _divided(function: str, left: Fragment, right: Fragment, type_: pa.DataType, text: str) -> Fragment:
+    """`text`, which divides, where the divisor is not 0."""
     cases = ""
     if not _never_zero(right):
         cases = f" WHEN {right.text} = 0 AND {left.text} IS NOT NULL THEN {fail(DIVISION_BY_ZERO, type_)}"
@@ -168,7 +174,8 @@ def _never_zero(divisor: Fragment) -> bool:
 def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str) -> Fragment:
     types = [as_decimal(type_ if arrow.is_null(t) else t) for t in operand_types(call, _types(args))]
     left, right = (_to(arg, t, zone) for arg, t in zip(args, types, strict=True))
-    _require_38_digits(call.function, types)
+    if call.function in "+-*":
+        _require_38_digits(call.function, types)
     match call.function:
         case "+" | "-":
             wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
@@ -178,6 +185,11 @@ def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType
             if left.type.precision <= 18 and right.type.precision <= 18:
                 left = _to(left, pa.decimal128(19, left.type.scale), zone)
             text = f"{left.text} * {right.text}"
+        case "/" | "%":
+            divided = (quotient if call.function == "/" else remainder)(left, right, type_)
+            if divided is None:
+                raise NotInProcess(f"{call.function!r} of decimals with so many digits")
+            return _divided(call.function, left, right, type_, divided)
         case _:
             raise NotInProcess(f"{call.function!r} of decimals")
     return guarded((left, right), f"CAST({text} AS {duckdb_type(type_)})", type_)
@@ -236,6 +248,18 @@ def _sign(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
 
 def _is_inexact(type_: pa.DataType) -> bool:
     return is_float(type_) or is_decimal(type_)
+
+
+def _round(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
+    """`round(x[, places])`: halves go away from zero."""
+    places = places_in(args) if len(args) < 3 else None
+    if places is None:
+        raise NotInProcess("round to a number of places that is not a constant from 0")
+    value = Fragment("CAST(NULL AS DOUBLE)", pa.float64()) if arrow.is_null(args[0].type) else args[0]
+    type_ = rounded_type(value.type, places)
+    if type_ is None:
+        raise NotInProcess(f"round of {sql_name(value.type)} to {places} places")
+    return Fragment(rounded(value, places, type_), type_, raises=value.raises)
 
 
 def _case(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -299,6 +323,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("+", "-", "*", "/", "div", "%"), _arithmetic),
     "negate": _sign,
     "abs": _sign,
+    "round": _round,
     "case": _case,
     "case_of": _case_of,
     "if": _case,

@@ -60,7 +60,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     spark_rows = _row_type(plan, events.schema)
     until = None if request.as_of is None else microseconds(request.as_of)
     task = (pickle.dumps(plan), tuple(lift.layout.items()), until)
-    rows = _in_order(shipped, plan, lift).mapInArrow(_mapped(task, spark_rows), spark_rows)
+    rows = _in_order(shipped, plan, lift).mapInArrow(mapped(task, spark_rows), spark_rows)
     return _told(rows, found).select(*_output(plan))
 
 
@@ -125,7 +125,7 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
     return together.sortWithinPartitions(*key, *rank)
 
 
-def _mapped(
+def mapped(
     task: tuple[bytes, tuple[tuple[str, str], ...], int | None], rows: StructType
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that Spark calls in a worker.

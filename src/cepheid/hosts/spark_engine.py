@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.logger import PySparkLogger
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
@@ -38,8 +38,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def is_carried(type_: DataType) -> bool:
     """Whether values come back from a worker as they went.
 
-    Not so are VARIANT, intervals of months and types that Spark knows by name only; nor strings with a collation, which
-    a worker would compare as bytes.
+    Not so are intervals of months and types that Spark knows by name only; nor strings with a collation, which a worker
+    would compare as bytes.
     """
     match type_:
         case ArrayType():
@@ -102,7 +102,7 @@ def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
     return (arrow_type(field.dataType) for field in checked.schema)
 
 
-def expression(text: str) -> F.Column:
+def expression(text: str) -> Column:
     """The user's text as a column; it may end in a comment."""
     return F.expr(f"({text}\n)")
 
@@ -118,7 +118,7 @@ def _reason(error: PySparkException) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """PySpark logs each refusal, with its stack, on standard error; here they are answers."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # not logging's: that would make one of another kind
     before = logger.disabled
     logger.disabled = True
     try:

@@ -21,6 +21,7 @@ from cepheid.plan.script import (
     Operator,
     Script,
     StageValue,
+    evaluation_order,
     integer_range,
 )
 
@@ -114,8 +115,20 @@ def _operate(operation: Operation, taken: Taken, current: Sequence[Value]) -> Va
             if evaluate(operands[0], taken, current) is True:
                 raise ConditionError("a value cannot be cast")
             return evaluate(operands[1], taken, current)
+        case Operator.IS_NULL | Operator.NULL_SAFE_EQUAL | Operator.LEAST | Operator.GREATEST as operator:
+            return _apply(operator, [evaluate(o, taken, current) for o in operands])
         case operator:
-            return _apply(operator, operation, [evaluate(o, taken, current) for o in operands])
+            return _apply_to_present(operator, operation, taken, current)
+
+
+def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, current: Sequence[Value]) -> Value:
+    """Operators that give NULL for a NULL operand; what would be evaluated after it is not."""
+    values: dict[int, Value] = {}
+    for i in evaluation_order(operation):
+        if (value := evaluate(operation.operands[i], taken, current)) is None:
+            return None
+        values[i] = value
+    return _compute(operator, operation, [values[i] for i in range(len(values))])
 
 
 def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> bool | None:
@@ -129,8 +142,8 @@ def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> 
     return result
 
 
-def _apply(operator: Operator, operation: Operation, values: list[Value]) -> Value:
-    """Operators that evaluate all their operands."""
+def _apply(operator: Operator, values: list[Value]) -> Value:
+    """Operators that give a value for NULLs too."""
     present = [v for v in values if v is not None]
     match operator:
         case Operator.IS_NULL:
@@ -139,13 +152,12 @@ def _apply(operator: Operator, operation: Operation, values: list[Value]) -> Val
             return values[0] is values[1] if len(present) < 2 else _sort_key(values[0]) == _sort_key(values[1])
         case Operator.LEAST:
             return min(present, key=_sort_key, default=None)
-        case Operator.GREATEST:
+        case _:
             return max(present, key=_sort_key, default=None)
-    return None if len(present) < len(values) else _compute(operator, operation, values)
 
 
 def _compute(operator: Operator, operation: Operation, values: list[Value]) -> Value:
-    """Operators that give NULL for a NULL operand, on operands that are not."""
+    """On operands that are not NULL."""
     left, right = values[0], values[-1]
     match operator:
         case Operator.NOT:

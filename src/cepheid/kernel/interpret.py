@@ -84,6 +84,12 @@ def run_script(
         elif op == Op.JUMP_IF_PRESENT:
             if not null[top]:
                 at = a
+        elif op == Op.JUMP_IF_NULL:
+            if null[top]:
+                at = a
+        elif op == Op.SWAP:
+            stack[top - 1], stack[top] = stack[top], stack[top - 1]
+            null[top - 1], null[top] = null[top], null[top - 1]
         elif op == Op.JUMP_UNLESS_TRUE:
             if null[top] or stack[top] == 0:
                 at = a

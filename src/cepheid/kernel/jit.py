@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from numba import __version__ as numba_version
 from numba import config as numba_config
 from numba import njit
+from numba.core.caching import FunctionCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -66,6 +67,18 @@ def _fingerprint() -> str:
 _FOLDER = cache_folder()
 
 
+class _Cache(FunctionCache):
+    """Numba's cache; what cannot be read, as after a full disk or a loss of power, is compiled and written anew."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, or None."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # noqa: BLE001 - damaged files fail in any way
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+
 def _compile(function: Function, **options: Any) -> Function:
     config: Any = numba_config
     before = config.CACHE_DIR
@@ -73,10 +86,12 @@ def _compile(function: Function, **options: Any) -> Function:
     # cache.
     config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
     try:
-        compiled: Function = njit(cache=_FOLDER is not None, **options)(function)
+        compiled: Any = njit(cache=_FOLDER is not None, **options)(function)
+        if _FOLDER is not None:
+            compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001 - no public way
     finally:
         config.CACHE_DIR = before
-    return compiled
+    return compiled  # type: ignore[no-any-return]
 
 
 @contextmanager

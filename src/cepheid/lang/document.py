@@ -15,7 +15,6 @@ from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-
 from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.expression import Span

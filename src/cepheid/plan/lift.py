@@ -35,6 +35,7 @@ from cepheid.plan.script import (
 )
 from cepheid.plan.types import (
     ARITHMETIC,
+    COMPARISONS,
     avg_type,
     is_decimal,
     is_float,
@@ -260,14 +261,15 @@ class Lifting:
     def _operation(self, node: Apply, *, guarded: bool) -> Script:
         function = node.call.function
         self.type_of(node)  # reports what does not fit
-        lazy = function in ("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in")
+        lazy = function in _LAZY or function in ARITHMETIC or (function in COMPARISONS and function != "<=>")
+        first = 1 if function in ("/", "div", "%") else 0  # a divisor is evaluated before the dividend
         if function in ARITHMETIC and self.type_of(node) == pa.float32():
             message = f"{function!r} on FLOAT is not known across events"
             raise problem_at(node, message, "Cast one side to DOUBLE.")
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
             return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)
-        operands = [self.lower(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(node.args)]
+        operands = [self.lower(arg, guarded=guarded or (lazy and i != first)) for i, arg in enumerate(node.args)]
         if function in _LOGICAL:
             booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)
             return Operation(_LOGICAL[function], booleans, pa.bool_())
@@ -304,4 +306,6 @@ def _as_known(call: Call) -> Call:
     return replace(call, function="negate") if call.function == "positive" else call
 
 
+_LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
+"""With arithmetic and comparisons, which are NULL as soon as an operand is: what may leave operands unevaluated."""
 _LOGICAL = {"and": Operator.AND, "or": Operator.OR, "not": Operator.NOT}

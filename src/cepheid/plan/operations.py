@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem
 from cepheid.plan.coerce import check_script_type, coerce
 from cepheid.plan.resolve import Apply
-from cepheid.plan.script import ConstantValue, Operation, Operator, Script
+from cepheid.plan.script import ConstantValue, Operation, Operator, Script, can_fail
 from cepheid.plan.types import arithmetic_type, as_decimal, common_type, is_decimal, is_float, is_integer, operand_types
 
 _OPERATORS = {"+": Operator.ADD, "-": Operator.SUBTRACT, "*": Operator.MULTIPLY, "/": Operator.DIVIDE}
@@ -34,7 +34,7 @@ def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
             raise PatternError(
                 Problem("div of decimals is not known across events", span=span, hint="Cast both to BIGINT.")
             )
-        exact = _decimal_operand_types(function, types, result)
+        exact = [check_script_type(t, span) for t in _decimal_operand_types(function, types, result)]
         return Operation(
             _OPERATORS[function], tuple(coerce(o, t, span) for o, t in zip(operands, exact, strict=True)), result
         )
@@ -88,21 +88,27 @@ def _compare(
 ) -> Callable[[Apply, Sequence[Script]], Script]:
     def build(node: Apply, operands: Sequence[Script]) -> Script:
         left, right = _agreed(node, operands)
-        result = _boolean(operator, *((right, left) if swapped else (left, right)))
+        result = _swapped(operator, left, right) if swapped else _boolean(operator, left, right)
         return _boolean(Operator.NOT, result) if negated else result
 
     return build
+
+
+def _swapped(operator: Operator, left: Script, right: Script) -> Script:
+    """`left > right` for LESS, `left >= right` for LESS_OR_EQUAL."""
+    if can_fail(left) or can_fail(right):
+        # Spark evaluates the left one first, and the right one only if that is not NULL.
+        opposite = Operator.LESS_OR_EQUAL if operator is Operator.LESS else Operator.LESS
+        return _boolean(Operator.NOT, _boolean(opposite, left, right))
+    return _boolean(operator, right, left)
 
 
 def _between(node: Apply, operands: Sequence[Script]) -> Script:
     value, low, high = operands
     floor = _agreed(_with_operands(node, 0, 1), (value, low))
     ceiling = _agreed(_with_operands(node, 0, 2), (value, high))
-    return _boolean(
-        Operator.AND,
-        _boolean(Operator.LESS_OR_EQUAL, floor[1], floor[0]),
-        _boolean(Operator.LESS_OR_EQUAL, *ceiling),
-    )
+    reached = _swapped(Operator.LESS_OR_EQUAL, *floor)
+    return _boolean(Operator.AND, reached, _boolean(Operator.LESS_OR_EQUAL, *ceiling))
 
 
 def _with_operands(node: Apply, *kept: int) -> Apply:

@@ -119,6 +119,47 @@ class Operation:
 Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Operation
 
 
+def evaluation_order(operation: Operation) -> tuple[int, ...]:
+    """The order in which Spark evaluates the operands of an operator that is NULL as soon as one of them is: a
+    division's divisor comes first.
+    """
+    if operation.operator in (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER):
+        return (1, 0)
+    return tuple(range(len(operation.operands)))
+
+
+def can_fail(script: Script) -> bool:
+    """Whether evaluating the script may raise ConditionError."""
+    exact = not (pa.types.is_floating(script.type) or pa.types.is_boolean(script.type))
+    if isinstance(script, Aggregate):
+        return script.fold in (Fold.SUM, Fold.AVG) and exact
+    if not isinstance(script, Operation):
+        return False
+    if script.operator is Operator.CAST:
+        fails = exact and not _widens(script.operands[0].type, script.type)
+    else:
+        fails = script.operator in _FAILING or (script.operator in _FAILING_IF_EXACT and exact)
+    return fails or any(can_fail(operand) for operand in script.operands)
+
+
+def _widens(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every number of the exact type `source` is one of `target`."""
+    digits, scale = _digits(source)
+    target_digits, target_scale = _digits(target)
+    return digits - scale <= target_digits - target_scale and scale <= target_scale
+
+
+def _digits(type_: pa.DataType) -> tuple[int, int]:
+    """The digits that hold all numbers of an exact type, and how many of them are behind the point."""
+    if pa.types.is_decimal(type_):
+        return type_.precision, type_.scale
+    return len(str(integer_range(type_)[1])), 0
+
+
+_FAILING = (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER, Operator.FAIL_IF)
+_FAILING_IF_EXACT = (Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE, Operator.ABS)
+
+
 def integer_range(type_: pa.DataType) -> tuple[int, int]:
     """The least and greatest integer that a value of `type_` may have in a script: decimals scaled, times in
     microseconds.

@@ -1,0 +1,82 @@
+"""Random conditions of a stage that follows a stage `a`, over the columns of `tests.conditions.pairs`."""
+
+from __future__ import annotations
+
+import random
+
+# No operand is NULL itself: Spark then drops the other one, with its failures, or not, as its optimizer likes.
+# A column in angle brackets is the current event's or stage a's.
+_FORMS: dict[str, list[str]] = {
+    "number": [
+        *("<n>", "<n>", "<b>", "<b>", "<x>", "<x>", "<p>", "<f>"),
+        *("0", "2", "-1", "1.5", "0.25", "1e2D", "9007199254740993L"),
+        *("({number} + {number})", "({number} - {number})", "({number} * {number})", "({number} / {number})"),
+        *("({number} % {number})", "({number} div {number})", "(- {number})", "abs({number})"),
+        *("coalesce({number}, {number})", "nullif({number}, {number})", "if({truth}, {number}, {number})"),
+        "CASE WHEN {truth} THEN {number} WHEN {truth} THEN {number} ELSE {number} END",
+        "CASE {number} WHEN {number} THEN {number} WHEN {number} THEN {number} END",
+        *("least({number}, {number})", "greatest({number}, {number}, {number})"),
+        *("cast({number} as double)", "cast({number} as bigint)", "cast(<n> as decimal(12, 2))"),
+        *("length(<s>)", "year(<d>)", "datediff(<d>, date '2024-01-01')", "cast(<digits> as int)"),
+    ],
+    "truth": [
+        *("<m>", "{comparison}", "{comparison}", "{comparison}", "{comparison}"),
+        *("({truth} AND {truth})", "({truth} OR {truth})", "(NOT {truth})", "({truth} <=> {truth})"),
+        *("({truth} = {truth})", "if({truth}, {truth}, {truth})", "true"),
+    ],
+    "comparison": [
+        *("({number} > {number})", "({number} <= {number})", "({number} = {number})", "({number} <> {number})"),
+        *("({number} <=> {number})", "({number} IS NULL)", "({number} IS NOT NULL)"),
+        *("({number} BETWEEN {number} AND {number})", "({number} NOT BETWEEN {number} AND {number})"),
+        *("({number} IN ({number}, {number}, 3))", "({number} NOT IN ({number}, 1))"),
+        *("({text} = {text})", "({text} < {text})", "({text} <=> {text})", "({text} IN ({text}, 'a', NULL))"),
+        *("({text} BETWEEN {text} AND {text})", "(<s> LIKE 'a%')", "({text} IS NULL)"),
+        *("({day} >= {day})", "({day} <=> {day})", "({day} IN ({day}, date '2024-02-29'))"),
+        *("({moment} < {moment})", "({moment} = {moment})", "({moment} BETWEEN {moment} AND {moment})"),
+        *("({clock} > {clock})", "({clock} <=> {clock})"),
+        *("({span} < {span})", "({span} = {span})", "({span} IS NULL)", "({span} BETWEEN {span} AND {span})"),
+    ],
+    "text": [
+        *("<s>", "<s>", "'a'", "'é'", "upper(<s>)", "substring(<s>, 1, 1)", "coalesce({text}, {text})"),
+        *("if({truth}, {text}, {text})", "least({text}, {text})", "greatest({text}, {text})"),
+    ],
+    "day": ["<d>", "<d>", "date '2024-02-29'", "date_add(<d>, 1)", "coalesce({day}, {day})", "greatest({day}, {day})"],
+    "moment": [
+        *("<t>", "<t>", "timestamp '2024-03-01 12:00:00'", "({moment} + {span})", "({moment} - {span})"),
+        "coalesce({moment}, {moment})",
+    ],
+    "clock": ["<u>", "<u>", "timestamp_ntz '2024-03-01 12:00:00'", "({clock} - {span})", "coalesce({clock}, {clock})"],
+    "span": [
+        *("interval 2 hours", "interval '1' day", "interval '0.000001' second", "({moment} - {moment})"),
+        *("({clock} - {clock})", "coalesce({span}, {span})", "({span} + {span})"),
+    ],
+}
+
+
+def random_condition(source: random.Random, depth: int = 4) -> str:
+    """Not an AND: of its parts, those about the current event alone are computed first, so that others fail more
+    rarely.
+    """
+    while "{truth} AND" in (form := source.choice(_FORMS["truth"] + _FORMS["comparison"])):
+        pass
+    return _written(form, depth, source)
+
+
+def _written(text: str, depth: int, source: random.Random) -> str:
+    """The form with something in the place of everything in braces; below `depth` without braces where that is
+    possible.
+    """
+    while "{" in text:
+        start, end = text.index("{"), text.index("}")
+        forms = _FORMS[text[start + 1 : end]]
+        plain = [form for form in forms if "{" not in form]
+        chosen = source.choice(forms if depth > 1 or not plain else plain)
+        text = text[:start] + _written(chosen, depth - 1, source) + text[end + 1 :]
+    while "<" in text and (start := _column(text)) >= 0:
+        text = text[:start] + source.choice(["", "a."]) + text[start + 1 :].replace(">", "", 1)
+    return text
+
+
+def _column(text: str) -> int:
+    """Where a column in angle brackets begins, -1 if nowhere."""
+    return next((i for i, c in enumerate(text) if c == "<" and text[i + 1 : i + 2].isalpha()), -1)

@@ -1,0 +1,63 @@
+"""Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host in_process|spark_batch] FILE.jsonl …`.
+
+Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
+"""
+# ruff: noqa: T201 - printing is what it does
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what lies beside it
+
+from tests.conformance.case import Case, read_cases
+from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, check
+from tests.conformance.shown import expected_text, items_text, pattern_text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description="Compare Cepheid's answers with FlinkCEP's.")
+    parser.add_argument("--host", choices=list(HOSTS), default="in_process")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
+    options = parser.parse_args(arguments)
+    passed, failed, gaps = run(options.files, HOSTS[options.host])
+    if gaps:
+        features = ", ".join(f"{feature} {count}" for feature, count in gaps.most_common())
+        print(f"{gaps.total()} cases use what is not there yet: {features}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
+    """How many passed and failed, and how many wait for which feature; failures are printed as they come."""
+    passed, failed, gaps = 0, 0, Counter[str]()
+    for case in (case for file in files for case in read_cases(file)):
+        match check(case, host):
+            case Passed():
+                passed += 1
+            case NotThere(feature):
+                gaps[feature] += 1
+            case Failed(got):
+                failed += 1
+                print(failure_text(case, got))
+    return passed, failed, gaps
+
+
+def failure_text(case: Case, got: str) -> str:
+    lines = {
+        "pattern": pattern_text(case.pattern),
+        "events": items_text(case),
+        "expected": expected_text(case.expected),
+        "got": got.replace("\n", "\n            "),
+    }
+    return "\n".join([f"FAILED {case.name}", *(f"  {what + ':':<9} {text}" for what, text in lines.items()), ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The host in process: the definition's matches, whatever pieces, order and kind of table the events come in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, by_definition, cases, events, found_in
+
+from cepheid import detect
+from cepheid.hosts import in_process
+
+
+def table(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def found(rows: pa.Table, case: Case, **options: Any) -> pa.Table:
+    """The matches, device by device (sorting is stable: within one, in the order of emission)."""
+    matches = detect(rows, case.pattern, key="device", time="at", sequence="id", **options)
+    order = sorted(range(len(matches)), key=matches.column("device").to_pylist().__getitem__)
+    return matches.take(pa.array(order, pa.int64()))
+
+
+def text(matches: pa.Table) -> str:
+    """Types and rows; as text NaN equals itself."""
+    return f"{matches.schema}\n{matches.to_pylist()}"
+
+
+@settings(max_examples=60)
+@given(cases(), events(ties=True))
+def test_matches_are_the_definition_s(case: Case, rows: list[Row]) -> None:
+    """Patterns with SQL conditions have the matches that the definition gives with the same conditions in Python."""
+    assert found_in(found(table(rows), case), case.pattern) == by_definition(case, rows)
+
+
+@settings(max_examples=60)
+@given(cases(), events(ties=True), st.integers(-1, 15).map(lambda seconds: FIRST + timedelta(seconds=seconds)))
+def test_as_of_is_the_definition_s(case: Case, rows: list[Row], as_of: datetime) -> None:
+    """With as_of later events do not count, and time stands there."""
+    assert found_in(found(table(rows), case, as_of=as_of), case.pattern) == by_definition(case, rows, as_of)
+
+
+@settings(max_examples=60)
+@given(cases(), events(ties=True), st.integers(1, 8), st.randoms(use_true_random=False))
+def test_pieces_and_order_do_not_matter(case: Case, rows: list[Row], piece: int, source: Any) -> None:
+    """Events in any order, processed in pieces of any size, have the same matches, rows and ids."""
+    whole = found(table(rows), case)
+    shuffled = source.sample(rows, len(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_process, "PIECE", piece)
+        assert text(found(table(rows), case)) == text(whole)
+        assert text(found(table(shuffled), case)) == text(whole)

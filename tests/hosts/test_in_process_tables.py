@@ -1,0 +1,99 @@
+"""The host in process takes every kind of table, and gives the matches back as the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cepheid import Pattern, SchemaError, detect
+
+PATTERN = (
+    Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
+)
+START = datetime(2024, 1, 1, tzinfo=UTC)
+EVENTS = pa.table(
+    {
+        "device": pa.array(["p", "q"] * 6),
+        "at": pa.array([START + timedelta(minutes=i) for i in range(12)], pa.timestamp("us", "UTC")),
+        "n": pa.array([0, 1, 5, 3, 1, 0, None, 4, 2, 2, 9, 9], pa.int64()),
+    }
+)
+
+
+def matches_of(events: Any) -> Any:
+    measures = {"k": "count(high)", "n": "max(high.n)"}
+    return detect(events, PATTERN, key="device", time="at", columns=["n"], measures=measures)
+
+
+def rows(matches: pa.Table) -> list[tuple[object, ...]]:
+    return sorted(zip(*(matches.column(name).to_pylist() for name in ("match_id", "device", "k", "n")), strict=True))
+
+
+EXPECTED = rows(matches_of(EVENTS))
+
+
+def batch(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
+
+
+KINDS: dict[str, tuple[Callable[[pa.Table], Any], type, Callable[[Any], pa.Table]]] = {
+    "pandas": (
+        lambda table: table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
+        pd.DataFrame,
+        pa.Table.from_pandas,
+    ),
+    "pandas of Arrow types": (
+        lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+        pd.DataFrame,
+        pa.Table.from_pandas,
+    ),
+    "polars": (pl.DataFrame, pl.DataFrame, pa.table),
+    "lazy polars": (lambda table: pl.DataFrame(table).lazy(), pl.LazyFrame, lambda frame: pa.table(frame.collect())),
+    "Arrow table": (lambda table: table, pa.Table, lambda table: table),
+    "Arrow batch": (batch, pa.Table, lambda table: table),
+    "Arrow batches": (lambda table: table.to_reader(max_chunksize=5), pa.Table, lambda table: table),
+    "many chunks": (
+        lambda table: pa.Table.from_batches(table.to_batches(max_chunksize=1), table.schema),
+        pa.Table,
+        lambda table: table,
+    ),
+    "DuckDB": (duckdb.from_arrow, duckdb.DuckDBPyRelation, lambda relation: relation.to_arrow_table()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_table(kind: str) -> None:
+    """The matches are the same, ids included, and come as the kind that was given."""
+    make, expected, to_arrow = KINDS[kind]
+    matches = matches_of(make(EVENTS))
+    assert isinstance(matches, expected)
+    assert rows(to_arrow(matches)) == EXPECTED
+    assert EXPECTED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_events(kind: str) -> None:
+    """Without events there are no matches, in the same columns."""
+    make, _, to_arrow = KINDS[kind]
+    found = to_arrow(matches_of(make(EVENTS.slice(0, 0))))
+    assert found.num_rows == 0
+    assert found.column_names == ["match_id", "device", "match_start", "match_end", "detected_at", "k", "n"]
+
+
+@pytest.mark.parametrize("events", [[{"device": "p", "at": START, "n": 1}], {"n": [1]}, None, 3])
+def test_what_is_no_table(events: object) -> None:
+    """What is no table is refused, and the message says what is accepted."""
+    message = (
+        f"events are a builtins.{type(events).__name__}; detect takes a Spark DataFrame, or a pandas, polars or "
+        "pyarrow table, a DuckDB relation, or anything with the Arrow C stream interface"
+    )
+    with pytest.raises(SchemaError) as error:
+        detect(events, PATTERN, time="at")
+    assert str(error.value) == message

@@ -1,0 +1,299 @@
+"""Detection on Spark gives what it gives in process, however Spark cuts and moves the events."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cepheid import CepheidWarning, Pattern, Report, Skip, detect
+from cepheid.lang.pattern import Condition, Stage
+from kernel.strategies import patterns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+T = datetime(2024, 3, 1, tzinfo=UTC)
+UP = (
+    Pattern.begin("low")
+    .where("n < 3")
+    .followed_by("rise")
+    .where("n > low.n")
+    .one_or_more()
+    .consecutive()
+    .longest()
+    .within("10 minutes")
+    .skip(Skip.past_last_event())
+)
+
+
+def table(count: int, *, keys: int = 5, seed: int = 1) -> pa.Table:
+    """Events k, t, n, s, x: several at the same time, NULLs in s and x."""
+    random_ = random.Random(seed)
+    return pa.table(
+        {
+            "k": pa.array([f"k{random_.randrange(keys)}" for _ in range(count)]),
+            "t": pa.array([T + timedelta(minutes=random_.randrange(count)) for _ in range(count)]).cast(
+                pa.timestamp("us", "UTC")
+            ),
+            "n": pa.array([random_.randrange(6) for _ in range(count)], pa.int32()),
+            "s": pa.array([random_.choice(["a", "b", None]) for _ in range(count)]),
+            "x": pa.array([random_.choice([0.5, 1.5, None]) for _ in range(count)]),
+        }
+    )
+
+
+def rows(matches: Any) -> list[str]:
+    """All rows as text, in one order; so that NaN equals itself."""
+    arrow = matches if isinstance(matches, pa.Table) else matches.toArrow()
+    return sorted(repr(row) for row in arrow.to_pylist())
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    """A session beside the shared one, with settings of its own."""
+    beside = spark.newSession()
+    beside.conf.set("spark.sql.session.timeZone", "UTC")
+    beside.conf.set("spark.sql.shuffle.partitions", "3")
+    return beside
+
+
+@contextmanager
+def ties_allowed() -> Iterator[None]:
+    """In process ties are warned of at once."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        yield
+
+
+def both(spark: SparkSession, events: pa.Table, pattern: Pattern, **options: Any) -> tuple[list[str], list[str]]:
+    """The matches in process and on Spark."""
+    with ties_allowed():
+        expected = rows(detect(events, pattern, **options))
+        return expected, rows(detect(spark.createDataFrame(events), pattern, **options))
+
+
+TEXTS = ["n > 2", "s = 'a'", "s IS NULL OR n = 1", "x > 1", "n % 2 = 0 AND s = 'b'", "n BETWEEN 1 AND 4"]
+ACROSS = ["n > s0.n", "s = s0.s", "x > avg(s0.x)", "n > 1 AND count(s0) < 3", "n <> last(s0.n) -- a comment"]
+
+
+@st.composite
+def sql_patterns(draw: st.DrawFn) -> Pattern:
+    """Patterns over the columns of `table`, whose windows fit its minutes."""
+    pattern = draw(patterns())
+
+    def stage(number: int, stage: Stage) -> Stage:
+        text = draw(st.sampled_from(TEXTS if number == 0 else TEXTS + ACROSS))
+        consecutive = stage.quantifier.consecutive and stage.quantifier.times is not None
+        quantifier = replace(stage.quantifier, consecutive=consecutive)
+        return Stage(stage.name, stage.contiguity, (Condition(text),), quantifier)
+
+    stages = tuple(stage(i, s) for i, s in enumerate(pattern.stages))
+    window = timedelta(minutes=draw(st.integers(2, 30)))
+    return Pattern(stages, window, pattern.skip_strategy)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(pattern=sql_patterns(), seed=st.integers(0, 99), cut=st.sampled_from([(1, 1), (3, 2), (8, 7)]))
+def test_random_patterns(session: SparkSession, pattern: Pattern, seed: int, cut: tuple[int, int]) -> None:
+    """Any pattern has the same matches in process and on Spark, for any number of partitions and any batch size."""
+    session.conf.set("spark.sql.shuffle.partitions", str(cut[0]))
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(cut[1]))
+    expected, found = both(session, table(60, seed=seed), pattern, key="k", time="t")
+    assert found == expected
+
+
+def test_counts_and_match_ids(session: SparkSession) -> None:
+    """The report is filled by the first action; ties are among its counts, and so is what a relevance filter drops."""
+    events = table(300)
+    on_spark, in_process = Report(), Report()
+    with ties_allowed():
+        expected = detect(events, UP, key="k", time="t", report=in_process)
+    matches = detect(session.createDataFrame(events), UP, key="k", time="t", report=on_spark)
+    assert rows(matches) == rows(expected)
+    assert on_spark.counts == in_process.counts
+    assert on_spark.counts.ties > 0
+    assert on_spark.counts.events == 300
+
+
+def test_irrelevant_events_are_counted_and_dropped_before_the_shuffle(
+    session: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no state needs strict contiguity, events for which no condition is true do not travel."""
+    pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
+    report = Report()
+    matches = detect(session.createDataFrame(table(200)), pattern, key="k", time="t", columns=["n"], report=report)
+    expected, found = both(session, table(200), pattern, key="k", time="t", columns=["n"])
+    assert rows(matches) == found == expected
+    assert report.counts.events == 200
+    matches.explain()
+    plan = capsys.readouterr().out
+    assert plan.index("& 3") > plan.index("Exchange")  # below it: before the shuffle
+
+
+def test_only_what_is_needed_is_read(session: SparkSession, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Columns that neither the output nor a condition names are not read from Parquet."""
+    session.createDataFrame(table(50)).write.parquet(str(tmp_path / "events"))
+    events = session.read.parquet(str(tmp_path / "events"))
+    detect(events, UP, key="k", time="t", columns=["n"]).explain()
+    assert "ReadSchema: struct<k:string,t:timestamp,n:int>" in capsys.readouterr().out
+
+
+def test_adaptive_execution_splits_no_key(session: SparkSession) -> None:
+    """One key with nearly all events stays whole, and in order, when Spark takes partitions for skewed."""
+    for name, value in {
+        "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "100",
+        "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.1",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "200",
+        "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "true",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }.items():
+        session.conf.set(name, value)
+    events = pa.concat_tables([table(2000, keys=1), table(30, keys=9, seed=2)])
+    with ties_allowed():
+        expected = detect(events, UP, key="k", time="t")
+    frame = session.createDataFrame(events).repartition(8)
+    matches = detect(frame, UP, key="k", time="t")
+    joined = matches.join(matches.selectExpr("match_id", "k as other"), "match_id").drop("other")
+    assert rows(matches) == rows(expected)
+    assert rows(joined) == rows(expected)
+
+
+def test_a_key_over_many_batches(session: SparkSession) -> None:
+    """A partial match goes on over the borders of Arrow batches, and over those of what the matcher is handed."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    count = 300_000
+    events = session.range(count).select(
+        F.lit("one").alias("k"),
+        F.timestamp_seconds("id").alias("t"),
+        F.when(F.col("id") == 0, 1).when(F.col("id") == count - 1, 2).otherwise(3).alias("n"),
+    )
+    pattern = Pattern.begin("first").where("n = 1").followed_by("last").where("n = 2").or_where("n = 3 AND n < first.n")
+    (row,) = detect(events, pattern, key="k", time="t").collect()
+    assert row.match_start == datetime(1970, 1, 1)  # noqa: DTZ001 - Spark's rows have local times, here UTC
+    assert row.last.n == 2
+
+
+KEYS: dict[str, list[Any]] = {
+    "decimal(10,2)": [Decimal("1.10"), Decimal("-2.00"), Decimal("0.00")],
+    "date": [date(2024, 1, 1), date(1969, 1, 1), date(2000, 2, 29)],
+    "binary": [b"", b"\x00", b"\xff\x00"],
+    "boolean": [True, False],
+    "timestamp": [(T + timedelta(days=days)).astimezone(ZoneInfo("UTC")) for days in (0, 1, -20_000)],
+    "struct<a: int, b: string>": [{"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": 1, "b": "x"}],
+    "bigint": [2**53, 2**53 + 1, -1],
+}
+
+
+@pytest.mark.parametrize("type_", KEYS)
+def test_keys_keep_their_type(session: SparkSession, type_: str) -> None:
+    """A key of any hashable type comes out as it went in, and tells keys apart as a number a key does."""
+    values = KEYS[type_]
+    data = [(values[i % len(values)], i % len(values), T + timedelta(minutes=i), i % 4) for i in range(40)]
+    events = session.createDataFrame(data, f"k {type_}, i int, t timestamp, n int")
+    matches = detect(events, UP, key="k", time="t", columns=["n"])
+    assert matches.schema["k"].dataType == events.schema["k"].dataType
+    numbered = detect(events.drop("k").toArrow(), UP, key="i", time="t", columns=["n"]).to_pylist()
+    expected = [(values[row["i"]], row["match_start"], row["match_end"]) for row in numbered]
+    found = [(row["k"], row["match_start"], row["match_end"]) for row in matches.toArrow().to_pylist()]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected)) != []
+
+
+def test_keys_are_equal_as_spark_groups_them(session: SparkSession) -> None:
+    """NaN is one key and so are 0.0 and -0.0, also within several key columns."""
+    nan = float("nan")
+    data = [
+        (key, "z", T + timedelta(minutes=i), n) for i, (key, n) in enumerate([(0.0, 1), (nan, 1), (-0.0, 5), (nan, 5)])
+    ]
+    events = session.createDataFrame(data, "k double, z string, t timestamp, n int")
+    found = detect(events, UP, key=["k", "z"], time="t").collect()
+    assert sorted(str(abs(row.k)) for row in found) == ["0.0", "nan"]
+
+
+def test_ties_go_by_content(session: SparkSession) -> None:
+    """Events of the same time have the same order however they arrive."""
+    data = [(1, T, n % 6, n) for n in range(30)]
+    pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2").skip(Skip.past_last_event())
+    found = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(data)
+        events = session.createDataFrame(data, "k int, t timestamp, n int, id int").repartition(seed + 1)
+        found.add("".join(rows(detect(events, pattern, key="k", time="t"))))
+    assert len(found) == 1
+
+
+def test_a_sequence_orders_ties(session: SparkSession) -> None:
+    """With a sequence column equal times are no ties, and NULLs come last."""
+    data = [(1, T, 2, 5), (1, T, 1, 1), (1, T, None, 4), (1, T, 0, 2)]
+    events = session.createDataFrame(data, "k int, t timestamp, q int, n int")
+    pattern = Pattern.begin("a").next("b").next("c").next("d")
+    (row,) = detect(
+        events, pattern, key="k", time="t", sequence="q", measures={"n": "a.n * 1000 + b.n * 100 + d.n"}
+    ).collect()
+    assert row.n == 2104
+
+
+def test_measures(session: SparkSession) -> None:
+    """Measures are Spark's own expressions over what matches give, typed as Spark types them."""
+    measures = {"n": "count(rise)", "name": "upper(low.s)", "d": "low.n * 1.1"}
+    with ties_allowed():
+        expected = detect(table(200), UP, key="k", time="t", measures=measures)
+    found = detect(session.createDataFrame(table(200)), UP, key="k", time="t", measures=measures)
+    assert found.columns == ["match_id", "k", "match_start", "match_end", "detected_at", "n", "name", "d"]
+    assert dict(found.dtypes)["d"] == "decimal(13,1)"
+    assert rows(found) == rows(expected)
+
+
+def test_as_of(session: SparkSession) -> None:
+    """Later events do not count, and what may still grow is not emitted."""
+    expected, found = both(session, table(200), UP, key="k", time="t", as_of=T + timedelta(minutes=90))
+    assert found == expected
+    assert found != both(session, table(200), UP, key="k", time="t")[1]
+
+
+def test_empty_input(session: SparkSession) -> None:
+    """No events: no matches, and the columns of the output all the same."""
+    report = Report()
+    matches = detect(session.createDataFrame(table(0)), UP, key="k", time="t", report=report)
+    assert matches.columns == ["match_id", "k", "match_start", "match_end", "detected_at", "low", "rise"]
+    assert matches.collect() == []
+    assert report.counts.events == report.counts.matches == 0
+
+
+def test_without_key_it_says_so(session: SparkSession) -> None:
+    """Without key all events are one sequence, in one task: that is warned of."""
+    with pytest.warns(CepheidWarning, match="no key: all events are one sequence, which one Spark task works through"):
+        found = detect(session.createDataFrame(table(60)), UP, time="t")
+    with ties_allowed():
+        assert rows(found) == rows(detect(table(60), UP, time="t"))
+
+
+def test_odd_column_names(session: SparkSession) -> None:
+    """Names with points, quotes and our own prefixes are names like any other."""
+    events = table(60).rename_columns(["a.k", "t`t", "n", "_mask", "c0"])
+    expected, found = both(session, events, UP, key="a.k", time="t`t")
+    assert found == expected
+
+
+def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:
+    """The result is a DataFrame like any other: it can be counted, joined with itself and united."""
+    matches = detect(session.createDataFrame(table(100)), UP, key="k", time="t")
+    count = matches.count()
+    assert matches.union(matches).count() == 2 * count
+    assert matches.join(matches.select("match_id"), "match_id").count() == count

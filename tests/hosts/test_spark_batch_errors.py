@@ -1,0 +1,238 @@
+"""What is wrong is said before anything runs, or by the action that meets it, with our message first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cepheid import ConditionError, EventError, Pattern, PatternError, Report, SchemaError, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+T = datetime(2024, 3, 1, tzinfo=UTC)
+PAIR = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
+
+
+@contextmanager
+def told(message: str) -> Iterator[None]:
+    """Spark's exception begins with the message."""
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException) as caught:
+        yield
+    assert str(caught.value).startswith(f"[USER_RAISED_EXCEPTION] {message}")
+
+
+@pytest.fixture
+def events(spark: SparkSession) -> DataFrame:
+    data = [("x", T, 1), (None, T, 1), ("x", None, 1), (None, None, 2), ("x", T + timedelta(minutes=1), 2)]
+    return spark.createDataFrame(data, "k string, t timestamp, n int")
+
+
+def test_null_keys_and_times_fail(events: DataFrame) -> None:
+    """An event without key or time is an error that says how to drop such events."""
+    how = 'Drop such events before, or with nulls="drop", which counts them in the report'
+    with told(f"an event has no key: 'k' is NULL. {how}"):
+        detect(events.where("t IS NOT NULL"), PAIR, key="k", time="t").count()
+    with told(f"an event has no time: 't' is NULL. {how}"):
+        detect(events.where("k IS NOT NULL"), PAIR, key="k", time="t").count()
+
+
+def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
+    """With nulls="drop" the others are matched; an event without key and time counts as one without key."""
+    report = Report()
+    matches = detect(events, PAIR, key="k", time="t", nulls="drop", report=report)
+    assert len(matches.collect()) == 1
+    counts = report.counts
+    assert (counts.events, counts.null_keys, counts.null_times, counts.matches) == (5, 2, 1, 1)
+
+
+def test_a_condition_that_fails(events: DataFrame) -> None:
+    """A failure in a worker is told as in process; one in Spark is Spark's own."""
+    from pyspark.errors import PySparkException
+
+    clean = events.dropna()
+    pattern = Pattern.begin("a").where("n = 1").next("b").where("n / (a.n - 1) > 0")
+    with pytest.raises(ConditionError) as in_process:
+        detect(clean.toArrow(), pattern, key="k", time="t", columns=["n"])
+    with told(str(in_process.value)):
+        detect(clean, pattern, key="k", time="t", columns=["n"]).select("k").count()
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        detect(clean, Pattern.begin("a").where("1 / (n - 1) > 0"), key="k", time="t").count()
+
+
+def test_problems_of_patterns(events: DataFrame) -> None:
+    """Spark's reasons are short, and all are told at once."""
+    pattern = Pattern.begin("a").where("nosuch(n) > 1").next("b").where("n + true > 1")
+    with pytest.raises(PatternError) as caught:
+        detect(events, pattern, key="k", time="t")
+    assert len(caught.value.problems) == 2
+    assert "Spark refuses this: Cannot resolve routine `nosuch`" in str(caught.value)
+    assert "the operands have" in str(caught.value) or "incompatible types" in str(caught.value)
+    assert "SQLSTATE" not in str(caught.value)
+    assert "Relation" not in str(caught.value)
+
+
+def test_what_is_not_deterministic_is_refused(spark: SparkSession, events: DataFrame) -> None:
+    """A function of the user's own that is not deterministic is found out by Spark."""
+    from pyspark.sql.functions import udf
+
+    spark.udf.register("guess", udf(lambda n: n, "int").asNondeterministic())
+    with pytest.raises(PatternError, match="Spark refuses this: The operator expects a deterministic expression"):
+        detect(events, Pattern.begin("a").where("guess(n) = 1"), key="k", time="t")
+
+
+def test_types_that_do_not_reach_a_worker(spark: SparkSession) -> None:
+    """Such a column is an error as a key or in the output only; Spark itself can use it in conditions."""
+    events = spark.sql("SELECT 1 AS k, now() AS t, parse_json('{\"a\": 5}') AS v, INTERVAL 3 MONTH AS m")
+    with pytest.raises(SchemaError) as caught:
+        detect(events, PAIR, key="m", time="t", columns=["k", "m"])
+    assert str(caught.value).splitlines() == [
+        f"{what}: 'm' is of type INTERVAL MONTH, which a worker cannot be sent. {advice}"
+        for what, advice in (
+            ("key", "Cast it, for example to STRING"),
+            ("columns", "Choose other columns with columns=[…], or cast it"),
+        )
+    ]
+    pattern = Pattern.begin("a").where("variant_get(v, '$.a', 'int') = 5 AND m > INTERVAL 2 MONTH")
+    assert detect(events, pattern, key="k", time="t", columns=["k", "v"]).count() == 1
+    with pytest.raises(PatternError, match="a condition across events cannot hold"):
+        detect(events, Pattern.begin("a").next("b").where("m = a.m"), key="k", time="t", columns=[])
+
+
+def test_repeated_names(spark: SparkSession) -> None:
+    """Two columns of one name cannot be told apart."""
+    events = spark.sql("SELECT 1 AS k, now() AS t, 1 AS n, 2 AS n")
+    with pytest.raises(SchemaError, match="two columns of the events are named 'n': rename one"):
+        detect(events, PAIR, key="k", time="t")
+
+
+def test_streams_are_refused(spark: SparkSession) -> None:
+    """A streaming DataFrame is not taken for a batch."""
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(NotImplementedError, match=r"detect takes batch DataFrames: spark\.read, not spark\.readStream"):
+        detect(stream, PAIR, key="value", time="timestamp")
+
+
+# Local times
+
+
+def local(spark: SparkSession, *times: str) -> DataFrame:
+    data = [("x", datetime.fromisoformat(time), n % 2 + 1) for n, time in enumerate(times)]
+    return spark.createDataFrame(data, "k string, t timestamp_ntz, n int")
+
+
+@pytest.mark.parametrize("session_zone", ["UTC", "Asia/Kolkata"])
+def test_local_times_are_read_in_the_zone(spark: SparkSession, session_zone: str) -> None:
+    """Times without a zone are those of `time_zone`, whatever the session's is; the event's own column stays as it
+    is.
+    """
+    beside = spark.newSession()
+    beside.conf.set("spark.sql.session.timeZone", session_zone)
+    events = local(beside, "2024-03-10 01:59:59", "2024-03-10 03:00:00")
+    options: dict[str, Any] = {"key": "k", "time": "t", "time_zone": "America/New_York"}
+    (expected,) = detect(events.toArrow(), PAIR.within("2 seconds"), **options).to_pylist()
+    (found,) = detect(events, PAIR.within("2 seconds"), **options).toArrow().to_pylist()
+    assert found == expected
+    assert found["match_start"] == datetime(2024, 3, 10, 6, 59, 59, tzinfo=UTC)
+    at = datetime(2024, 3, 10, 6, 59, 59, tzinfo=UTC)
+    assert detect(events, Pattern.begin("a"), as_of=at, **options).count() == 1
+
+
+def test_the_sessions_zone_is_the_default(spark: SparkSession) -> None:
+    """Without `time_zone` local times are the session's."""
+    beside = spark.newSession()
+    beside.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    events = local(beside, "2024-01-01 05:30:00")
+    (found,) = detect(events, Pattern.begin("a"), key="k", time="t").toArrow().to_pylist()
+    assert found["match_start"] == datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("time", "zone", "what"),
+    [
+        (
+            "2024-03-10 02:30:00",
+            "America/New_York",
+            "does not exist in America/New_York, where clocks were set forward",
+        ),
+        ("2024-11-03 01:30:00", "America/New_York", "is ambiguous in America/New_York, where clocks were set back"),
+        (
+            "2024-04-07 01:45:00",
+            "Australia/Lord_Howe",
+            "is ambiguous in Australia/Lord_Howe, where clocks were set back",
+        ),
+    ],
+)
+def test_uncertain_local_times_fail(spark: SparkSession, time: str, zone: str, what: str) -> None:
+    """Here and in process, also where the event could not matter to any match."""
+    events = local(spark, "2024-01-01 00:00:00", time).selectExpr("k", "t", "9 AS n")
+    with told(f"the local time {time} in column 't' {what}. Convert the column to instants (TIMESTAMP) first"):
+        detect(events, PAIR, key="k", time="t", time_zone=zone).count()
+    with pytest.raises(EventError):
+        detect(events.toArrow(), PAIR, key="k", time="t", time_zone=zone)
+
+
+@pytest.mark.parametrize("time", ["2024-11-03 00:59:59.999999", "2024-11-03 02:00:00", "2024-03-10 03:00:00"])
+def test_local_times_beside_a_change_are_certain(spark: SparkSession, time: str) -> None:
+    """Only the hour that is repeated or left out is refused."""
+    found = detect(local(spark, time), Pattern.begin("a"), key="k", time="t", time_zone="America/New_York")
+    assert found.count() == 1
+
+
+# Workers
+
+
+def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
+    """Detects in a worker in which `prepare` was executed before; then it is as it was, for Spark uses it again."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from cepheid.hosts.spark_batch import mapped
+
+    function = mapped((b"", (), None), StructType([StructField("_error", StringType())]))
+
+    def find(batches: Iterator[Any]) -> Iterator[Any]:
+        import importlib.metadata
+        import sys
+
+        modules, finders, version = dict(sys.modules), list(sys.meta_path), importlib.metadata.version
+        exec(prepare, {})  # noqa: S102
+        try:
+            yield from function(batches)
+        finally:
+            sys.modules.update(modules)
+            sys.meta_path[:] = finders
+            importlib.metadata.version = version
+
+    return events.coalesce(1).mapInArrow(find, "_error string").collect()
+
+
+def test_a_worker_without_cepheid_says_so(events: DataFrame) -> None:
+    """The function that is sent to workers needs no cepheid to say that there is none."""
+    hidden = """
+import sys
+for name in [n for n in sys.modules if n.split(".")[0] == "cepheid"]:
+    del sys.modules[name]
+sys.meta_path.insert(0, type("Hide", (), {"find_spec": staticmethod(
+    lambda name, *_: (_ for _ in ()).throw(ModuleNotFoundError("No module named 'cepheid'"))
+    if name.split(".")[0] == "cepheid" else None)}))
+"""
+    (row,) = run_in_worker(events, hidden)
+    assert row[0].startswith(f"a Spark worker ({sys.executable}) cannot import cepheid (No module named 'cepheid')")
+    assert "Install cepheid==" in row[0]
+    assert "or set PYSPARK_PYTHON to one that has it" in row[0]
+
+
+def test_a_worker_with_another_cepheid_says_so(events: DataFrame) -> None:
+    """Another version could understand the plan differently."""
+    other = "import importlib.metadata as m; m.version = lambda name: '0.0.1'"
+    (row,) = run_in_worker(events, other)
+    assert row[0].startswith(f"a Spark worker ({sys.executable}) has cepheid 0.0.1, not ")
