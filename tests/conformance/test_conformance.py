@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.conformance.case import read_case, read_cases
-from tests.conformance.check import Failed, NotThere, Passed, check, in_process
+from tests.conformance.check import Failed, NotThere, Passed, check, in_process, spark_batch
 from tests.conformance.condition import parse, to_sql
 from tests.conformance.run import failure_text, main
 from tests.conformance.translate import BEFORE, EPOCH, FAR, Unsupported, translate
@@ -123,6 +123,17 @@ def test_events_out_of_order() -> None:
     events = [{"id": 0, "ts": 5, "kind": "a"}, {"id": 1, "ts": 4, "kind": "b"}]
     waiting = NotThere("events out of the order of time, without an operator")
     assert check(read_case(line(events=events)), in_process) == waiting
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_is_asked_the_same() -> None:
+    """With and without a key, Spark's answer is compared as that of this process is."""
+    events = [event | {"user": i % 2} for i, event in enumerate(line()["events"])]
+    keyed = line(mode="operator", keyBy="user", events=events, expected=[{"a": [0], "b": [2]}])
+    assert check(read_case(keyed), spark_batch) == Passed()
+    wrong = check(read_case(line(expected=[])), spark_batch)
+    assert wrong == Failed("{a: 1, b: 2}\nnot expected: {a: 1, b: 2}")
 
 
 @pytest.mark.parametrize(("call", "feature"), [("times", "window of times"), ("oneOrMore", "window of oneOrMore")])
