@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, Ints, Tables
-from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE, STACK
+from cepheid.kernel.collect import collect, rebase
+from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import (
     FOREVER,
@@ -20,7 +21,7 @@ from cepheid.kernel.layout import (
     new_output,
     new_partial_matches,
 )
-from cepheid.kernel.step import Status, collect, rebase, run
+from cepheid.kernel.step import Status, run
 
 T = TypeVar("T", bound=np.generic)
 
@@ -66,7 +67,8 @@ class CompiledMatcher:
         self.partials = new_partial_matches(tables, capacity)
         self.cursor = new_cursor(tables, self.partials)
         self.output = new_output(1 << 16, 1 << 18)
-        self.scratch = np.zeros(STACK, np.int64), np.zeros(STACK, np.bool_)
+        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
+        self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
 
     def run(self, events: Events, *, finish: bool) -> Emitted:
         """Processes the events of the working set that are not processed yet; the last key ends too if `finish`.
@@ -136,7 +138,7 @@ class CompiledMatcher:
         free = _grown(self.partials.free, capacity)
         free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity, dtype=np.int32)
         self.cursor.free += more
-        live = np.stack([_grown(side, capacity) for side in self.partials.live])
+        live = np.stack([_grown(side, 2 * capacity) for side in self.partials.live])
         slots, rows = _grown(self.partials.slots, capacity), _grown(self.partials.rows, capacity)
         self.partials = self.partials._replace(rows=rows, slots=slots, live=live, free=free)
 

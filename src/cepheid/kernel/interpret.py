@@ -13,10 +13,9 @@ from cepheid.kernel.layout import Events, Flags, PartialMatches
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 
-STACK = 64
-"""More than the deepest script needs; the compiler of scripts holds to it."""
-
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_EXACT = 2**53
+"""Integers up to this are doubles."""
 
 
 @kernel
@@ -32,7 +31,7 @@ def run_script(
 ) -> tuple[bool, int]:
     """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail.
 
-    `stack` and `null` are (STACK,) scratch.
+    `stack` and `null` are scratch, as long as the longest script has instructions: none pushes more than one value.
     """
     doubles = stack.view(np.float64)
     slots = partials.slots[row]
@@ -198,7 +197,7 @@ def convert(op: int, a: int, b: int, top: int, stack: Ints, constants: Ints) -> 
         doubles[top] = abs(doubles[top])
         return NO_FAILURE
     if op == Op.TO_DOUBLE:
-        doubles[top] = np.float64(value) / np.float64(constants[a])
+        doubles[top] = nearest_double(value, constants[a])
         return NO_FAILURE
     overflow = False
     if op == Op.NEGATE_I or (op == Op.ABS_I and value < 0):
@@ -297,6 +296,19 @@ def truncated_quotient(left: int, right: int) -> int:
     if quotient < 0 and quotient * right != left:
         quotient += 1
     return quotient
+
+
+@kernel
+def nearest_double(value: int, unit: int) -> float:
+    """The double nearest to value / unit, where both are below 2^60 and the unit is a power of ten."""
+    if abs(value) <= _EXACT or unit == 1:
+        return np.float64(value) / np.float64(unit)  # both are exact, so this is rounded once
+    quotient, rest, scale = abs(value) // unit, abs(value) % unit, 1.0
+    while quotient < 4 * _EXACT:  # two bits more than a double has, and one that stands for all behind them
+        rest *= 2
+        quotient, rest, scale = 2 * quotient + rest // unit, rest % unit, scale / 2
+    nearest = np.float64(quotient | np.int64(rest != 0)) * scale
+    return nearest if value >= 0 else -nearest
 
 
 @kernel

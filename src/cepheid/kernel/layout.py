@@ -86,13 +86,13 @@ class PartialMatches(NamedTuple):
     slots: Ints
     """(capacity, slots) of the row: see compile.script."""
     live: Int32s
-    """(2, capacity) live rows in order of their start; Cursor.side says which of the two is in use."""
+    """(2, 2 capacity) live rows in order of their start: Cursor.live of side Cursor.side, from Cursor.first on."""
     free: Int32s
     """(capacity,) rows not in use, the first Cursor.free of them."""
     nodes: Records
     """(any,) NODE; a parent has a smaller index than its child."""
     completed: Records
-    """(any,) COMPLETED: matches that wait to be emitted, in the order in which they will be."""
+    """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next of them first."""
 
 
 class Output(NamedTuple):
@@ -113,7 +113,9 @@ CURSOR = np.dtype(
             "now",  # time of the step that is being released
             "step",  # steps done
             "side",  # which of PartialMatches.live is in use
+            "first",
             "live",
+            "wake",  # all truth bits that can change a live partial match, or more
             "free",
             "nodes",
             "completed",
@@ -142,7 +144,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
     return PartialMatches(
         rows=rows,
         slots=np.tile(tables.slots["initial"], (capacity, 1)),
-        live=np.zeros((2, capacity), np.int32),
+        live=np.zeros((2, 2 * capacity), np.int32),
         free=np.arange(capacity, 0, -1, dtype=np.int32) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),
