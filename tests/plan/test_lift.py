@@ -72,6 +72,7 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
             "- | (= (fail if (and (is null last one [try_cast(s AS int)]), (not last one [(s) IS NULL])), last one [try_cast(s AS int)]), [n])",
         ),
         ("n + 1 > one.n", "- | (< last one [n], [n + 1])"),
+        ("ok and sum(10 / two.n) > n", "ok | (< (cast DOUBLE [n]), sum two [CASE WHEN (ok) THEN (10 / n) END])"),
         # An event that is not there gives NULL, but not to what makes a value of NULL.
         ("coalesce(one.n, 0) = n", "- | (= last one [coalesce(n, 0)], [n])"),
         ("coalesce(two.n, 0) = n", "- | (= (coalesce last two [n], 0), [n])"),

@@ -4,7 +4,8 @@ Of a stage's condition the AND-ed parts about the current event alone become one
 mask. The rest becomes a script, in which the largest parts about any one event are columns again. A lifted column is
 computed for every event, so a part that can fail where SQL would not have computed it (guarded by AND, OR, CASE,
 coalesce, or about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, a
-cast becomes try_cast and a check in the script. Only functions that scripts do not know are lifted all the same.
+cast becomes try_cast and a check in the script. Functions that scripts do not know are lifted all the same, but only
+computed for events that may be the stage's.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Lifting:
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     stage: int = 0
     """The stage whose condition is lifted now."""
+    guards: dict[int, Lifted] = field(default_factory=dict)
+    """The lifted part of each stage's condition: an event for which it is not true is never the stage's."""
 
     # Types
 
@@ -139,13 +142,12 @@ class Lifting:
         """The lifted column of a node about one event, of any type."""
         return self._add_value(resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
 
-    def _add_bit(self, nodes: Sequence[Node]) -> int:
+    def _add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
         tree = _conjunction([resolve.tree_of(node) for node in nodes])
         sql = resolve.sql_of(nodes[0])
         if len(nodes) > 1:
             sql = " AND ".join(f"({resolve.sql_of(node)})" for node in nodes)
-        index, _ = self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), Lifted(sql, tree, pa.bool_())))
-        return index
+        return self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), Lifted(sql, tree, pa.bool_())))
 
     # Conditions
 
@@ -161,7 +163,9 @@ class Lifting:
                 lifted.append(part)
             else:
                 rest.append(part)
-        bit = self._add_bit(lifted if rest else [node]) if lifted else None
+        bit = None
+        if lifted:
+            bit, self.guards[stage] = self._add_bit(lifted if rest else [node])
         scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
         if not scripts:
             return StageCondition(bit, None)
@@ -207,7 +211,18 @@ class Lifting:
     def _leaf(self, node: Node) -> CurrentValue | StageValue:
         type_ = check_script_type(self.type_of(node), resolve.span_of(node))
         sql, tree = resolve.sql_of(node), resolve.tree_of(node)
+        if self.can_raise(node):
+            sql, tree = self._guarded(node, sql, tree)
         return self._read(node, sql, tree, type_)
+
+    def _guarded(self, node: Node, sql: str, tree: Expression) -> tuple[str, Expression]:
+        """What can fail is only computed for events that may be the stage's: a script reads it of no others."""
+        event = next(iter(resolve.events_of(node)), CURRENT)
+        guard = self.guards.get(self.stage if event.stage is None else event.stage)
+        if guard is None:
+            return sql, tree
+        null = Literal(None, pa.null(), tree.span)
+        return f"CASE WHEN ({guard.sql}) THEN ({sql}) END", Call("case", (guard.expression, tree, null), tree.span)
 
     def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> CurrentValue | StageValue:
         if type_ == pa.float32():
