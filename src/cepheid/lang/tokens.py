@@ -18,6 +18,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined] # it is re-exported, not in __all__
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Span
 
 
 class Kind(Enum):
@@ -38,6 +39,10 @@ class Token:
     start: int
     end: int
     """Exclusive."""
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
 
 
 _KINDS = {
