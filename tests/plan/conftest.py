@@ -1,19 +1,17 @@
-"""An engine that knows operators alone, which is enough to build plans without a host."""
+"""Plans of patterns over one schema, built without a host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from tests.plan.operator_engine import OperatorTypes
 
-from cepheid.errors import PatternError, Problem
 from cepheid.events import Schema
-from cepheid.lang.expression import Expression, Name
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import build_plan
 from cepheid.plan.plan import Plan
-from cepheid.plan.types import type_of_expression
 
 SCHEMA = Schema(
     pa.schema(
@@ -35,29 +33,6 @@ SCHEMA = Schema(
     ("key",),
     "time",
 )
-
-
-class OperatorTypes:
-    """Types operators as Spark does, and refuses every other function."""
-
-    name = "operators"
-
-    def types_of(
-        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
-    ) -> Sequence[pa.DataType | Problem]:
-        def type_of_name(name: Name) -> pa.DataType:
-            type_ = columns.field(name.parts[0]).type
-            for part in name.parts[1:]:
-                type_ = type_.field(part).type
-            return type_
-
-        def answer(tree: Expression) -> pa.DataType | Problem:
-            try:
-                return type_of_expression(tree, type_of_name)
-            except PatternError as error:
-                return error.problems[0]
-
-        return [answer(tree) for tree, _ in questions]
 
 
 @pytest.fixture

@@ -17,18 +17,16 @@ from cepheid.errors import PatternError, Problem
 from cepheid.hosts.decimals import places_in, quotient, remainder, rounded, rounded_type
 from cepheid.hosts.fragment import UTC_NAMES, Fragment, duckdb_type, fail, local, widened
 from cepheid.lang.expression import Call, Literal
+from cepheid.plan.result_types import common_type, operand_types, type_of_call
 from cepheid.plan.types import (
     DURATION,
     as_decimal,
-    common_type,
     is_decimal,
     is_float,
     is_integer,
     is_numeric,
     is_orderable,
-    operand_types,
     sql_name,
-    type_of_call,
 )
 
 Rule: TypeAlias = Callable[[Call, Sequence[Fragment], str], Fragment]

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from cepheid.errors import Problem
-from cepheid.plan.build import Question
+from cepheid.plan.engine import Question
 
 _BINARY_ORDER = "UTF8_BINARY"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol, TypeAlias
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from cepheid.lang.expression import Call, Expression, Span
 from cepheid.lang.pattern import Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
+from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import MAX_BITS, Lifting
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
 from cepheid.plan.plan import Plan, StageCondition
@@ -23,24 +24,6 @@ from cepheid.plan.types import is_orderable, sql_name
 
 RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
 """Names of output columns, which stages and measures cannot have."""
-
-Question: TypeAlias = tuple[Expression, str]
-"""An expression over columns, as a tree and as SQL text that means the same."""
-
-
-class SqlEngine(Protocol):
-    """A host's SQL, as far as a plan needs it: what it can compute and of which type that is."""
-
-    @property
-    def name(self) -> str:
-        """As a user knows it: "Spark", "in process"."""
-
-    def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
-        """The type of each expression over `columns`, in order, or why it cannot be computed.
-
-        A problem's span is taken from the tree's nodes; without one the whole expression is meant. A part of an
-        expression is asked before the whole, so one problem may be answered several times: the first is reported.
-        """
 
 
 def build_plan(
@@ -66,7 +49,7 @@ def build_plan(
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions = [_stage_node(pattern, i, schema.columns, problems) for i in range(len(pattern.stages))]
     resolved = resolve_measures(pattern, measures or {}, schema.columns, problems)
-    nodes = [node for parts in conditions for _, node in parts] + [node for _, node in resolved]
+    nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
     lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
     _raise_if_any(problems)
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
@@ -188,8 +171,13 @@ def _quantifier(pattern: Pattern, index: int) -> Iterable[Problem]:
 
 # Conditions
 
-Part: TypeAlias = tuple[bool, Node]
-"""A condition, and whether it is ORed with what is before it."""
+
+class Part(NamedTuple):
+    """A condition, and whether it is ORed with what is before it."""
+
+    alternative: bool
+    expression: Expression
+    node: Node
 
 
 def _stage_node(pattern: Pattern, index: int, columns: pa.Schema | None, problems: list[Problem]) -> list[Part]:
@@ -207,7 +195,7 @@ def _stage_node(pattern: Pattern, index: int, columns: pa.Schema | None, problem
         node = Resolver(source, columns, names, index + 1, found).resolve(expression)
         problems += found
         if not found:
-            parts.append((condition.alternative, node))
+            parts.append(Part(condition.alternative, expression, node))
     return parts
 
 
@@ -219,8 +207,8 @@ def _where(stage: Stage, index: int) -> str:
 
 def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> StageCondition:
     try:
-        for _, node in parts:
-            _check_boolean(lifting, node)
+        for part in parts:
+            _check_boolean(lifting, part.node)
         whole = _combined(parts)
         return StageCondition(None, None) if whole is None else lifting.condition(whole, stage)
     except PatternError as error:
@@ -238,17 +226,15 @@ def _check_boolean(lifting: Lifting, node: Node) -> None:
 
 def _combined(parts: Sequence[Part]) -> Node | None:
     """Where is AND with what is before, or_where is OR with all that is before."""
-    whole: Node | None = None
-    for alternative, node in parts:
-        if whole is None:
-            whole = node
-            continue
-        span: Span = (0, 0)
-        function = "or" if alternative else "and"
-        whole = Apply(
-            Call(function, (resolve.combined_tree(whole), resolve.combined_tree(node)), span), (whole, node), None
-        )
-    return whole
+    if not parts:
+        return None
+    first, *others = parts
+    tree, node = first.expression, first.node
+    nowhere: Span = (0, 0)  # the AND or OR stands in no text
+    for part in others:
+        tree = Call("or" if part.alternative else "and", (tree, part.expression), nowhere)
+        node = Apply(tree, (node, part.node), None)
+    return node
 
 
 # Types

@@ -25,6 +25,7 @@ from cepheid.plan.operations import OPERATIONS
 from cepheid.plan.plan import Lifted, StageCondition
 from cepheid.plan.raising import call_can_raise
 from cepheid.plan.resolve import CURRENT, Apply, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
 from cepheid.plan.script import (
     Aggregate,
     CurrentValue,
@@ -34,17 +35,7 @@ from cepheid.plan.script import (
     Script,
     StageValue,
 )
-from cepheid.plan.types import (
-    ARITHMETIC,
-    COMPARISONS,
-    avg_type,
-    is_decimal,
-    is_float,
-    is_orderable,
-    sql_name,
-    sum_type,
-    type_of_call,
-)
+from cepheid.plan.types import is_decimal, is_float, is_orderable, sql_name
 
 _SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
     case case_of cast coalesce nvl ifnull nullif if least greatest"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -13,20 +13,13 @@ from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
+from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.plan import Measure, Slot
 from cepheid.plan.resolve import Apply, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.script import Aggregate, StageValue
 
 ResolvedMeasure: TypeAlias = tuple[str, Node]
-
-
-class TypesOf(Protocol):
-    """The part of a SQL engine that measures need: `cepheid.plan.build.SqlEngine` says what it answers."""
-
-    def types_of(
-        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
-    ) -> Sequence[pa.DataType | Problem]: ...
 
 
 def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
@@ -65,7 +58,7 @@ def resolve_measures(
 
 
 def build_measures(
-    lifting: Lifting, resolved: Sequence[ResolvedMeasure], engine: TypesOf, problems: list[Problem]
+    lifting: Lifting, resolved: Sequence[ResolvedMeasure], engine: SqlEngine, problems: list[Problem]
 ) -> tuple[Measure, ...]:
     """The measures, typed by the engine over their slots."""
     measures = []
@@ -78,7 +71,7 @@ def build_measures(
     return tuple(measures)
 
 
-def _measure(lifting: Lifting, name: str, node: Node, engine: TypesOf, known: dict[str, Slot]) -> Measure:
+def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine, known: dict[str, Slot]) -> Measure:
     """`known` are the slots of the measures so far; new ones are added, so that equal slots have one name."""
     assert node.source is not None
     edits: list[tuple[Span, str]] = []

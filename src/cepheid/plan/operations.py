@@ -10,8 +10,9 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem
 from cepheid.plan.coerce import check_script_type, coerce
 from cepheid.plan.resolve import Apply
+from cepheid.plan.result_types import arithmetic_type, common_type, operand_types
 from cepheid.plan.script import ConstantValue, Operation, Operator, Script, can_fail
-from cepheid.plan.types import arithmetic_type, as_decimal, common_type, is_decimal, is_float, is_integer, operand_types
+from cepheid.plan.types import as_decimal, is_decimal, is_float, is_integer
 
 _OPERATORS = {"+": Operator.ADD, "-": Operator.SUBTRACT, "*": Operator.MULTIPLY, "/": Operator.DIVIDE}
 _OPERATORS |= {"div": Operator.INTEGER_DIVIDE, "%": Operator.REMAINDER}

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid.lang.expression import Call, Literal
-from cepheid.plan.types import COMPARISONS, as_decimal, is_decimal, is_float, is_integer, is_string
+from cepheid.plan.result_types import COMPARISONS
+from cepheid.plan.types import as_decimal, is_decimal, is_float, is_integer, is_string
 
 _TOTAL_FUNCTIONS = """
     and or not is_null is_not_null between in like ilike like_any like_all rlike case case_of coalesce nvl nvl2

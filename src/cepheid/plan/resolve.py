@@ -131,13 +131,6 @@ def tree_of(node: Node) -> Expression:
             raise AssertionError(node)
 
 
-def combined_tree(node: Node) -> Expression:
-    """The node's call where no tree over one event exists: only the function's name counts for what joins
-    conditions.
-    """
-    return node.call if isinstance(node, Apply) else Literal(None, pa.null(), (0, 0))
-
-
 Shape: TypeAlias = tuple[object, ...]
 
 
