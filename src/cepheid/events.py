@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -16,6 +17,14 @@ ORDINAL = "_ordinal"
 KEY_PREFIX = "_key"
 VALUE_PREFIX = "_value"
 EVENT_PREFIX = "_event."
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(instant: datetime) -> int:
+    """Since 1970 UTC; the instant has a zone."""
+    elapsed = instant - _EPOCH
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
 @dataclass(frozen=True)

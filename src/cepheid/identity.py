@@ -6,10 +6,9 @@ among equal ones. Digests are 128-bit BLAKE2b.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,12 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     """One value of bytes a row, equal exactly where the rows are equal; (length,) large_binary.
 
     Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width
-    stands behind them, its length among them. Nested values are written as JSON.
+    stands behind them, its length among them: texts, and lists as the bytes of their elements. Structs stand
+    as their fields.
     """
     fixed: list[npt.NDArray[Any]] = []
     variable: list[pa.Array] = []
-    for column in columns:
+    for column in chain.from_iterable(map(_flat, columns)):
         fixed.append(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
         if (numbers := _fixed_width(column)) is not None:
             fixed.append(numbers)
@@ -94,11 +94,47 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
     return integers
 
 
+def _flat(column: pa.Array) -> Iterator[pa.Array]:
+    """The column itself or, of a struct, whether it is there and then its fields, flat as well."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_struct(column.type):
+        yield column.is_valid()
+        for part in column.flatten():
+            yield from _flat(part)
+    else:
+        yield column
+
+
 def _as_binary(column: pa.Array) -> pa.Array:
     type_ = column.type
-    if pa.types.is_dictionary(type_):
-        column = column.dictionary_decode()
+    if pa.types.is_map(type_):
+        entry = pa.struct([type_.key_field, type_.item_field])
+        column = column.cast(pa.list_(entry))
         type_ = column.type
-    if pa.types.is_nested(type_) or pa.types.is_null(type_) or pa.types.is_interval(type_):
-        column = pa.array([json.dumps(value, default=str, sort_keys=True) for value in column.to_pylist()])
+    if _is_list(type_):
+        return _list_bytes(column)
+    if pa.types.is_interval(type_) or pa.types.is_decimal256(type_):
+        column = pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
     return column.cast(pa.large_binary()).fill_null(b"")
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    tests = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    views = pa.types.is_list_view, pa.types.is_large_list_view
+    return any(test(type_) for test in (*tests, *views))
+
+
+def _list_bytes(column: pa.Array) -> pa.Array:
+    """The bytes of each list's elements one behind the other; none for NULL."""
+    values = pc.list_flatten(column)
+    data, offsets = _buffers(canonical_bytes([values], len(values)))
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    if pa.types.is_fixed_size_list(column.type):
+        lengths = np.where(column.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
+    ends = offsets[np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])]
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(column), [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(data)]
+    )

@@ -8,7 +8,8 @@ the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import MASK, ORDINAL, TIME, Batch, join
+from cepheid.events import MASK, ORDINAL, Batch, join
 from cepheid.identity import canonical_bytes, digests
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -132,36 +133,87 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
 
 
 def _check_order(batch: Batch, key_start: Flags) -> None:
-    time = batch.column(TIME).cast(pa.int64()).to_numpy()
-    wrong = np.flatnonzero((time[1:] < time[:-1]) & ~key_start[1:])
+    wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
     if len(wrong):
         at = int(wrong[0]) + 1
-        before, after = batch.column(TIME)[at - 1], batch.column(TIME)[at]
+        before, after = (", ".join(str(column[row]) for column in batch.order) for row in (at - 1, at))
         raise EventError(
             f"{len(wrong)} events come before an earlier one of the same key, the first at {after} after {before}. "
-            "A matcher takes events in order of key and time: sort them, or let detect do it"
+            "A matcher takes events in order of key, time and sequence: sort them, or let detect do it"
         )
+
+
+def leaves(column: pa.Array) -> list[pa.Array]:
+    """Columns without structure that are equal in two rows exactly where Spark groups these rows together, NULL with
+    NULL; in the order of the column's own values. Floats are DOUBLE, with one zero and one NaN.
+    """
+    if pa.types.is_null(column.type):  # an empty pandas column of strings
+        return []
+    if pa.types.is_dictionary(column.type):
+        return leaves(column.dictionary_decode())
+    if pa.types.is_struct(column.type):
+        return [column.is_valid(), *(leaf for part in column.flatten() for leaf in leaves(part))]
+    if pa.types.is_floating(column.type):
+        doubles = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+        return [pc.if_else(pc.is_nan(doubles), math.nan, doubles)]
+    return [column]
 
 
 def differs(column: pa.Array) -> Flags:
     """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0
     0.0.
     """
-    if pa.types.is_null(column.type):  # an empty pandas column of strings
-        return np.zeros(max(0, len(column) - 1), np.bool_)
-    if pa.types.is_struct(column.type):
-        parts = [column.is_valid(), *column.flatten()]
-        different: Flags = np.logical_or.reduce([differs(part) for part in parts])
-        return different
-    if pa.types.is_floating(column.type):
-        column = column.cast(pa.float64())
-        values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
-        nan = np.isnan(values)
-        different = (values[1:] != values[:-1]) & ~(nan[1:] & nan[:-1])
-    else:
-        left, right = column.slice(1), column.slice(0, max(0, len(column) - 1))
-        different = pc.not_equal(left, right).fill_null(fill_value=False).to_numpy(zero_copy_only=False)
-    if column.null_count:
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        different = (different & valid[1:] & valid[:-1]) | (valid[1:] != valid[:-1])
+    return _any((_leaf_differs(leaf) for leaf in leaves(column)), len(column) - 1)
+
+
+def descends(columns: Sequence[pa.Array]) -> Flags:
+    """Whether each row but the first comes before the one ahead of it, by the columns in turn, as hosts sort:
+    ascending, strings and binaries by their bytes, NaN behind all numbers and NULL last.
+    """
+    below = np.zeros(max(0, len(columns[0]) - 1), np.bool_)
+    equal = ~below
+    for leaf in (leaf for column in columns for leaf in leaves(column)):
+        below |= equal & _leaf_descends(leaf)
+        equal &= ~_leaf_differs(leaf)
+    return below
+
+
+def _any(flags: Iterable[Flags], length: int) -> Flags:
+    found = np.zeros(max(0, length), np.bool_)
+    for part in flags:
+        found |= part
+    return found
+
+
+def _leaf_differs(leaf: pa.Array) -> Flags:
+    before, after = _neighbours(leaf)
+    different = _flags(pc.not_equal(after, before))
+    if pa.types.is_floating(leaf.type):
+        nan = _flags(pc.is_nan(leaf))
+        different &= ~(nan[1:] & nan[:-1])
+    if leaf.null_count:
+        valid = _flags(leaf.is_valid())
+        different |= valid[1:] != valid[:-1]
     return different
+
+
+def _leaf_descends(leaf: pa.Array) -> Flags:
+    before, after = _neighbours(leaf)
+    below = _flags(pc.less(after, before))
+    if pa.types.is_floating(leaf.type):
+        below |= _flags(pc.and_(pc.is_nan(before), pc.invert(pc.is_nan(after))))
+    if leaf.null_count:
+        valid = _flags(leaf.is_valid())
+        below |= ~valid[:-1] & valid[1:]
+    return below
+
+
+def _neighbours(leaf: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Each value but the last, and the one behind it."""
+    return leaf.slice(0, max(0, len(leaf) - 1)), leaf.slice(1)
+
+
+def _flags(values: pa.Array) -> Flags:
+    """NULL is False."""
+    flags: Flags = values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+    return flags if flags.flags.writeable else flags.copy()

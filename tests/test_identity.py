@@ -1,0 +1,111 @@
+"""The bytes of a row are equal exactly where rows are, whatever host and whatever type it held them in."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from cepheid.identity import canonical_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
+NAN = math.nan
+
+
+def bytes_of(*columns: pa.Array) -> list[bytes]:
+    return list(canonical_bytes(columns, len(columns[0])).to_pylist())
+
+
+def nested(value: pa.DataType) -> list[pa.DataType]:
+    return [
+        pa.struct([("a", value)]),
+        pa.list_(value),
+        pa.large_list(value),
+        pa.list_(value, 1),
+        pa.map_(pa.string(), value),
+        pa.list_(pa.struct([("a", pa.list_(value))])),
+    ]
+
+
+def wrapped(value: Any, type_: pa.DataType) -> pa.Array:
+    """The value somewhere within a value of the type."""
+    return pa.array([_inside(value, type_)], type_)
+
+
+def _inside(value: Any, type_: pa.DataType) -> Any:
+    if pa.types.is_struct(type_):
+        return {"a": _inside(value, type_.field("a").type)}
+    if pa.types.is_map(type_):
+        return [("x", value)]
+    return [_inside(value, type_.value_type)] if pa.types.is_nested(type_) else value
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_an_instant_is_the_same_in_any_zone(place: int) -> None:
+    """Also within structs, lists and maps."""
+    here, there = nested(pa.timestamp("us", "UTC"))[place], nested(pa.timestamp("us", "Europe/Berlin"))[place]
+    local = NOON.astimezone(ZoneInfo("Europe/Berlin"))
+    assert bytes_of(wrapped(NOON, here)) == bytes_of(wrapped(local, there))
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_zeros_and_nans_are_one_each(place: int) -> None:
+    """As Spark groups them, also within structs, lists and maps."""
+    type_ = nested(pa.float64())[place]
+    assert bytes_of(wrapped(0.0, type_)) == bytes_of(wrapped(-0.0, type_))
+    assert bytes_of(wrapped(NAN, type_)) == bytes_of(wrapped(-NAN, type_))
+    assert len({bytes_of(wrapped(value, type_))[0] for value in (0.0, NAN, None, 1.0)}) == 4
+
+
+def test_what_differs_has_other_bytes() -> None:
+    """Borders between elements, NULL and nothing are told apart."""
+    lists = [None, [], [None], [""], ["a", "b"], ["ab"], ["", "ab"], ["ab", ""]]
+    assert len(set(bytes_of(pa.array(lists, pa.list_(pa.string()))))) == len(lists)
+    structs = [None, {"a": None, "b": None}, {"a": "x", "b": None}, {"a": None, "b": "x"}]
+    type_ = pa.struct([("a", pa.string()), ("b", pa.string())])
+    assert len(set(bytes_of(pa.array(structs, type_)))) == len(structs)
+
+
+def test_slices_have_the_bytes_of_their_rows() -> None:
+    """A part of a column has the same bytes as in the whole, NULLs within fixed-size lists included."""
+    rows = [[1, 2], None, [3, None], [1, 2]]
+    for type_ in (pa.list_(pa.int64()), pa.list_(pa.int64(), 2), pa.large_list(pa.int64())):
+        column = pa.array(rows, type_)
+        whole = bytes_of(column)
+        assert whole[0] == whole[3] != whole[2]
+        assert bytes_of(column.slice(1, 2)) == whole[1:3]
+
+
+def test_dictionaries_and_intervals() -> None:
+    """Values in dictionaries count as themselves; types that only Arrow has are values too."""
+    assert bytes_of(pa.array(["a", None]).dictionary_encode()) == bytes_of(pa.array(["a", None]))
+    months = pa.array([(1, 2, 3), None, (1, 2, 4)], pa.month_day_nano_interval())
+    assert len(set(bytes_of(months))) == 3
+
+
+@pytest.mark.spark
+def test_rows_from_spark(spark: SparkSession) -> None:
+    """What Spark hands over, in its types, has the bytes of the same rows in other types of Arrow."""
+    here = pa.table(
+        {
+            "s": pa.array(
+                [{"t": NOON, "x": [-0.0, NAN]}, None],
+                pa.struct([("t", pa.timestamp("ms", "Europe/Berlin")), ("x", pa.large_list(pa.float64()))]),
+            ),
+            "m": pa.array([[("a", NOON)], None], pa.map_(pa.string(), pa.timestamp("us", "Asia/Kolkata"))),
+        }
+    )
+    frame = spark.sql(
+        "SELECT named_struct('t', TIMESTAMP '2024-06-01 12:00:00Z', 'x', array(0.0D, double('NaN'))) AS s, "
+        "map('a', TIMESTAMP '2024-06-01 12:00:00Z') AS m"
+    )
+    there = frame.toArrow()
+    parts = [[column.combine_chunks() for column in table.columns] for table in (here.slice(0, 1), there)]
+    assert bytes_of(*parts[0]) == bytes_of(*parts[1])
