@@ -28,8 +28,7 @@ def match_schema(plan: Plan) -> pa.Schema:
         pa.field("detected_at", TIME_TYPE),
     ]
     if plan.measures is not None:
-        slots = {name: slot.type for measure in plan.measures for name, slot in measure.slots.items()}
-        return pa.schema([*common, *(pa.field(name, type_) for name, type_ in slots.items())])
+        return pa.schema([*common, *(pa.field(name, slot.type) for name, slot in plan.slots.items())])
     return pa.schema([*common, *(_stage_field(plan, i) for i in range(len(plan.pattern.stages)))])
 
 
@@ -55,8 +54,7 @@ def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     ]
     stages = [StageEvents.of(emitted, position, stage) for stage in range(len(plan.pattern.stages))]
     if plan.measures is not None:
-        slots = {name: slot for measure in plan.measures for name, slot in measure.slots.items()}
-        columns += [slot_values(slot, stages[slot.stage], events) for slot in slots.values()]
+        columns += [slot_values(slot, stages[slot.stage], events) for slot in plan.slots.values()]
     else:
         columns += [_stage_column(plan, i, stages[i], events) for i in range(len(stages))]
     return pa.RecordBatch.from_arrays(

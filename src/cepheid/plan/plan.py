@@ -14,6 +14,9 @@ from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.script import Aggregate, Script, StageValue
 
+MAX_CONDITIONS = 63
+"""Each is a bit of one word; the last bit stands for what is always true."""
+
 
 @dataclass(frozen=True)
 class Lifted:
@@ -74,6 +77,11 @@ class Plan:
     """None: stage columns are given instead."""
     columns: tuple[str, ...]
     """The event columns that come along in the output's stage columns."""
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        """Those of all measures, by name."""
+        return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
 
     @property
     def window(self) -> int | None:
