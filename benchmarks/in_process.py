@@ -13,7 +13,7 @@ from measuring import alternating, machine, print_table, rows_wanted, timed
 from patterns import PATTERNS
 
 from cepheid import Pattern, detect
-from cepheid.compile.tables import CompiledPattern, compile_plan
+from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.kernel.compiled import CompiledMatcher

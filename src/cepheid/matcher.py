@@ -8,12 +8,12 @@ No I/O, no clock, no threads: time is what the events say, and what `until` says
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.tables import CompiledPattern
+from cepheid.compile.compiled import CompiledPattern
 from cepheid.errors import ConditionError
 from cepheid.events import Batch
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed
@@ -41,8 +41,9 @@ class Matcher:
     """
 
     def __init__(self, pattern: CompiledPattern, *, until: int | None = None) -> None:
-        self.pattern = pattern
-        self._kernel = CompiledMatcher(pattern.tables, FOREVER if until is None else until)
+        constants = pattern.tables.constants.copy()  # those that are strings change with every working set
+        self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
+        self._kernel = CompiledMatcher(self.pattern.tables, FOREVER if until is None else until)
         self._ordering = Ordering()
         self._held: Batch | None = None
         self._events = 0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.tables import CompiledPattern
+from cepheid.compile.compiled import CompiledPattern
 from cepheid.events import MASK, TIME, Batch, join
 from cepheid.identity import as_integers
 from cepheid.kernel.layout import Events, Flags, Int32s

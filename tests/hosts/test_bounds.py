@@ -82,3 +82,25 @@ def test_many_partial_matches_may_be_open() -> None:
     expected = [int((kind[max(0, end - window + 1) : end] == 0).sum()) for end in ends]
     assert found[0].tolist() == ends.tolist()
     assert found[1].tolist() == expected
+
+
+def test_many_matches_may_wait() -> None:
+    """Matches held back by an older partial match, tens of thousands of them, are all there when it ends."""
+    kind = np.tile([0, 1], 50_000)
+    kind[1] = 2  # what the first event waits for never comes
+    pattern = (
+        Pattern.begin("a").where("kind = 0").followed_by("b").where("kind = 1 AND at = a.at + INTERVAL 1 SECOND")
+    ).skip(Skip.past_last_event())
+    matches = detect(one_key(kind), pattern, time="at", columns=[])
+    assert matches.column("match_start").cast(pa.int64()).to_pylist() == list(
+        range(2 * SECOND, 100_000 * SECOND, 2 * SECOND)
+    )
+
+
+def test_a_condition_may_be_nested_deeply() -> None:
+    """As deeply as the parser takes it, with as many values waiting on every level."""
+    deep = "kind"
+    for _ in range(48):
+        deep = f"kind + (a.kind - {deep})"
+    pattern = Pattern.begin("a").where("kind = 0").next("b").where(f"kind = 1 AND a.kind < {deep}")
+    assert len(detect(one_key(np.array([0, 1, 0, 1])), pattern, time="at")) == 2

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepheid.errors import ConditionError, EventError, LimitExceeded, PatternError
+from cepheid.errors import ConditionError, EventError, PatternError
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.function_reference import function_reference
 from cepheid.lang.sql import parse_expression
@@ -88,12 +88,6 @@ def test_a_failure_names_its_condition() -> None:
     with pytest.raises(ConditionError) as caught:
         DuckDbEngine().evaluate(EVENTS, bits=[lifted("price > 1"), lifted("10 / n > 1")])
     assert str(caught.value) == "division by zero in '10 / n > 1'"
-
-
-def test_more_conditions_than_a_mask_has_bits_are_refused() -> None:
-    """64 conditions fit; one more says so."""
-    with pytest.raises(LimitExceeded, match="65 conditions; a mask has 64 bits"):
-        DuckDbEngine().evaluate(EVENTS, bits=[lifted("n > 1")] * 65)
 
 
 def test_times_finer_than_microseconds_are_refused() -> None:

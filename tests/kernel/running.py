@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.automaton import build_automaton
+from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
-from cepheid.compile.tables import compile_plan
 from cepheid.errors import ConditionError
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events

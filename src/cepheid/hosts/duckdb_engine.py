@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types as arrow
 
-from cepheid.errors import ConditionError, LimitExceeded, PatternError, Problem
+from cepheid.errors import ConditionError, PatternError, Problem
 from cepheid.hosts.duckdb_sql import translate
 from cepheid.hosts.event_columns import EventColumns, viewed
 from cepheid.hosts.fragment import Fragment
@@ -26,7 +26,6 @@ _SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-MASK_BITS = 64
 
 
 class Evaluated(NamedTuple):
@@ -76,8 +75,6 @@ class DuckDbEngine:
         Raises:
             ConditionError: one fails on an event, as it would on Spark; the message has its text.
         """
-        if len(bits) > MASK_BITS:
-            raise LimitExceeded(f"{len(bits)} conditions; a mask has {MASK_BITS} bits. Split the pattern into several")
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         columns = EventColumns(table.schema)
         conditions = [translate(lifted.expression, columns.resolve, self.time_zone) for lifted in bits]

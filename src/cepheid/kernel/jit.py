@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,30 +31,28 @@ _SOURCES = ("compile/script.py", "compile/tables.py", "kernel/*.py")
 def cache_folder() -> Path | None:
     """The folder of the compiled kernel; None where no folder of the user's own can be written.
 
-    Under NUMBA_CACHE_DIR if that is set, else XDG_CACHE_HOME, ~/.cache or the folder for temporary files.
+    Under NUMBA_CACHE_DIR if that is set, else XDG_CACHE_HOME or ~/.cache, else the folder for temporary files.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    roots = [Path(chosen)] if chosen else [home, _private_temporary_folder()]
-    for root in roots:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    temporary = Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
+    for root in [Path(chosen)] if chosen else [home, temporary]:
         folder = root / "cepheid" / _fingerprint()
         try:
+            if root == temporary:
+                root.mkdir(mode=0o700, exist_ok=True)
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
-        if os.access(folder, os.W_OK):
+        if os.access(folder, os.W_OK) and (root != temporary or _is_private(root)):
             return folder
     return None
 
 
-def _private_temporary_folder() -> Path:
-    """Named by the user; cached code is loaded from it, so it must be the user's own and closed to others."""
-    folder = Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+def _is_private(folder: Path) -> bool:
+    """Whether the folder is the user's own and closed to others: cached code is executed."""
     status = folder.lstat()
-    if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        return Path(tempfile.mkdtemp(prefix="cepheid-"))
-    return folder
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
 def _fingerprint() -> str:

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
+from cepheid.errors import LimitExceeded, PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events import Schema
 from cepheid.lang.expression import Call, Expression, Span
 from cepheid.lang.pattern import Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
 from cepheid.plan.engine import Question, SqlEngine
-from cepheid.plan.lift import MAX_BITS, Lifting
+from cepheid.plan.lift import Lifting
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
-from cepheid.plan.plan import Plan, StageCondition
+from cepheid.plan.plan import MAX_CONDITIONS, Plan, StageCondition
 from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.types import is_orderable, sql_name
 
@@ -42,6 +42,7 @@ def build_plan(
     Raises:
         SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
         PatternError: with all problems of the pattern and the measures.
+        LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
     chosen = _check_schema(schema, columns)
     problems = _pattern_problems(pattern, schema.columns.names)
@@ -54,11 +55,11 @@ def build_plan(
     _raise_if_any(problems)
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
     built = build_measures(lifting, resolved, engine, problems)
-    if len(lifting.bits) > MAX_BITS:
-        problems.append(
-            Problem(f"{len(lifting.bits)} different conditions on single events; at most {MAX_BITS} are possible")
-        )
     _raise_if_any(problems)
+    different = len(lifting.bits) + sum(condition.script is not None for condition in stage_conditions)
+    if different > MAX_CONDITIONS:
+        message = f"a pattern can have at most {MAX_CONDITIONS} different conditions, this has {different}"
+        raise LimitExceeded(f"{message}. Split it into several")
     return Plan(
         pattern=pattern,
         schema=schema,

@@ -41,7 +41,6 @@ _SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positi
     case case_of cast coalesce nvl ifnull nullif if least greatest"""
 SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
 """What a condition may apply to values of several events."""
-MAX_BITS = 63
 
 
 def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:

@@ -1,0 +1,133 @@
+"""A plan compiled: its automaton and scripts as arrays, all that the kernel knows of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from cepheid.compile.automaton import Automaton, build_automaton
+from cepheid.compile.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
+from cepheid.compile.script import Program, Slot, columns_of, plan_slots, source_of
+from cepheid.compile.tables import (
+    ALWAYS,
+    EDGE,
+    INSTRUCTION,
+    NO_BIT,
+    NONE,
+    SCRIPT,
+    SETTINGS,
+    SLOT,
+    STATE,
+    Ints,
+    Records,
+    Tables,
+)
+from cepheid.lang.pattern import Skip
+from cepheid.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class CompiledPattern:
+    """A plan ready to run."""
+
+    plan: Plan
+    automaton: Automaton
+    tables: Tables
+    string_constants: dict[int, str]
+    """Strings among `Tables.constants`, by number; their codes are the matcher's."""
+    script_columns: frozenset[int]
+    """The lifted columns (numbers in Plan.values) that scripts read."""
+    relevant: int | None
+    """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event
+    matters.
+    """
+
+
+def compile_plan(plan: Plan) -> CompiledPattern:
+    """The automaton, tables and scripts of `plan`."""
+    automaton = build_automaton(plan.pattern)
+    bits = TruthBits(plan)
+    flat = flatten(automaton, bits)
+    program = Program(plan_slots(bits.script_values, value_types := [v.type for v in plan.values]), value_types)
+    ranges = [program.add(script) for script in bits.script_values]
+    tables = _tables(plan, flat, bits, program, ranges)
+    relevant = union(flat.wake[number] for number in reachable(flat))
+    return CompiledPattern(
+        plan=plan,
+        automaton=automaton,
+        tables=tables,
+        string_constants=program.strings,
+        script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
+        relevant=None if relevant >> ALWAYS else relevant,
+    )
+
+
+def relevance_text(compiled: CompiledPattern) -> str:
+    """Which events are dropped before they are sorted and matched, in words."""
+    if compiled.relevant is None:
+        return "Dropped early: nothing, as any event can end a partial match or a condition needs no single event"
+    conditions = [bit.sql for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
+    return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
+
+
+def _tables(
+    plan: Plan, flat: FlatAutomaton, bits: TruthBits, program: Program, ranges: list[tuple[int, int]]
+) -> Tables:
+    edges = [edge for state in flat.edges for edge in state]
+    read = [_scripts_read(state, bits) for state in flat.edges]
+    window, skips = plan.window, plan.pattern.skip_strategy is Skip.PAST_LAST_EVENT
+    return Tables(
+        settings=_records(SETTINGS, [(flat.automaton.start, NONE if window is None else window, skips)]),
+        states=_records(STATE, _state_rows(flat, read)),
+        edges=_records(EDGE, [(_signed(e.require), _signed(e.forbid), e.target, e.stage, e.completes) for e in edges]),
+        state_scripts=_ints([script for scripts in read for script in scripts]),
+        scripts=_records(SCRIPT, _script_rows(plan, bits, ranges)),
+        code=_records(INSTRUCTION, program.instructions),
+        constants=_ints(program.constants),
+        stage_slots=_ints(_offsets(sum(s.stage == i for s in program.slots) for i in range(len(plan.conditions)))),
+        slots=_records(SLOT, [_slot_row(slot, program.slots) for slot in program.slots]),
+    )
+
+
+def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, ...]]:
+    first_edge, first_script = _offsets(map(len, flat.edges)), _offsets(map(len, read))
+    return [
+        (*first_edge[i : i + 2], _signed(flat.wake[i]), *first_script[i : i + 2], state.complete)
+        for i, state in enumerate(flat.automaton.states)
+    ]
+
+
+def _script_rows(plan: Plan, bits: TruthBits, ranges: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    lifted = [NO_BIT if (bit := plan.conditions[stage].bit) is None else bit for stage in bits.scripted]
+    return [(*range_, *row) for range_, row in zip(ranges, zip(lifted, bits.script_bits, strict=True), strict=True)]
+
+
+def _slot_row(slot: Slot, slots: tuple[Slot, ...]) -> tuple[int, ...]:
+    source = source_of(slot, slots)
+    return slot.kind, slot.column, NONE if source is None else source, 0 if slot.kind.accumulates else NONE
+
+
+def _scripts_read(edges: list[FlatEdge], bits: TruthBits) -> list[int]:
+    read = union(edge.require | edge.forbid for edge in edges)
+    return [script for script, bit in enumerate(bits.script_bits) if read >> bit & 1]
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.array([*values], dtype=np.int64)
+
+
+def _records(dtype: np.dtype[Any], rows: Sequence[tuple[int, ...]]) -> Records:
+    return np.array([*rows], dtype=dtype)
+
+
+def _signed(mask: int) -> int:
+    """A 64-bit mask as the signed integer with the same bits."""
+    return mask - (1 << 64) if mask >> 63 else mask
+
+
+def _offsets(counts: Iterable[int]) -> list[int]:
+    return [0, *accumulate(counts)]
