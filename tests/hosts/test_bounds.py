@@ -100,7 +100,7 @@ def test_many_matches_may_wait() -> None:
 def test_a_condition_may_be_nested_deeply() -> None:
     """As deeply as the parser takes it, with as many values waiting on every level."""
     deep = "kind"
-    for _ in range(48):
-        deep = f"kind + (a.kind - {deep})"
+    for _ in range(24):
+        deep = f"kind + (a.kind - ({deep}))"
     pattern = Pattern.begin("a").where("kind = 0").next("b").where(f"kind = 1 AND a.kind < {deep}")
     assert len(detect(one_key(np.array([0, 1, 0, 1])), pattern, time="at")) == 2
