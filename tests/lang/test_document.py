@@ -66,17 +66,18 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampl
         "\ufeff",
     ]
 )
+names = text.filter(bool)
 conditions = text.filter(lambda t: t.strip() != "") | st.sampled_from(["a > 1", "origin = late.origin", "x <> 'it''s'"])
 
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """Any pattern that the fluent interface can make."""
-    pattern = Pattern.begin(draw(text), name=draw(text))
+    pattern = Pattern.begin(draw(names), name=draw(text))
     for index in range(draw(st.integers(1, 4))):
         if index:
             add = draw(st.sampled_from([Pattern.next, Pattern.followed_by, Pattern.followed_by_any]))
-            pattern = add(pattern, draw(text))
+            pattern = add(pattern, draw(names))
         for condition in draw(st.lists(conditions, max_size=3)):
             or_where = bool(pattern.stages[-1].conditions) and draw(st.booleans())
             pattern = pattern.or_where(condition) if or_where else pattern.where(condition)
@@ -242,7 +243,7 @@ foo: 1
         "'skip' must be no_skip or past_last_event, got 'past_last' (p.yaml, line 2, column 7)",
         "stage 1 has no key 'wher' (p.yaml, line 5, column 3)",
         f"'times' must be {times}, got 0 (p.yaml, line 6, column 10)",
-        "'next' must be text, got 1 (p.yaml, line 7, column 9)",
+        "'next' must be text that is not empty, got 1 (p.yaml, line 7, column 9)",
         f"times(3, 1) cannot be: write {call} (p.yaml, line 8, column 10)",
         'item 1 of \'where\' must be SQL text that is not empty, got {"or": "x"} (p.yaml, line 9, column 11)',
         "item 2 of 'where' must be SQL text, or 'or: SQL text', got 5 (p.yaml, line 9, column 20)",
@@ -268,6 +269,7 @@ STAGE = "stages: [{begin: a}]"
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),
+        ('stages: [{begin: ""}]', "'begin' must be text that is not empty, got '' (p.yaml, column 18)"),
         ("stages: [{}]", "stage 1 has no name: add 'begin: NAME' (p.yaml, column 10)"),
         (
             "stages: [{next: a}]",

@@ -19,7 +19,7 @@ from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Path, Value, dump_yaml, load_marked
-from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, check_times
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -232,7 +232,7 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
     for index, stage in enumerate(stages if isinstance(stages, list) else ()):
         match stage:
             case {"times": [int(least), int(most)]} if least >= 0 and most >= 1:
-                times = partial(Pattern.begin("").times, least, most)
+                times = partial(check_times, least, most)
                 yield from _refused(times, ("stages", index, "times"), marked)
 
 

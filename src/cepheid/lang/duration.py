@@ -23,8 +23,12 @@ def parse_duration(length: timedelta | str) -> timedelta:
     """`length` as a timedelta.
 
     Raises:
-        PatternError: not positive, or not of the form "<whole number> <unit>", repeated.
+        PatternError: neither text nor timedelta, not positive, or not of the form "<whole number> <unit>", repeated.
     """
+    if not isinstance(length, str | timedelta):
+        raise PatternError(
+            f"a length of time is text such as '12 hours', or a timedelta; got {type(length).__name__}: {length!r}"
+        )
     duration = _parse_text(length) if isinstance(length, str) else length
     if duration <= timedelta(0):
         raise PatternError(f"a length of time must be positive, got {length!r}")

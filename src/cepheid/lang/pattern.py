@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
 
-from cepheid.errors import PatternError
+from cepheid.errors import PatternError, Problem
 from cepheid.lang.duration import parse_duration
 
 
@@ -110,7 +110,7 @@ class Pattern:
     @staticmethod
     def begin(stage: str, *, name: str = "pattern") -> Pattern:
         """A pattern of one stage, `stage`; any event may start it."""
-        return Pattern((Stage(stage),), name=name)
+        return Pattern((Stage(_stage_name("begin", stage)),), name=_pattern_name(name))
 
     def next(self, stage: str) -> Pattern:
         """Adds a stage whose first event directly follows the stage before it."""
@@ -131,13 +131,13 @@ class Pattern:
         last event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has
         so far.
         """
-        return self._with_condition(Condition(_text(condition)))
+        return self._with_condition(Condition(self._text("where", condition)))
 
     def or_where(self, condition: str) -> Pattern:
         """Adds a condition to the last stage, ORed with all those before it."""
         if not self.stages[-1].conditions:
             raise PatternError(f"or_where needs a where before it: stage {self.stages[-1].name!r} has no condition yet")
-        return self._with_condition(Condition(_text(condition), alternative=True))
+        return self._with_condition(Condition(self._text("or_where", condition), alternative=True))
 
     def one_or_more(self) -> Pattern:
         """The last stage takes one event or more."""
@@ -148,15 +148,8 @@ class Pattern:
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
-        for count in (minimum, maximum):
-            if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
-                raise PatternError(f"times takes whole numbers, got {count!r}")
+        check_times(minimum, maximum)
         most = minimum if maximum is None else maximum
-        if minimum < 0 or most < max(minimum, 1):
-            raise PatternError(
-                f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
-                "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
-            )
         repeated = self._repeat("times", Times(max(minimum, 1), most))
         return repeated.optional() if minimum == 0 else repeated
 
@@ -190,10 +183,10 @@ class Pattern:
 
     def named(self, name: str) -> Pattern:
         """The same pattern under another name."""
-        return replace(self, name=name)
+        return replace(self, name=_pattern_name(name))
 
     def _append(self, stage: str, contiguity: Contiguity) -> Pattern:
-        return replace(self, stages=(*self.stages, Stage(stage, contiguity)))
+        return replace(self, stages=(*self.stages, Stage(_stage_name(contiguity.value, stage), contiguity)))
 
     def _with_last(self, stage: Stage) -> Pattern:
         return replace(self, stages=(*self.stages[:-1], stage))
@@ -211,10 +204,44 @@ class Pattern:
             raise PatternError(f"{call}: stage {last.name!r} has a quantifier already")
         return self._with_quantifier(replace(last.quantifier, times=times))
 
+    def _text(self, call: str, condition: str) -> str:
+        where = f"stage {self.stages[-1].name!r}, {call}"
+        if not isinstance(condition, str):
+            hint = f'Write it as text, as in {call}("price > 100").'
+            raise PatternError(Problem(f"a condition is SQL text, got {_given(condition)}", where, hint=hint))
+        if not condition.strip():
+            hint = "Leave the call out: a stage without conditions takes any event."
+            raise PatternError(Problem("a condition must not be empty", where, hint=hint))
+        return condition
 
-def _text(condition: str) -> str:
-    if not isinstance(condition, str):
-        raise PatternError(f"a condition is SQL text, got {type(condition).__name__}: {condition!r}")
-    if not condition.strip():
-        raise PatternError("a condition must not be empty")
-    return condition
+
+def check_times(minimum: int, maximum: int | None) -> None:
+    """Raises PatternError where these are no arguments of `Pattern.times`."""
+    for count in (minimum,) if maximum is None else (minimum, maximum):
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
+    most = minimum if maximum is None else maximum
+    if minimum < 0 or most < max(minimum, 1):
+        raise PatternError(
+            f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
+            "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
+        )
+
+
+def _stage_name(call: str, name: str) -> str:
+    hint = f'Name the stage, as in {call}("late").'
+    if not isinstance(name, str):
+        raise PatternError(Problem(f"a stage's name is text, got {_given(name)}", call, hint=hint))
+    if not name:
+        raise PatternError(Problem("a stage's name must not be empty", call, hint=hint))
+    return name
+
+
+def _pattern_name(name: str) -> str:
+    if not isinstance(name, str):
+        raise PatternError(f"a pattern's name is text, got {_given(name)}")
+    return name
+
+
+def _given(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__}: {value!r}"

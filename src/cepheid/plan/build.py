@@ -142,8 +142,6 @@ def _name_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
     taken |= dict.fromkeys(RESERVED, "a column of the output")
     for stage in pattern.stages:
         name = stage.name.lower()
-        if not name:
-            problems.append(Problem("a stage's name must not be empty"))
         if name in seen:
             problems.append(
                 Problem(f"two stages are named {stage.name!r}", hint="Every stage needs a name of its own.")

@@ -1,0 +1,194 @@
+"""The fluent interface: what each call changes, what it leaves alone, and the words of every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cepheid.errors import PatternError
+from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
+
+ANY: Any = Pattern.begin("a")
+"""Typed so that wrong arguments can be given."""
+
+
+def test_begin() -> None:
+    """A pattern begins with one stage that takes one event, without conditions, window or skipping."""
+    assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, Skip.NO_SKIP, "pattern") == ANY
+    assert Pattern.begin("a", name="late").name == "late"
+    assert Pattern.begin("a").named("late") == Pattern.begin("a", name="late")
+
+
+@pytest.mark.parametrize(
+    ("call", "contiguity"),
+    [
+        ("next", Contiguity.STRICT),
+        ("followed_by", Contiguity.RELAXED),
+        ("followed_by_any", Contiguity.RELAXED_ANY),
+    ],
+)
+def test_stages(call: str, contiguity: Contiguity) -> None:
+    """Each call that adds a stage puts it last, with the call's contiguity."""
+    assert getattr(ANY, call)("b").stages == (Stage("a"), Stage("b", contiguity))
+
+
+def test_conditions() -> None:
+    """Conditions are kept in order, as they were written; or_where is ORed with all before it."""
+    pattern = Pattern.begin("a").where(" x > 1").where("y").or_where("z").next("b")
+    assert pattern.stages[0].conditions == (Condition(" x > 1"), Condition("y"), Condition("z", alternative=True))
+    assert pattern.stages[1].conditions == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected", "minimum", "maximum", "loops"),
+    [
+        (ANY, Quantifier(), 1, 1, False),
+        (ANY.one_or_more(), Quantifier(Times(1, None)), 1, None, True),
+        (ANY.times(3), Quantifier(Times(3, 3)), 3, 3, True),
+        (ANY.times(2, 4), Quantifier(Times(2, 4)), 2, 4, True),
+        (ANY.times(0, 4), Quantifier(Times(1, 4), optional=True), 1, 4, True),
+        (ANY.times(1), Quantifier(Times(1, 1)), 1, 1, False),
+        (ANY.optional(), Quantifier(optional=True), 1, 1, False),
+        (ANY.one_or_more().consecutive(), Quantifier(Times(1, None), consecutive=True), 1, None, True),
+        (ANY.longest().one_or_more(), Quantifier(Times(1, None), longest=True), 1, None, True),
+    ],
+)
+def test_quantifiers(pattern: Pattern, expected: Quantifier, minimum: int, maximum: int | None, *, loops: bool) -> None:
+    """A quantifier is the last stage's; times(0, n) is an optional times(1, n)."""
+    quantifier = pattern.stages[-1].quantifier
+    assert quantifier == expected
+    assert (quantifier.minimum, quantifier.maximum, quantifier.loops) == (minimum, maximum, loops)
+
+
+def test_the_order_of_quantifier_calls_does_not_matter() -> None:
+    """Each call sets its own part alone."""
+    one = ANY.one_or_more().optional().consecutive().longest()
+    assert one == ANY.longest().consecutive().optional().one_or_more()
+
+
+def test_calls_concern_the_last_stage() -> None:
+    """Stages before the last stay as they are."""
+    before = Pattern.begin("a").where("x").one_or_more()
+    after = before.next("b").where("y").times(2).optional().consecutive().longest()
+    assert after.stages[0] == before.stages[0]
+
+
+def test_within_and_skip() -> None:
+    """Of several windows the shortest holds; of several skip strategies the last."""
+    assert ANY.within("12 hours").within(timedelta(hours=1)).within("2 hours").window == timedelta(hours=1)
+    assert ANY.skip(Skip.past_last_event()).skip_strategy is Skip.PAST_LAST_EVENT
+    assert ANY.skip(Skip.past_last_event()).skip(Skip.no_skip()).skip_strategy is Skip.NO_SKIP
+
+
+def test_patterns_are_immutable() -> None:
+    """Every call returns a new pattern and leaves the one it is called on alone; equal patterns have equal hashes."""
+    pattern = Pattern.begin("a").where("x")
+    calls: list[Callable[[Pattern], Pattern]] = [
+        lambda p: p.next("b"),
+        lambda p: p.followed_by("b"),
+        lambda p: p.followed_by_any("b"),
+        lambda p: p.where("y"),
+        lambda p: p.or_where("y"),
+        lambda p: p.times(2),
+        lambda p: p.one_or_more(),
+        lambda p: p.optional(),
+        lambda p: p.consecutive(),
+        lambda p: p.longest(),
+        lambda p: p.within("1 day"),
+        lambda p: p.skip(Skip.past_last_event()),
+        lambda p: p.named("other"),
+    ]
+    for call in calls:
+        assert call(pattern) != pattern
+        assert call(pattern) == call(pattern)
+        assert hash(call(pattern)) == hash(call(pattern))
+        assert pattern == Pattern.begin("a").where("x")
+    with pytest.raises(FrozenInstanceError):
+        pattern.name = "other"  # type: ignore[misc]
+
+
+_TIMES = "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
+_UNITS = "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
+_LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ANY.begin(None), 'a stage\'s name is text, got None (begin)\n{} begin("late").'),
+        (lambda: ANY.next(5), 'a stage\'s name is text, got int: 5 (next)\n{} next("late").'),
+        (lambda: ANY.followed_by(""), 'a stage\'s name must not be empty (followed_by)\n{} followed_by("late").'),
+        (
+            lambda: ANY.followed_by_any(["b"]),
+            "a stage's name is text, got list: ['b'] (followed_by_any)\n{} followed_by_any(\"late\").",
+        ),
+        (lambda: ANY.named(None), "a pattern's name is text, got None"),
+        (lambda: ANY.begin("a", name=None), "a pattern's name is text, got None"),
+        (
+            lambda: ANY.where(5),
+            "a condition is SQL text, got int: 5 (stage 'a', where)\nWrite it as text, as in where(\"price > 100\").",
+        ),
+        (
+            lambda: ANY.where("x").or_where(None),
+            (
+                "a condition is SQL text, got None (stage 'a', or_where)\n"
+                'Write it as text, as in or_where("price > 100").'
+            ),
+        ),
+        (
+            lambda: ANY.where(" \n"),
+            (
+                "a condition must not be empty (stage 'a', where)\n"
+                "Leave the call out: a stage without conditions takes any event."
+            ),
+        ),
+        (lambda: ANY.or_where("x"), "or_where needs a where before it: stage 'a' has no condition yet"),
+        (lambda: ANY.times("a"), "times takes whole numbers, got 'a'; write times(3) or times(2, 5)"),
+        (lambda: ANY.times(1, 2.5), "times takes whole numbers, got 2.5; write times(3) or times(2, 5)"),
+        (lambda: ANY.times(minimum=True), "times takes whole numbers, got True; write times(3) or times(2, 5)"),
+        (lambda: ANY.times(None), "times takes whole numbers, got None; write times(3) or times(2, 5)"),
+        (lambda: ANY.times(0), f"times(0) cannot be: {_TIMES}"),
+        (lambda: ANY.times(-1, 2), f"times(-1, 2) cannot be: {_TIMES}"),
+        (lambda: ANY.times(3, 2), f"times(3, 2) cannot be: {_TIMES}"),
+        (lambda: ANY.times(2).times(3), "times: stage 'a' has a quantifier already"),
+        (lambda: ANY.times(2).one_or_more(), "one_or_more: stage 'a' has a quantifier already"),
+        (lambda: ANY.skip("x"), "unknown skip strategy 'x'; allowed: Skip.no_skip(), Skip.past_last_event()"),
+        (lambda: ANY.skip(None), "unknown skip strategy None; allowed: Skip.no_skip(), Skip.past_last_event()"),
+        (lambda: ANY.within(10), "a length of time is text such as '12 hours', or a timedelta; got int: 10"),
+        (lambda: ANY.within(None), "a length of time is text such as '12 hours', or a timedelta; got NoneType: None"),
+        (lambda: ANY.within("0 days"), "a length of time must be positive, got '0 days'"),
+        (lambda: ANY.within(-timedelta(1)), f"a length of time must be positive, got {-timedelta(1)!r}"),
+        (lambda: ANY.within("99999999999 days"), "a length of time must be shorter than 999999999 days"),
+        *(
+            (lambda text=text: ANY.within(text), f"not a length of time: {text!r}. {_LENGTH}")
+            for text in ("", "5", "hours", "1.5 hours", "1 month", "1 hour and", "-1 day")
+        ),
+    ],
+)
+def test_refused(call: Callable[[], Pattern], message: str) -> None:
+    """A call with arguments that cannot be is refused at once, with the place and what to write."""
+    with pytest.raises(PatternError) as error:
+        call()
+    assert str(error.value) == message.replace("{}", "Name the stage, as in")
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("12 hours", timedelta(hours=12)),
+        ("1hour", timedelta(hours=1)),
+        (" 1 Minute 30 SECONDS ", timedelta(seconds=90)),
+        ("1 week 1 day", timedelta(days=8)),
+        ("5 milliseconds 7 microseconds", timedelta(microseconds=5007)),
+        ("1 hour 1 hour", timedelta(hours=2)),
+    ],
+)
+def test_duration(text: str, length: timedelta) -> None:
+    """Lengths of time are added up, in any unit up to weeks; what is printed of them is read as the same."""
+    assert parse_duration(text) == length
+    assert parse_duration(format_duration(length)) == length
