@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 Events = TypeVar("Events")
 
+_RESERVED = re.compile(r"match_id|match_start|match_end|detected_at|_error|_ties|_slot\d+", re.IGNORECASE)
+"""Columns of the output, and of what hosts make it from, where key columns stand as they are named."""
+
 
 def detect(
     events: Events,
     pattern: Pattern,
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = None,
     time: str,
     sequence: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -39,16 +42,18 @@ def detect(
         events: A Spark DataFrame, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C
             stream interface.
         pattern: What to find.
-        key: Column or columns; each key's events are a sequence of their own. None: all events are one.
+        key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
+            on Spark one task works through alone (a warning says so).
         time: The column of event times. Times without a zone are read in `time_zone`.
         sequence: A column that orders events of equal time; without one their content does.
-        columns: Event columns that come along in the stage columns (default: all).
+        columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
             columns.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
-        time_zone: Of times without one (default: the Spark session's; in process UTC).
-        nulls: What happens to events without key or time: "error", or "drop" (they are counted in `report`).
+        time_zone: Of times without one, `as_of` included (default: the Spark session's; in process UTC).
+        nulls: What happens to events without key or time: "error", or "drop". They are counted in `report`; without
+            one a warning has the counts, in process only, as Spark finds them when it runs.
         report: Filled with counts of events read, dropped and found.
 
     Returns:
@@ -58,23 +63,28 @@ def detect(
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
-        SchemaError: a column that is named does not exist or has a type that does not serve.
+        SchemaError: a column that is named does not exist or has a type that does not serve; an argument is not of the
+            kind that it must be. All such faults are in the message.
         EventError: events that cannot be ordered: without key or time, with an ambiguous local time.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
     """
+    faults: list[str] = []
     request = Request(
         pattern=_checked(pattern),
-        key=(key,) if isinstance(key, str) else tuple(key),
-        time=time,
-        sequence=sequence,
-        columns=None if columns is None else tuple(columns),
-        measures=None if measures is None else dict(measures),
-        time_zone=_checked_zone(time_zone),
-        nulls=_checked_nulls(nulls),
-        report=report or Report(),
+        key=_key(key, faults),
+        time=_name("time", time, faults),
+        sequence=None if sequence is None else _name("sequence", sequence, faults),
+        columns=None if columns is None else _names("columns", columns, faults),
+        measures=None if measures is None else _measures(measures, faults),
+        as_of=None if as_of is None else _time(as_of, faults),
+        time_zone=_checked_zone(time_zone, faults),
+        nulls=_checked_nulls(nulls, faults),
+        report=report,
     )
-    if as_of is not None:
-        request = replace(request, as_of=_instant(as_of, time_zone))
+    if report is not None and not isinstance(report, Report):
+        faults.append(f"report: a Report() is expected, got {report!r}")
+    if faults:
+        raise SchemaError("\n".join(faults))
     return cast("Events", _run(events, request))
 
 
@@ -102,29 +112,65 @@ def _checked(pattern: Pattern) -> Pattern:
     return pattern
 
 
-def _checked_zone(time_zone: str | None) -> str | None:
-    if time_zone is not None:
-        try:
-            ZoneInfo(time_zone)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise SchemaError(
-                f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'"
-            ) from error
-    return time_zone
+def _name(argument: str, given: object, faults: list[str]) -> str:
+    if isinstance(given, str):
+        return given
+    faults.append(f"{argument}: the name of a column is expected, got {given!r}")
+    return ""
 
 
-def _checked_nulls(nulls: Nulls) -> Nulls:
+def _names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        faults.append(f"{argument}: names of columns are expected, got {given!r}")
+        return ()
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults += [f"{argument}: {name!r} is named twice" for name in repeated]
+    return names
+
+
+def _key(given: object, faults: list[str]) -> tuple[str, ...]:
+    """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
+    names = () if given is None else _names("key", given, faults)
+    faults += [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+        for name in names
+        if _RESERVED.fullmatch(name)
+    ]
+    return names
+
+
+def _measures(given: object, faults: list[str]) -> dict[str, str]:
+    if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
+        return dict(given)
+    faults.append(f'measures: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
+    return {}
+
+
+def _checked_zone(time_zone: object, faults: list[str]) -> str | None:
+    if time_zone is None:
+        return None
+    try:
+        return ZoneInfo(str(time_zone)).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is an OSError
+        faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
+    return None
+
+
+def _checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
     if nulls not in get_args(Nulls):
-        raise SchemaError(f"nulls: {nulls!r} is not one of {', '.join(map(repr, get_args(Nulls)))}")
+        faults.append(f"nulls: {nulls!r} is not one of {', '.join(map(repr, get_args(Nulls)))}")
     return nulls
 
 
-def _instant(as_of: datetime | str, time_zone: str | None) -> datetime:
-    if isinstance(as_of, str):
-        try:
-            as_of = datetime.fromisoformat(as_of)
-        except ValueError as error:
-            raise SchemaError(f"as_of: {as_of!r} is not a time; write it as '2026-01-31 12:00:00'") from error
-    if as_of.tzinfo is None:
-        as_of = as_of.replace(tzinfo=ZoneInfo(time_zone or "UTC"))
-    return as_of.astimezone(UTC)
+def _time(as_of: object, faults: list[str]) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
+    except ValueError:
+        found = None
+    if isinstance(found, datetime):
+        return found
+    faults.append(f"as_of: {as_of!r} is not a time; write it as '2026-01-31 12:00:00'")
+    return None

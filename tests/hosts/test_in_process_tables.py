@@ -87,6 +87,31 @@ def test_no_events(kind: str) -> None:
     assert found.column_names == ["match_id", "device", "match_start", "match_end", "detected_at", "k", "n"]
 
 
+BIG = 2**53 + 1
+"""Not a double."""
+
+
+def test_integers_with_nulls_in_pandas() -> None:
+    """They keep all their digits: columns have nullable types, values within structs and lists are Python's."""
+    pattern = Pattern.begin("one").where("n = 1").followed_by("two").where("n = 2").one_or_more().followed_by("end")
+    pattern = pattern.where("n = 3")
+    inner = pa.array([{"b": BIG, "l": [BIG, None]}, None, {"b": None, "l": None}] * 2)
+    events = pd.DataFrame(
+        {"k": [BIG, BIG, BIG, 7, 7, 7], "at": [START + timedelta(minutes=i) for i in range(6)], "n": [1, 2, 3] * 2}
+    ).assign(
+        v=pd.array([BIG, None, BIG, None, None, None], "Int64"), s=pd.Series(inner, dtype=pd.ArrowDtype(inner.type))
+    )
+    values = detect(
+        events, pattern, key="k", time="at", measures={"v": "one.v", "small": "cast(one.v % 10 AS TINYINT)"}
+    )
+    assert values.dtypes[["k", "v", "small"]].map(str).tolist() == ["int64", "Int64", "Int8"]
+    assert values[["k", "v"]].to_numpy(object).tolist() == [[BIG, BIG], [7, pd.NA]]
+    found = detect(events, pattern, key="k", time="at", columns=["v", "s"])
+    assert found["one"][0]["v"] == found["one"][0]["s"]["b"] == found["one"][0]["s"]["l"][0] == BIG
+    assert found["one"][1]["v"] is None
+    assert [row["v"] for row in found["two"][0]] == [None]
+
+
 @pytest.mark.parametrize("events", [[{"device": "p", "at": START, "n": 1}], {"n": [1]}, None, 3])
 def test_what_is_no_table(events: object) -> None:
     """What is no table is refused, and the message says what is accepted."""

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cepheid import CepheidWarning, Pattern, Report, Skip, detect
+from cepheid import CepheidWarning, Pattern, Report, SchemaError, Skip, detect
 from cepheid.lang.pattern import Condition, Stage
 from kernel.strategies import patterns
 
@@ -198,6 +198,7 @@ KEYS: dict[str, list[Any]] = {
     "timestamp": [(T + timedelta(days=days)).astimezone(ZoneInfo("UTC")) for days in (0, 1, -20_000)],
     "struct<a: int, b: string>": [{"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": 1, "b": "x"}],
     "bigint": [2**53, 2**53 + 1, -1],
+    "struct<x: double, t: time(6)>": [{"x": 0.5, "t": None}, {"x": None, "t": None}],
 }
 
 
@@ -226,6 +227,57 @@ def test_keys_are_equal_as_spark_groups_them(session: SparkSession) -> None:
     assert sorted(str(abs(row.k)) for row in found) == ["0.0", "nan"]
 
 
+def test_structs_are_keys_as_their_fields_are(session: SparkSession) -> None:
+    """NaN, 0.0 and NULL within structs are one key each, here and in process."""
+    nan = float("nan")
+    keys = [{"x": x, "y": y} for x, y in [(0.0, None), (nan, "a"), (-0.0, None), (nan, "a"), (0.0, "a"), (None, None)]]
+    events = pa.table(
+        {
+            "k": pa.array(keys, pa.struct([("x", pa.float64()), ("y", pa.string())])),
+            "t": pa.array([T + timedelta(minutes=i) for i in range(6)], pa.timestamp("us", "UTC")),
+            "n": [1, 1, 5, 5, 5, 5],
+        }
+    )
+    expected, found = both(session, events, UP, key="k", time="t", measures={"n": "rise.n"})
+    assert found == expected
+    assert len(found) == 2
+
+
+def test_nested_values_have_one_identity(session: SparkSession) -> None:
+    """Match ids agree where events hold instants and doubles in structs and lists, whatever zone Arrow gives them."""
+    at = pa.array([T + timedelta(minutes=i) for i in range(4)], pa.timestamp("us", "UTC"))
+    berlin = at.cast(pa.timestamp("us", "Europe/Berlin"))
+    doubles = pa.array([[0.0], [-0.0, None], None, [float("nan")]], pa.list_(pa.float64()))
+    inner = pa.StructArray.from_arrays([berlin, doubles], ["t", "x"])
+    events = pa.table({"t": at, "n": [1, 2, 1, 2], "s": inner})
+    pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
+    with ties_allowed():
+        here = detect(events, pattern, time="t")
+        there = detect(session.createDataFrame(events), pattern, time="t").toArrow()
+    ids = [sorted(matches.column("match_id").to_pylist()) for matches in (here, there)]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == 2
+
+
+def test_dropped_events_have_no_ordinals(session: SparkSession) -> None:
+    """Events equal in all chosen columns of which one is relevant: both hosts drop the other before they number them.
+
+    So that event is the first of its kind for this pattern.
+    """
+    events = pa.table(
+        {
+            "k": ["x"] * 4,
+            "t": pa.array([T, T, T, T + timedelta(minutes=1)], pa.timestamp("us", "UTC")),
+            "n": [9, 1, 1, 2],
+        }
+    )
+    pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
+    expected, found = both(session, events, pattern, key="k", time="t", columns=[])
+    assert found == expected
+    assert both(session, events.slice(1), pattern, key="k", time="t", columns=[])[1] == found
+    assert len(found) == 2
+
+
 def test_ties_go_by_content(session: SparkSession) -> None:
     """Events of the same time have the same order however they arrive."""
     data = [(1, T, n % 6, n) for n in range(30)]
@@ -249,6 +301,25 @@ def test_a_sequence_orders_ties(session: SparkSession) -> None:
     assert row.n == 2104
 
 
+def test_sequences_of_doubles(session: SparkSession) -> None:
+    """NaN comes behind all numbers and NULL last, on both hosts."""
+    sequence = [None, float("nan"), 4.0, -0.0, -1.0, 0.5]
+    events = pa.table(
+        {
+            "k": ["x"] * 6,
+            "t": pa.array([T] * 6, pa.timestamp("us", "UTC")),
+            "q": pa.array(sequence, pa.float64()),
+            "n": [6, 5, 4, 2, 1, 3],
+        }
+    )
+    pattern = Pattern.begin("s1").where("n = 1")
+    for number in range(2, 7):
+        pattern = pattern.next(f"s{number}").where(f"n = {number}")
+    expected, found = both(session, events, pattern, key="k", time="t", sequence="q")
+    assert found == expected
+    assert len(found) == 1
+
+
 def test_measures(session: SparkSession) -> None:
     """Measures are Spark's own expressions over what matches give, typed as Spark types them."""
     measures = {"n": "count(rise)", "name": "upper(low.s)", "d": "low.n * 1.1"}
@@ -267,6 +338,25 @@ def test_as_of(session: SparkSession) -> None:
     assert found != both(session, table(200), UP, key="k", time="t")[1]
 
 
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "+05:30"])
+def test_a_local_as_of_is_the_session_s(session: SparkSession, zone: str) -> None:
+    """Without time_zone a naive as_of is read in the session's zone, as naive event times are."""
+    session.conf.set("spark.sql.session.timeZone", zone)
+    events = session.sql("SELECT 'x' AS k, timestamp_seconds(0) AS t, 1 AS n")
+    for as_of, count in (("1970-01-01 05:30:00", 1), ("1970-01-01 05:29:59", 0), ("1970-01-01 00:00:00Z", 1)):
+        assert detect(events, Pattern.begin("a"), key="k", time="t", as_of=as_of).count() == count
+    early = detect(events, Pattern.begin("a"), key="k", time="t", as_of="1970-01-01 00:00:00", time_zone="UTC")
+    assert early.count() == 1
+
+
+def test_an_uncertain_as_of(session: SparkSession) -> None:
+    """A local as_of that the session's clocks show twice is refused at once."""
+    session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    message = "as_of: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin. Give it with its offset"
+    with pytest.raises(SchemaError, match=message):
+        detect(session.createDataFrame(table(1)), UP, key="k", time="t", as_of="2024-10-27 02:30:00")
+
+
 def test_empty_input(session: SparkSession) -> None:
     """No events: no matches, and the columns of the output all the same."""
     report = Report()
@@ -278,8 +368,11 @@ def test_empty_input(session: SparkSession) -> None:
 
 def test_without_key_it_says_so(session: SparkSession) -> None:
     """Without key all events are one sequence, in one task: that is warned of."""
-    with pytest.warns(CepheidWarning, match="no key: all events are one sequence, which one Spark task works through"):
+    with pytest.warns(
+        CepheidWarning, match="no key: all events are one sequence, which one Spark task works through"
+    ) as told:
         found = detect(session.createDataFrame(table(60)), UP, time="t")
+    assert [warning.filename for warning in told] == [__file__]
     with ties_allowed():
         assert rows(found) == rows(detect(table(60), UP, time="t"))
 

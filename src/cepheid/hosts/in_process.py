@@ -4,10 +4,8 @@ the order.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import duckdb
 import numpy as np
@@ -15,15 +13,26 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.tables import CompiledPattern, compile_plan
-from cepheid.errors import CepheidWarning, ConditionError, EventError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.errors import ConditionError, EventError, SchemaError
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    MASK,
+    SEQUENCE,
+    TIME,
+    TIME_TYPE,
+    VALUE_PREFIX,
+    Batch,
+    Schema,
+    microseconds,
+)
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.request import EventCounts, Request
-from cepheid.hosts.tables import plain_schema, without_views
-from cepheid.lang.expression import Name
+from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names, warn
+from cepheid.hosts.tables import as_plain, plain_schema, without_views
+from cepheid.lang.expression import Call, Expression, Name
 from cepheid.matcher import Matcher
-from cepheid.order import differs
+from cepheid.order import descends, differs, leaves
 from cepheid.plan.build import build_plan
 from cepheid.plan.plan import Lifted, Measure, Plan
 
@@ -31,8 +40,6 @@ PIECE = 1 << 18
 """Rows handled at once: large enough that calls cost nothing, small enough that what is made of them stays in the
 cache.
 """
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
@@ -43,32 +50,71 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
         EventError: events without key or time (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
-    events = without_views(events)
-    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    zone = request.time_zone or "UTC"
+    until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     schema = Schema(plain_schema(events.schema), request.key, request.time, request.sequence)
+    _check(schema)
+    engine = DuckDbEngine(time_zone=zone)
     plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
     pattern = compile_plan(plan)
-    until = None if request.as_of is None else _microseconds(request.as_of)
+    events = without_views(events.select(_used(plan)))
     timed, counts = _usable(_Timed(events, _instants(events.column(request.time), request)), plan, request, until)
     matcher = Matcher(pattern, until=until)
     found = [matcher.process(batch) for batch in _batches(timed, pattern, engine)]
     found.append(matcher.finish())
     counts = replace(counts, ties=matcher.counts.ties, matches=matcher.counts.matches)
-    request.report.set(lambda: counts)
-    if counts.ties and plan.schema.sequence is None:
-        _warn_of_ties(counts.ties)
+    _tell(counts, request)
     rows = pa.concat_tables(found)
     return rows if plan.measures is None else _with_measures(rows, plan.measures, engine)
 
 
-def _microseconds(instant: datetime) -> int:
-    elapsed = instant - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+def _check(schema: Schema) -> None:
+    faults = repeated_names(schema.columns.names)
+    for name in schema.key:
+        at = schema.columns.get_all_field_indices(name)
+        if at and not _groups(type_ := schema.columns.field(at[0]).type):
+            faults.append(
+                f"key: {name!r} is of type {type_}, which is no key in process. Cast it, for example to a string"
+            )
+    if faults:
+        raise SchemaError("\n".join(faults))
 
 
-def _warn_of_ties(ties: int) -> None:
-    message = f"{ties} events agree in key and time with another; their content orders them. Name a sequence column"
-    warnings.warn(message, CepheidWarning, stacklevel=4)
+def _groups(type_: pa.DataType) -> bool:
+    """Whether values of the type are told apart here; types that are no key on any host are left to the plan."""
+    if pa.types.is_struct(type_):
+        return all(_groups(field.type) for field in type_)
+    return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
+
+
+def _used(plan: Plan) -> list[str]:
+    """The event columns that the output, the order or a condition needs."""
+    lifted = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
+    schema = plan.schema
+    needed = {*schema.key, schema.time, *([] if schema.sequence is None else [schema.sequence]), *plan.columns}
+    return [name for name in schema.columns.names if name in needed or name.lower() in lifted]
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    """The columns it names, and perhaps parameters of a lambda."""
+    match expression:
+        case Name(parts=parts):
+            yield parts[0]
+        case Call(args=args):
+            for arg in args:
+                yield from _names(arg)
+
+
+def _tell(counts: EventCounts, request: Request) -> None:
+    dropped = counts.null_keys or counts.null_times
+    if request.report is not None:
+        request.report.set(lambda: counts)
+    elif dropped:
+        what = f"{counts.null_keys} events without key and {counts.null_times} without time were dropped"
+        warn(f"{what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
+    if counts.ties and request.sequence is None:
+        message = f"{counts.ties} events agree in key and time with another; their content orders them"
+        warn(f"{message}. Name a sequence column")
 
 
 @dataclass(frozen=True)
@@ -147,7 +193,7 @@ def _batches(timed: _Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> I
     order = None if _is_ordered(timed, schema) else _order(timed, schema)
     for start in range(0, len(timed), PIECE):
         piece = timed.slice(start, PIECE) if order is None else timed.take(order.slice(start, PIECE))
-        yield _batch(_Timed(piece.events.cast(schema.columns), piece.time), pattern, engine)
+        yield _batch(_Timed(as_plain(piece.events, schema.columns), piece.time), pattern, engine)
 
 
 def _batch(piece: _Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> Batch:
@@ -174,40 +220,43 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def _is_ordered(timed: _Timed, schema: Schema) -> bool:
     """Whether each key's events are together and in order of time and sequence."""
-    keys = [_whole(timed.events.column(name)) for name in schema.key]
     key_start = np.zeros(len(timed), np.bool_)
     key_start[:1] = True
+    keys = _key_leaves(timed, schema)
     for column in keys:
         key_start[1:] |= differs(column)
-    later = np.zeros(max(0, len(timed) - 1), np.bool_)
-    same = ~key_start[1:]
-    for column in map(_whole, _ranks(timed, schema)):
-        follows, precedes = column.slice(1), column.slice(0, max(0, len(column) - 1))
-        descends = pc.less(follows, precedes).fill_null(fill_value=True).to_numpy(zero_copy_only=False)
-        if (descends & same & ~later).any():
-            return False
-        later |= pc.greater(follows, precedes).fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+    if (descends(_ranks(timed, schema)) & ~key_start[1:]).any():
+        return False
     starts = pa.array(np.flatnonzero(key_start))
     names = [str(i) for i in range(len(keys))]
     runs = pa.table([column.take(starts) for column in keys], names=names)
-    return (not keys and len(starts) <= 1) or runs.group_by(names).aggregate([]).num_rows == len(starts)
+    return not keys or runs.group_by(names).aggregate([]).num_rows == len(starts)
 
 
-def _ranks(timed: _Timed, schema: Schema) -> list[pa.ChunkedArray]:
+def _key_leaves(timed: _Timed, schema: Schema) -> list[pa.Array]:
+    return [leaf for name in schema.key for leaf in leaves(_column(timed, name, schema))]
+
+
+def _ranks(timed: _Timed, schema: Schema) -> list[pa.Array]:
     """What orders the events of a key."""
-    return [timed.time, *([] if schema.sequence is None else [timed.events.column(schema.sequence)])]
+    sequence = [] if schema.sequence is None else [_column(timed, schema.sequence, schema)]
+    return [_whole(timed.time), *sequence]
+
+
+def _column(timed: _Timed, name: str, schema: Schema) -> pa.Array:
+    return _whole(as_plain(timed.events.select([name]), schema.columns).column(0))
 
 
 def _order(timed: _Timed, schema: Schema) -> pa.ChunkedArray:
     """The rows' numbers in the order of key, time and sequence."""
-    ranks = [*(timed.events.column(name) for name in schema.key), *_ranks(timed, schema)]
+    ranks = [*_key_leaves(timed, schema), *(leaf for column in _ranks(timed, schema) for leaf in leaves(column))]
     columns = {f"c{i}": column for i, column in enumerate(ranks)}
     table = pa.table({**columns, "row": pa.array(np.arange(len(timed), dtype=np.int64))})
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("events", table)
-        query = f"SELECT row FROM events ORDER BY {', '.join(columns)}"  # noqa: S608 - names made here
-        return connection.sql(query).to_arrow_table().column("row")
+        order = ", ".join(f"{name} NULLS LAST" for name in columns)
+        return connection.sql(f"SELECT row FROM events ORDER BY {order}").to_arrow_table().column("row")  # noqa: S608 - names made here
 
 
 def _with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:

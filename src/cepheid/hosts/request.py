@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from typing import Literal, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.lang.pattern import Pattern
+
+ERROR, TIES = "_error", "_ties"
+"""Columns of a Spark worker's rows beside the matcher's: what it tells besides matches."""
 
 Nulls: TypeAlias = Literal["error", "drop"]
 """What happens to events without a key or a time: an error, or they are dropped and counted."""
@@ -60,8 +67,52 @@ class Request:
     columns: tuple[str, ...] | None = None
     measures: Mapping[str, str] | None = None
     as_of: datetime | None = None
-    """An instant: time zone aware."""
+    """One without a zone is read as times without one are."""
     time_zone: str | None = None
     """How times without a zone are read; None: the host's default."""
     nulls: Nulls = "error"
-    report: Report = field(default_factory=Report)
+    report: Report | None = None
+
+
+def instant_of(as_of: datetime, zone: str) -> datetime:
+    """`as_of` in UTC; without a zone of its own it is a local time of `zone`.
+
+    Raises:
+        SchemaError: there are two such instants or none.
+    """
+    if as_of.tzinfo is not None:
+        return as_of.astimezone(UTC)
+    local = as_of.replace(tzinfo=_zone(zone))
+    early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    if early == late:
+        return early
+    what = "does not exist" if early.astimezone(local.tzinfo).replace(tzinfo=None) != as_of else "is ambiguous"
+    raise SchemaError(f"as_of: the local time {as_of} {what} in {zone}. Give it with its offset, as in '{late}'")
+
+
+def _zone(name: str) -> tzinfo:
+    """Spark's zones may be offsets too, such as +05:30."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        pass
+    try:
+        offset = datetime.strptime(name.removeprefix("GMT").removeprefix("UTC"), "%z").tzinfo
+    except ValueError as error:
+        raise SchemaError(f"as_of: the time zone {name!r} is not known here. Give as_of with its offset") from error
+    assert offset is not None
+    return offset
+
+
+def repeated_names(names: Sequence[str]) -> list[str]:
+    """What is wrong with events that have several columns of one name."""
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    return [f"two columns of the events are named {name!r}: rename one" for name in repeated]
+
+
+def warn(message: str) -> None:
+    """Warns, at the caller's line: the nearest one outside of this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0]:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CepheidWarning, stacklevel=level)

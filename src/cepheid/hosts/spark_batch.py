@@ -11,8 +11,8 @@ partitions.
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
@@ -21,23 +21,21 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType, TimestampType
 
-from cepheid.compile.tables import compile_plan
-from cepheid.errors import CepheidWarning, SchemaError
-from cepheid.events import KEY_PREFIX, MASK, SEQUENCE, TIME, Schema
-from cepheid.hosts.request import EventCounts, Request
+from cepheid.compile.compiled import compile_plan
+from cepheid.errors import SchemaError
+from cepheid.events import KEY_PREFIX, MASK, SEQUENCE, TIME, Schema, microseconds
+from cepheid.hosts.request import ERROR, TIES, EventCounts, Request, instant_of, repeated_names, warn
 from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
-from cepheid.hosts.spark_lift import Lift, Times, lifting, microseconds, named, raised, usable, without_key
+from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
 from cepheid.plan.build import build_plan
 from cepheid.plan.plan import Plan
-
-_ERROR, _TIES = "_error", "_ties"
 
 
 def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     """The matches in `events`, in no order: a plan that runs with an action on it.
 
-    Ties are counted, not warned of, as they are met after this returns. The counts are those of the first action on the
-    result; a `limit` or `show` may stop it before all matches are counted.
+    Ties and dropped events are counted, not warned of, as they are met after this returns. The counts are those of the
+    first action on the result; a `limit` or `show` may stop it before all matches are counted.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
@@ -46,12 +44,15 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
     """
     _check(events, request)
+    if request.as_of is not None:
+        request = replace(request, as_of=instant_of(request.as_of, request.time_zone or session_zone(events)))
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
     engine = SparkEngine(events)
     plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
     relevant = compile_plan(plan).relevant
     read, found = Observation(), Observation()
-    request.report.set(lambda: EventCounts(**read.get, **found.get))
+    if request.report is not None:
+        request.report.set(lambda: EventCounts(**read.get, **found.get))
     times = Times.of(events, request.time, request.time_zone)
     lift = lifting(plan, times)
     shipped = _counted(events, request, times, read).select(*lift.shipped)
@@ -70,11 +71,7 @@ def _check(events: DataFrame, request: Request) -> None:
             "events is a streaming DataFrame; detect takes batch DataFrames: spark.read, not spark.readStream"
         )
     names = events.columns
-    faults = [
-        f"two columns of the events are named {name!r}: rename one"
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
-    ]
+    faults = repeated_names(names)
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     if request.sequence is not None:
@@ -116,8 +113,7 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
     if key:
         together = shipped.repartition(*key)
     else:
-        message = "no key: all events are one sequence, which one Spark task works through alone"
-        warnings.warn(message, CepheidWarning, stacklevel=4)
+        warn("no key: all events are one sequence, which one Spark task works through alone")
         together = shipped.repartition(1)
     rank = [lift[TIME].asc()]
     if plan.schema.sequence is not None:
@@ -133,7 +129,7 @@ def mapped(
     It is a function within a function, so it is pickled by value and can say what is wrong where cepheid is not
     installed.
     """
-    expected = _version()
+    expected, error_column = _version(), ERROR
     schema = to_arrow_schema(rows, timezone="UTC")
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,7 +152,7 @@ def mapped(
         wanted = f"cepheid=={expected}" if expected else "cepheid"
         advice = f"Install {wanted} for the workers' Python, or set PYSPARK_PYTHON to one that has it"
         message = f"a Spark worker ({sys.executable}) {fault}. {advice}"
-        yield pa.RecordBatch.from_pylist([{"_error": message}], schema=schema)
+        yield pa.RecordBatch.from_pylist([{error_column: message}], schema=schema)
 
     return find
 
@@ -170,12 +166,12 @@ def _version() -> str | None:
 
 def _row_type(plan: Plan, events: StructType) -> StructType:
     """The workers' rows: what they tell, then the matcher's columns, in the events' own types."""
-    fields: list[tuple[str, DataType]] = [(_ERROR, StringType()), (_TIES, LongType()), ("match_id", StringType())]
+    fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (TIES, LongType()), ("match_id", StringType())]
     fields += [(name, events[name].dataType) for name in plan.schema.key]
     fields += [(name, TimestampType()) for name in ("match_start", "match_end", "detected_at")]
     if plan.measures is not None:
-        slots = {name: slot.type for measure in plan.measures for name, slot in measure.slots.items()}
-        fields += [(name, from_arrow_type(type_, prefer_timestamp_ntz=True)) for name, type_ in slots.items()]
+        slots = plan.slots.items()
+        fields += [(name, from_arrow_type(slot.type, prefer_timestamp_ntz=True)) for name, slot in slots]
     else:
         event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
         fields += [(s.name, ArrayType(event) if s.quantifier.loops else event) for s in plan.pattern.stages]
@@ -189,10 +185,10 @@ def _told(rows: DataFrame, found: Observation) -> DataFrame:
     """
     counted = rows.observe(
         found,
-        F.coalesce(F.sum(named(_TIES)), F.lit(0)).alias("ties"),
-        F.count(F.when(named(_TIES).isNull(), 1)).alias("matches"),
+        F.coalesce(F.sum(named(TIES)), F.lit(0)).alias("ties"),
+        F.count(F.when(named(TIES).isNull(), 1)).alias("matches"),
     )
-    return counted.where(F.when(named(_ERROR).isNotNull(), raised(named(_ERROR))).otherwise(named(_TIES).isNull()))
+    return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(TIES).isNull()))
 
 
 def _output(plan: Plan) -> Iterator[Column]:

@@ -11,14 +11,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import TimestampNTZType
 
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE, TIME, VALUE_PREFIX
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE, TIME, VALUE_PREFIX, microseconds
 from cepheid.hosts.request import Nulls
 from cepheid.hosts.spark_engine import expression
 from cepheid.lang.expression import Name
 from cepheid.plan.plan import Lifted, Plan
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def named(name: str) -> Column:
@@ -32,9 +31,8 @@ def raised(message: Column) -> Column:
     return F.raise_error(message).cast("boolean")
 
 
-def microseconds(instant: datetime) -> int:
-    elapsed = instant - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+def session_zone(events: DataFrame) -> str:
+    return str(events.sparkSession.conf.get("spark.sql.session.timeZone"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Times:
     def of(events: DataFrame, name: str, zone: str | None) -> Times:
         if not isinstance(events.schema[name].dataType, TimestampNTZType):
             return Times(name, None)
-        return Times(name, zone or str(events.sparkSession.conf.get("spark.sql.session.timeZone")))
+        return Times(name, zone or session_zone(events))
 
     @property
     def instants(self) -> Column:

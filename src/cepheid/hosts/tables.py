@@ -7,9 +7,25 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError
+from cepheid.errors import EventError, SchemaError
+from cepheid.hosts.request import repeated_names
 
 FromArrow: TypeAlias = Callable[[pa.Table], Any]
+
+_DECIMAL_DIGITS = 38
+"""Spark's most."""
+
+_SIMPLE = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 
 
 @runtime_checkable
@@ -28,7 +44,7 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     kind = f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
     match kind:
         case "pandas.DataFrame":
-            return pa.Table.from_pandas(events, preserve_index=False), lambda table: table.to_pandas()
+            return _from_pandas(events), _to_pandas
         case "polars.DataFrame":
             return pa.table(events), type(events)
         case "polars.LazyFrame":
@@ -47,6 +63,50 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     )
 
 
+def _from_pandas(frame: Any) -> pa.Table:
+    """
+    Raises:
+        SchemaError: with all columns whose values are of several types, or of none that Arrow has.
+    """
+    if faults := repeated_names([str(name) for name in frame.columns]):
+        raise SchemaError("\n".join(faults))
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        faults = [fault for i in range(frame.shape[1]) if (fault := _pandas_fault(frame.iloc[:, i]))]
+        raise SchemaError("\n".join(faults) or str(error)) from error
+
+
+def _pandas_fault(series: Any) -> str | None:
+    try:
+        pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in series.dropna()}))
+        message = f"column {str(series.name)!r} of the events is no column of one type (it holds {kinds}): {error}."
+        return f"{message} Convert it, for example with astype, or leave it out"
+    return None
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    """Integers with NULLs have pandas's nullable types, as its own would be rounded to floats; within structs and lists
+    they are Python's.
+    """
+    import pandas as pd
+
+    nullable = {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+    }
+    frame = table.to_pandas(integer_object_nulls=True)
+    for name in table.schema.names:
+        column = table.column(name)
+        if column.null_count and column.type in nullable:
+            frame[name] = column.to_pandas(types_mapper=nullable.get)
+    return frame
+
+
 def without_views(table: pa.Table) -> pa.Table:
     """The table with plain strings and binaries in the place of views, which Arrow cannot take rows of."""
     for i, field in enumerate(table.schema):
@@ -63,8 +123,29 @@ def _to_relation(table: pa.Table) -> Any:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with the types that Spark has: times in microseconds, no dictionaries, views or unsigned integers."""
+    """The schema with the types that Spark has: times in microseconds, no dictionaries, views,
+    extensions or unsigned integers.
+    """
     return pa.schema([field.with_type(_plain(field.type)) for field in schema])
+
+
+def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table's columns in the types that the schema gives them; its other columns are left as they are.
+
+    Raises:
+        EventError: a value does not fit, as nanoseconds do not fit microseconds.
+    """
+    for i, field in enumerate(table.schema):
+        if schema.get_field_index(field.name) >= 0 and (plain := schema.field(field.name)) != field:
+            table = table.set_column(i, plain, _cast(table.column(i), field.name, plain.type))
+    return table
+
+
+def _cast(column: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(type_)
+    except pa.ArrowInvalid as error:
+        raise EventError(f"a value in column {name!r} does not fit {type_}: {error}. Round the column first") from error
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
@@ -74,17 +155,25 @@ def _plain(type_: pa.DataType) -> pa.DataType:
         return pa.duration("us")
     if pa.types.is_date(type_):
         return pa.date32()
+    if pa.types.is_time(type_):
+        return pa.time64("us")
     if pa.types.is_dictionary(type_):
         return _plain(type_.value_type)
-    simple = {
-        pa.uint8(): pa.int16(),
-        pa.uint16(): pa.int32(),
-        pa.uint32(): pa.int64(),
-        pa.uint64(): pa.decimal128(20, 0),
-        pa.float16(): pa.float32(),
-        pa.large_string(): pa.string(),
-        pa.string_view(): pa.string(),
-        pa.large_binary(): pa.binary(),
-        pa.binary_view(): pa.binary(),
-    }
-    return simple.get(type_, type_)
+    if isinstance(type_, pa.BaseExtensionType):
+        return _plain(type_.storage_type)
+    if pa.types.is_decimal(type_) and type_.precision <= _DECIMAL_DIGITS:
+        return pa.decimal128(type_.precision, type_.scale)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.binary()
+    return _plain_nested(type_) if pa.types.is_nested(type_) else _SIMPLE.get(type_, type_)
+
+
+def _plain_nested(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_plain(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(_plain(key.type)), item.with_type(_plain(item.type)), type_.keys_sorted)
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+    return type_

@@ -14,15 +14,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.compile.tables import CompiledPattern, compile_plan
+from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.errors import ConditionError, EventError, LimitExceeded
 from cepheid.events import TIME, TIME_TYPE, Batch
+from cepheid.hosts.request import ERROR, TIES
 from cepheid.kernel.compiled import warm_up
 from cepheid.matcher import Matcher
 from cepheid.output import match_schema
-
-ERROR = "_error"
-TIES = "_ties"
 
 ROWS = 1 << 17
 """Events handed to the matcher at once. Spark sends 10,000 a batch."""

@@ -1,0 +1,197 @@
+"""detect checks what it is given before anything runs, and says all that is wrong with it at once."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, date, datetime
+from inspect import currentframe
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cepheid import CepheidWarning, EventError, Pattern, Report, SchemaError, detect
+
+T = datetime(2024, 1, 1, tzinfo=UTC)
+EVENTS = pa.table({"k": ["p", "p"], "at": pa.array([T, T], pa.timestamp("us", "UTC")), "x": [1, 2]})
+PAIR = Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2")
+OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "x"}
+
+
+def refusal(events: Any = EVENTS, **options: Any) -> list[str]:
+    with pytest.raises(SchemaError) as caught:
+        detect(events, PAIR, **{**OPTIONS, **options})
+    return str(caught.value).splitlines()
+
+
+ARGUMENTS: list[tuple[dict[str, Any], str]] = [
+    ({"key": 3}, "key: names of columns are expected, got 3"),
+    ({"key": ["k", None]}, "key: names of columns are expected, got ['k', None]"),
+    ({"key": ["k", "x", "k"]}, "key: 'k' is named twice"),
+    ({"columns": ["x", "x"]}, "columns: 'x' is named twice"),
+    ({"columns": 5}, "columns: names of columns are expected, got 5"),
+    ({"time": None}, "time: the name of a column is expected, got None"),
+    ({"sequence": ["x"]}, "sequence: the name of a column is expected, got ['x']"),
+    (
+        {"measures": ["count(b)"]},
+        'measures: names and their SQL are expected, as in {"legs": "count(legs)"}, got [\'count(b)\']',
+    ),
+    (
+        {"measures": {"n": 1}},
+        'measures: names and their SQL are expected, as in {"legs": "count(legs)"}, got {\'n\': 1}',
+    ),
+    ({"as_of": "soon"}, "as_of: 'soon' is not a time; write it as '2026-01-31 12:00:00'"),
+    ({"as_of": date(2024, 1, 1)}, "as_of: datetime.date(2024, 1, 1) is not a time; write it as '2026-01-31 12:00:00'"),
+    ({"time_zone": "Mars"}, "time_zone: 'Mars' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
+    ({"time_zone": "Europe"}, "time_zone: 'Europe' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
+    ({"nulls": "keep"}, "nulls: 'keep' is not one of 'error', 'drop'"),
+    ({"report": {}}, "report: a Report() is expected, got {}"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), ARGUMENTS)
+def test_arguments(options: dict[str, Any], message: str) -> None:
+    """An argument that is of no use is named, with what was given and what is expected."""
+    assert refusal(**options) == [message]
+
+
+def test_all_at_once() -> None:
+    """All faults of the arguments are in one message."""
+    assert len(refusal(key=["k", "k"], columns=["x", "x"], time=1, nulls="keep", as_of="soon")) == 5
+
+
+@pytest.mark.parametrize("name", ["match_id", "Match_Start", "match_end", "detected_at", "_error", "_ties", "_slot0"])
+def test_keys_with_names_of_the_output(name: str) -> None:
+    """A key column stands in the output beside these; any other event column may have such a name."""
+    events = EVENTS.rename_columns([name, "at", "x"])
+    assert refusal(events, key=name) == [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+    ]
+    found = detect(events, PAIR, time="at", sequence="x")
+    assert found.column("a").to_pylist() == [{name: "p", "at": T, "x": 1}]
+
+
+def test_one_column_may_be_a_string() -> None:
+    """A string names one column, as key and as columns; no key is None or nothing."""
+    expected = detect(EVENTS, PAIR, **{**OPTIONS, "key": ["k"]}, columns=["x"])
+    assert detect(EVENTS, PAIR, **OPTIONS, columns="x") == expected
+    assert expected.column("a").to_pylist() == [{"x": 1}]
+    assert len(detect(EVENTS, PAIR, **{**OPTIONS, "key": None})) == 1
+    assert len(detect(EVENTS, PAIR, **{**OPTIONS, "key": ()})) == 1
+
+
+def test_columns_of_one_name() -> None:
+    """Two columns of one name cannot be told apart, whatever table has them."""
+    message = ["two columns of the events are named 'x': rename one"]
+    assert refusal(EVENTS.append_column("x", EVENTS.column("x"))) == message
+    frame = EVENTS.to_pandas()
+    assert refusal(pd.concat([frame, frame[["x"]]], axis=1)) == message
+
+
+def test_mixed_columns_of_pandas() -> None:
+    """All columns that hold several types are named."""
+    frame = pd.DataFrame({"at": [T, T], "x": [1, "b"], "y": [b"a", 2], "z": [1, 2]})
+    first, second = refusal(frame, key=None, sequence=None)
+    assert first.startswith("column 'x' of the events is no column of one type (it holds int, str): ")
+    assert second.startswith("column 'y' of the events is no column of one type (it holds bytes, int): ")
+    assert second.endswith(". Convert it, for example with astype, or leave it out")
+
+
+# Warnings
+
+
+def line() -> int:
+    """The caller's."""
+    frame = currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+@pytest.mark.parametrize("options", [{"sequence": None}, {"nulls": "drop", "key": "s"}])
+def test_warnings_show_the_caller_s_line(options: dict[str, Any]) -> None:
+    """A warning is at the line that calls detect, so that it is shown once for each such line."""
+    events = EVENTS.append_column("s", pa.array(["p", None]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        here = line() + 1
+        detect(events, PAIR, **{**OPTIONS, **options})
+    assert [(one.category, one.filename, one.lineno) for one in caught] == [(CepheidWarning, __file__, here)]
+
+
+def test_dropped_events_are_not_silent() -> None:
+    """Without a report the counts of dropped events are in a warning; with one they are in it."""
+    events = pa.table({"k": ["p", None, "p", None], "at": pa.array([T, T, None, None]), "x": [1, 2, 3, 4]})
+    with pytest.warns(CepheidWarning) as caught:
+        detect(events, PAIR, **OPTIONS, nulls="drop")
+    assert [str(one.message) for one in caught] == [
+        (
+            "2 events without key and 1 without time were dropped. Give a Report, as in detect(…, report=report), "
+            "to have the counts in it instead"
+        )
+    ]
+    report = Report()
+    detect(events, PAIR, **OPTIONS, nulls="drop", report=report)
+    assert (report.counts.null_keys, report.counts.null_times) == (2, 1)
+
+
+# as_of
+
+
+@pytest.mark.parametrize(
+    ("as_of", "zone", "message"),
+    [
+        (
+            "2024-10-27 02:30",
+            "Europe/Berlin",
+            (
+                "as_of: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin. "
+                "Give it with its offset, as in '2024-10-27 01:30:00+00:00'"
+            ),
+        ),
+        (
+            datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001 - a local time is the point
+            "Europe/Berlin",
+            (
+                "as_of: the local time 2024-03-31 02:30:00 does not exist in Europe/Berlin. "
+                "Give it with its offset, as in '2024-03-31 00:30:00+00:00'"
+            ),
+        ),
+    ],
+)
+def test_uncertain_as_of(as_of: Any, zone: str, message: str) -> None:
+    """A local time that means two instants or none is refused."""
+    assert refusal(as_of=as_of, time_zone=zone) == [message]
+
+
+@pytest.mark.parametrize(
+    "as_of",
+    ["2024-01-01 01:00", "2024-01-01 00:00+00:00", datetime(2024, 1, 1, 1, tzinfo=ZoneInfo("Europe/Berlin"))],
+)
+def test_as_of_is_read_in_the_zone(as_of: Any) -> None:
+    """A local as_of is one of `time_zone`, here an hour ahead of UTC; one with a zone is an instant."""
+    assert len(detect(EVENTS, PAIR, **OPTIONS, as_of=as_of, time_zone="Europe/Berlin")) == 1
+
+
+def test_as_of_in_utc() -> None:
+    """In process the default zone is UTC."""
+    assert len(detect(EVENTS, PAIR, **OPTIONS, as_of="2024-01-01")) == 1
+    assert len(detect(EVENTS, PAIR, **OPTIONS, as_of="2023-12-31 23:59:59")) == 0
+
+
+# Columns that do not fit
+
+
+def test_unused_columns_may_be_anything() -> None:
+    """A column that neither the output nor a condition names is not looked at; a used one that does not fit is told."""
+    odd = pa.array([1, 2], pa.timestamp("ns"))
+    events = EVENTS.append_column("odd", odd).append_column("in", pa.StructArray.from_arrays([odd], ["odd"]))
+    assert len(detect(events, PAIR, **OPTIONS, columns=["x"])) == 1
+    late = PAIR.next("c").where("odd > TIMESTAMP_NTZ '1970-01-01 00:00:00'")
+    for pattern, columns, name in ((PAIR, ["odd"], "odd"), (PAIR, ["in"], "in"), (late, ["x"], "odd")):
+        with pytest.raises(EventError) as caught:
+            detect(events, pattern, **OPTIONS, columns=columns)
+        assert str(caught.value).startswith(f"a value in column {name!r} does not fit ")
+        assert str(caught.value).endswith(". Round the column first")
