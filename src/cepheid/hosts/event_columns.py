@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as arrow
 
-from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.errors import EventError, PatternError, Problem, did_you_mean
 from cepheid.hosts.duckdb_sql import is_known
 from cepheid.hosts.fragment import Fragment, same_kind
 from cepheid.lang.expression import Name
@@ -69,10 +69,14 @@ def _at(events: pa.Table, path: Path) -> pa.ChunkedArray:
 def _as_held(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if arrow.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if arrow.is_timestamp(column.type):
-        return viewed(column.cast(pa.timestamp("us", column.type.tz)), pa.timestamp("us"))
-    if arrow.is_duration(column.type):
-        return viewed(column.cast(pa.duration("us")), pa.int64())
+    try:
+        if arrow.is_timestamp(column.type):
+            return viewed(column.cast(pa.timestamp("us", column.type.tz)), pa.timestamp("us"))
+        if arrow.is_duration(column.type):
+            return viewed(column.cast(pa.duration("us")), pa.int64())
+    except pa.ArrowInvalid as error:
+        message = f"a time does not fit microseconds: {error}. Round the column to microseconds first"
+        raise EventError(message) from error
     return column
 
 
