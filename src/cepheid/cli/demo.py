@@ -28,6 +28,7 @@ from cepheid.demo.flights import (
 from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.timeline import Chain, Flight
 from cepheid.detect import detect
+from cepheid.hosts.kernel_warming import kernel_warming
 from cepheid.hosts.spark_session import local_session
 
 _SHOWN = 5
@@ -54,13 +55,10 @@ def run_demo(output: Path, console: Console) -> None:
     """Finds the late chains, prints them, and writes matches.parquet, chain.html and chain.png into `output`.
 
     Files of an earlier run are replaced. A Spark session that is active already is used, and left running.
-
-    Raises:
-        FileNotFoundError: the package of the flights is not installed.
     """
     output.mkdir(parents=True, exist_ok=True)
     steps = _Steps(console)
-    with TemporaryDirectory() as folder, steps.progress:
+    with TemporaryDirectory() as folder, kernel_warming(), steps.progress:
         with steps.step("Start Spark"):
             spark = local_session("cepheid demo")
         with steps.step("Read the flights"):

@@ -3,81 +3,50 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cepheid.cli.failure import Unavailable, failures_reported, print_json
+from cepheid.cli import options as o
+from cepheid.cli.failure import failures_reported, print_json
+from cepheid.hosts.request import EventCounts, Nulls, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-
-class Host(Enum):
-    """Where the detection runs."""
-
-    PROCESS = "process"
-    SPARK = "spark"
+    from cepheid.lang.pattern import Pattern
 
 
-class Nulls(Enum):
-    """What happens to events without a key or a time."""
+@dataclass(frozen=True)
+class _Detection:
+    """What a command line asks for."""
 
-    ERROR = "error"
-    DROP = "drop"
-
-
-class Inputs(NamedTuple):
-    """The events of a command line and how they are read."""
-
-    files: list[Path]
+    pattern: Path
+    events: o.EventOptions
     time: str
-    null_texts: list[str]
-    time_zone: str
-
-
-def measures_from(texts: list[str]) -> dict[str, str] | None:
-    """`name=sql` texts as measures; none given: None."""
-    measures: dict[str, str] = {}
-    for text in texts:
-        name, equals, sql = text.partition("=")
-        if not (equals and name.strip() and sql.strip()):
-            raise typer.BadParameter(f"{text!r} is not NAME=SQL, as in 'n=count(legs)'", param_hint="--measure")
-        if name.strip() in measures:
-            raise typer.BadParameter(f"the measure {name.strip()!r} is given twice", param_hint="--measure")
-        measures[name.strip()] = sql.strip()
-    return measures or None
+    as_of: datetime | None
+    nulls: Nulls
+    output: Path | None
+    as_json: bool
 
 
 def detect(
-    pattern: Annotated[Path, typer.Argument(help="A pattern file: YAML or JSON.", show_default=False)],
+    pattern: o.PatternPath,
     events: Annotated[
         list[str],
         typer.Argument(help="Parquet, CSV or JSON lines files, or globs, of one schema.", show_default=False),
     ],
     *,
     time: Annotated[str, typer.Option(help="The column of the event time.", show_default=False)],
-    key: Annotated[
-        list[str] | None,
-        typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
-    ] = None,
-    sequence: Annotated[str | None, typer.Option(help="The column that orders events of the same time.")] = None,
-    columns: Annotated[
-        list[str] | None, typer.Option(help="An event column that comes along; repeat for several. Default: all.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SQL", help="A flat output column instead of the stages' events; repeat for several."
-        ),
-    ] = None,
+    key: o.Key = None,
+    sequence: o.Sequence = None,
+    columns: o.Columns = None,
+    measure: o.Measure = None,
     as_of: Annotated[
         datetime | None,
         typer.Option(
@@ -86,105 +55,74 @@ def detect(
             help="Time stands here: later events do not count.",
         ),
     ] = None,
-    time_zone: Annotated[str, typer.Option(help="The zone of times that have none.")] = "UTC",
-    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = Nulls.ERROR,
-    null_text: Annotated[
-        list[str] | None, typer.Option("--null", help="Text that is NULL in CSV, such as NA; repeat for several.")
-    ] = None,
-    on: Annotated[Host, typer.Option(help="In this process, or on a local Spark.")] = Host.PROCESS,
+    time_zone: o.TimeZone = "UTC",
+    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
+    null_text: o.NullTexts = None,
+    on: o.On = "process",
     output: Annotated[
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: o.AsJson = False,
 ) -> None:
     """Find the matches of a pattern in events from files."""
-    measures = measures_from(measure or [])
+    measures = o.measures_from(measure)
+    options = o.EventOptions(events, time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
-        from rich.console import Console
-
-        from cepheid.cli.files import check_output, event_files, write_matches
-        from cepheid.cli.pattern_file import open_pattern
-
-        errors = Console(stderr=True)
-        start = perf_counter()
-        opened = open_pattern(pattern)
-        if output is not None:
-            check_output(output)
-        inputs = Inputs(event_files(events), time, null_text or [], time_zone)
-        options = {
-            "key": key or [],
-            "time": time,
-            "sequence": sequence,
-            "columns": columns,
-            "measures": measures,
-            "as_of": as_of,
-            "time_zone": time_zone,
-            "nulls": nulls.value,
-        }
-        with opened.problems_located():
-            run = _on_spark if on is Host.SPARK else _in_process
-            matches = run(opened.pattern, inputs, options, errors)
-        if output is not None:
-            with _doing(f"Writing {output}", errors):
-                write_matches(matches, output)
-        _show(matches, output, perf_counter() - start, as_json=as_json)
+        _run(_Detection(pattern, options, time, as_of, nulls, output, as_json))
 
 
-def _in_process(pattern: Any, inputs: Inputs, options: dict[str, Any], errors: Console) -> pa.Table:
-    from cepheid.cli.files import read_events
+def _run(asked: _Detection) -> None:
+    from rich.console import Console
+
+    from cepheid.cli.events import doing
+    from cepheid.cli.files import check_output, write_matches
+    from cepheid.cli.pattern_file import open_pattern
+
+    errors = Console(stderr=True)
+    start = perf_counter()
+    opened = open_pattern(asked.pattern)
+    if asked.output is not None:
+        check_output(asked.output)
+    with opened.problems_located():
+        matches, counts = _matches(opened.pattern, asked, errors)
+    if asked.output is not None:
+        with doing(f"Writing {asked.output}", errors):
+            write_matches(matches, asked.output)
+    _say_dropped(counts)
+    _show(matches, counts, asked, perf_counter() - start)
+
+
+def _matches(pattern: Pattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
+    from cepheid.cli.events import doing, opened_events
     from cepheid.detect import detect as find
 
-    with _doing("Reading events", errors):
-        events = read_events(inputs.files, time=inputs.time, null_texts=inputs.null_texts)
-    with _doing(f"Looking for {pattern.name} in {events.num_rows:,} events", errors):
-        return find(events, pattern, **options)
+    report = Report()
+    with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
+        arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
+        matches = find(events, pattern, time=asked.time, **arguments)
+        if asked.events.on == "spark":
+            from cepheid.hosts.spark_failure import event_failures
+
+            with event_failures():
+                matches = matches.toArrow()
+        return matches, report.counts
 
 
-def _on_spark(pattern: Any, inputs: Inputs, options: dict[str, Any], errors: Console) -> pa.Table:
-    from cepheid.cli.files import read_events_on_spark
-
-    with _session(inputs.time_zone, errors) as session:
-        with _doing("Reading events", errors):
-            events = read_events_on_spark(session, inputs.files, time=inputs.time, null_texts=inputs.null_texts)
-        with _doing(f"Looking for {pattern.name}", errors):
-            from cepheid.detect import detect as find
-
-            return find(events, pattern, **options).toArrow()
+def _say_dropped(counts: EventCounts) -> None:
+    """Also in a pipe: matches may be missing for it."""
+    if counts.null_keys or counts.null_times:
+        dropped = f"{counts.null_keys:,} events without key and {counts.null_times:,} without time"
+        sys.stderr.write(f"dropped: {dropped}, of {counts.events:,}\n")
 
 
-@contextmanager
-def _session(time_zone: str, errors: Console) -> Iterator[Any]:
-    """A local Spark session, stopped at the end."""
-    from cepheid.hosts.java import JavaMissing
-    from cepheid.hosts.spark_session import local_session
-
-    try:
-        with _doing("Starting Spark", errors):
-            session = local_session("cepheid detect", time_zone=time_zone)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pyspark":
-            raise
-        raise Unavailable("Spark is not installed: pip install 'cepheid[spark]', or leave out --on spark") from None
-    except JavaMissing as error:
-        raise Unavailable(str(error)) from None
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _doing(what: str, errors: Console) -> AbstractContextManager[Any]:
-    """Says on a terminal what takes so long; a pipe is kept quiet."""
-    return errors.status(what) if errors.is_terminal else nullcontext()
-
-
-def _show(matches: pa.Table, output: Path | None, seconds: float, *, as_json: bool) -> None:
+def _show(matches: pa.Table, counts: EventCounts, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
 
-    if as_json:
-        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": matches.num_rows}
+    output = asked.output
+    if asked.as_json:
+        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": matches.num_rows, "counts": asdict(counts)}
         result |= {"output": str(output)} if output else {"matches": list(plain_rows(matches))}
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:

@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cepheid.cli.detect import measures_from
+from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 
 
 def explain(
-    pattern: Annotated[Path, typer.Argument(help="A pattern file: YAML or JSON.", show_default=False)],
+    pattern: o.PatternPath,
     *,
-    events: Annotated[
-        list[str] | None, typer.Option(help="Plan against this file's columns; repeat for several.")
-    ] = None,
-    key: Annotated[list[str] | None, typer.Option(help="A key column; repeat for several.")] = None,
-    time: Annotated[
-        str | None, typer.Option(help="The column of the event time. Default: the first timestamp.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=SQL", help="A flat output column; repeat for several.")
-    ] = None,
+    events: o.OptionalEvents = None,
+    key: o.Key = None,
+    time: o.OptionalTime = None,
+    sequence: o.Sequence = None,
+    columns: o.Columns = None,
+    measure: o.Measure = None,
+    time_zone: o.TimeZone = "UTC",
+    null_text: o.NullTexts = None,
+    on: o.On = "process",
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the automaton as a Mermaid diagram only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: o.AsJson = False,
 ) -> None:
     """Tell what a pattern looks for and how: its stages, conditions, window and skip strategy, and its automaton.
 
     With --events also the plan: which columns the host's SQL engine computes, what is left to scripts, all types, and
     which events are dropped before anything else.
     """
-    measures = measures_from(measure or [])
+    measures = o.measures_from(measure)
+    options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for_files
+        from cepheid.cli.pattern_file import open_pattern, plan_for
+        from cepheid.compile.compiled import compile_plan, relevance_text
         from cepheid.compile.diagram import automaton_mermaid, automaton_text
-        from cepheid.compile.tables import compile_plan, relevance_text
         from cepheid.plan.explain import explain_pattern, explain_plan
 
         opened = open_pattern(pattern)
         diagram = automaton_mermaid(opened.pattern)
         if events:
-            plan = plan_for_files(opened, events, key=key, time=time, measures=measures)
+            plan = plan_for(opened, options)
             text = f"{explain_plan(plan)}{relevance_text(compile_plan(plan))}\n"
         else:
             text = explain_pattern(opened.pattern)

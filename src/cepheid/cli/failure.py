@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from importlib.util import find_spec
 from typing import Any
 
 import typer
@@ -21,6 +22,7 @@ from cepheid.errors import (
     SchemaError,
     line_and_column,
 )
+from cepheid.hosts.java import JavaMissing
 
 
 class ExitCode(IntEnum):
@@ -55,7 +57,9 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
         sys.stdout.flush()
     except PatternError as error:
         _fail(error.problems, ExitCode.PROBLEMS, as_json=as_json)
-    except (SchemaError, EventError, ConditionError, LimitExceeded) as error:
+    except SchemaError as error:
+        _fail([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS, as_json=as_json)
+    except (EventError, ConditionError, LimitExceeded) as error:
         _fail([Problem(str(error))], ExitCode.PROBLEMS, as_json=as_json)
     except FileProblem as error:
         _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)
@@ -67,8 +71,18 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
         if error.filename is None:
             raise
         _fail([Problem(f"{error.filename}: {(error.strerror or 'failed').lower()}")], ExitCode.FILES, as_json=as_json)
-    except Unavailable as error:
+    except (Unavailable, JavaMissing) as error:
         _fail([Problem(str(error))], ExitCode.UNAVAILABLE, as_json=as_json)
+
+
+def require_installed(what: str, *packages: str, extra: str) -> None:
+    """Raises Unavailable, with the line that installs them, where packages of an extra are missing."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise Unavailable(
+            f"{what} needs {', '.join(missing)}, which {verb} not installed: pip install 'cepheid[{extra}]'"
+        )
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -90,7 +104,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _fail(problems: Any, code: ExitCode, *, as_json: bool) -> None:
+def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {"ok": False, "exit_code": int(code), "problems": [problem_as_json(problem) for problem in problems]}

@@ -22,6 +22,7 @@ import pyarrow.parquet
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
+from cepheid.cli.whole_numbers import EXACT, exact_csv, exact_json
 from cepheid.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -64,11 +65,11 @@ def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence
     reader = _READERS[kind]
     tables = [_read_one(reader, path, kind, null_texts) for path in paths]
     _check_one_schema(paths, [table.schema for table in tables])
-    events = pa.concat_tables(tables, promote_options="default")
+    events = pa.concat_tables(tables, promote_options="permissive")
     return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, time), paths)
 
 
-def read_schema(paths: Sequence[Path], *, time: str | None) -> pa.Schema:
+def read_schema(paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()) -> pa.Schema:
     """The schema of what `read_events` would read; of Parquet without reading the events.
 
     Raises:
@@ -77,7 +78,7 @@ def read_schema(paths: Sequence[Path], *, time: str | None) -> pa.Schema:
     """
     kind = _kind(paths[0])
     if kind != "Parquet":
-        return read_events(paths, time=time).schema
+        return read_events(paths, time=time, null_texts=null_texts).schema
     schemas = [_read_one(_read_parquet_schema, path, kind, ()) for path in paths]
     _check_one_schema(paths, schemas)
     return schemas[0]
@@ -164,22 +165,31 @@ def _read_parquet_schema(path: Path, _: Sequence[str]) -> pa.Schema:
 
 def _read_csv(path: Path, null_texts: Sequence[str]) -> pa.Table:
     # As in databases, an empty field is NULL and a quoted one is not; "NA" and "null" are text unless asked for.
+    blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
     convert = pyarrow.csv.ConvertOptions(
         null_values=["", *null_texts], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    return pyarrow.csv.read_csv(
-        path, read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES), convert_options=convert
-    )
+    events = pyarrow.csv.read_csv(path, blocks, convert_options=convert)
+
+    def read_texts(names: list[str]) -> pa.Table:
+        convert.include_columns, convert.column_types = names, dict.fromkeys(names, pa.string())
+        return pyarrow.csv.read_csv(path, blocks, convert_options=convert)
+
+    return exact_csv(events, read_texts)
 
 
 def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
     blocks = pyarrow.json.ReadOptions(block_size=_BLOCK_BYTES)
-    events = pyarrow.json.read_json(path, read_options=blocks)
+
+    def read_as(schema: pa.Schema) -> pa.Table:
+        return pyarrow.json.read_json(path, blocks, pyarrow.json.ParseOptions(explicit_schema=schema))
+
+    events = pyarrow.json.read_json(path, blocks)
     texts = pa.schema([field.with_type(_times_as_text(field.type)) for field in events.schema])
-    if texts.equals(events.schema):
-        return events
-    # pyarrow takes ISO 8601 text for times without zone, and drops the zone that the text has: read it as text instead.
-    return pyarrow.json.read_json(path, blocks, pyarrow.json.ParseOptions(explicit_schema=texts))
+    if not texts.equals(events.schema):
+        # pyarrow takes ISO 8601 text for times without zone, and drops the zone that the text has: read it as text.
+        events = read_as(texts)
+    return exact_json(path, events, read_as)
 
 
 def _times_as_text(kind: pa.DataType) -> pa.DataType:
@@ -199,7 +209,8 @@ def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> No
             raise SchemaError(f"events must have one schema: {path} and {paths[0]} differ in the columns {differing}")
         for field in schema:
             other = first.field(field.name)
-            if field.type != other.type and pa.null() not in (field.type, other.type):
+            kinds = {field.type, other.type}
+            if len(kinds - {pa.null()}) > 1 and kinds != {pa.int64(), EXACT}:
                 raise SchemaError(
                     f"events must have one schema: column {field.name!r} is {field.type} in {path} "
                     f"and {other.type} in {paths[0]}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.cli.options import EventOptions
+from cepheid.errors import PatternError, Problem
 from cepheid.lang.document import located_in_document, pattern_from_text, read_text
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.build import check_pattern
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cepheid.plan.plan import Plan
 
 
@@ -42,36 +42,27 @@ def open_pattern(path: Path) -> PatternFile:
     return PatternFile(path, text, pattern_from_text(text, source=str(path)))
 
 
-def plan_for_files(
-    opened: PatternFile,
-    events: Sequence[str],
-    *,
-    key: Sequence[str] | None,
-    time: str | None,
-    measures: Mapping[str, str] | None,
-) -> Plan:
-    """The in-process plan of a pattern for events in files; without `time`, their first timestamp column is it.
+def plan_for(opened: PatternFile, options: EventOptions) -> Plan:
+    """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
+    column is it.
 
     Raises:
-        FileProblem, SchemaError, PatternError: as reading the files and planning do.
+        FileProblem, Unavailable, SchemaError, PatternError: as reading the files and planning do.
     """
-    from cepheid.cli.files import event_files, read_schema
-    from cepheid.events import Schema
-    from cepheid.hosts.duckdb_engine import DuckDbEngine
-    from cepheid.plan.build import build_plan
+    from rich.console import Console
 
-    columns = read_schema(event_files(events), time=time)
-    schema = Schema(columns, tuple(key or ()), time or _first_timestamp(columns))
-    with opened.problems_located():
-        return build_plan(opened.pattern, schema, DuckDbEngine(), measures=measures)
+    from cepheid.cli.events import opened_events
+    from cepheid.detect import plan_of, request_of
+
+    with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
+        time = options.time or _first_timestamp(events, opened.pattern, options)
+        return plan_of(events, request_of(opened.pattern, time=time, **options.asked()))
 
 
-def _first_timestamp(columns: pa.Schema) -> str:
-    import pyarrow as pa
-
-    for field in columns:
-        if pa.types.is_timestamp(field.type):
+def _first_timestamp(events: Any, pattern: Pattern, options: EventOptions) -> str:
+    """The column's name; `events` are a table or a DataFrame, whose schemas both name their types."""
+    for field in events.schema:
+        if str(getattr(field, "dataType", None) or field.type).lower().startswith("timestamp"):
             return str(field.name)
-    raise SchemaError(
-        f"no column of the events is a timestamp: name the event time by --time; {columns.names} are there"
-    )
+    message = f"no column of the events is a timestamp: name the event time by --time; {events.schema.names} are there"
+    raise PatternError([Problem(message), *check_pattern(pattern, options.measures)])

@@ -1,7 +1,7 @@
 """Matches as rows for people and machines: JSON lines, JSON text in flat columns, a table on a terminal.
 
 JSON has no times, decimals, bytes or NaN: they are written as text (ISO 8601, digits, hexadecimal, 'NaN'), so that
-nothing is rounded.
+nothing is rounded. Its objects have texts for keys only: a map is a list of [key, value].
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
@@ -34,10 +34,11 @@ def write_json_lines(matches: pa.Table, file: TextIO) -> None:
 
 
 def flat_table(matches: pa.Table) -> pa.Table:
-    """The same rows with nested and binary columns as JSON text, for formats without them."""
+    """The same rows with nested, binary and duration columns as text, for formats without them."""
     for index, field in enumerate(matches.schema):
         if (
             pa.types.is_nested(field.type)
+            or pa.types.is_duration(field.type)
             or pa.types.is_binary(field.type)
             or pa.types.is_fixed_size_binary(field.type)
         ):
@@ -65,9 +66,9 @@ def _plain(value: Any) -> Any:
     match value:
         case dict():
             return {key: _plain(part) for key, part in value.items()}
-        case list():
+        case list() | tuple():
             return [_plain(part) for part in value]
-        case datetime() | date():
+        case datetime() | date() | time():
             return value.isoformat()
         case bytes():
             return value.hex()

@@ -52,10 +52,8 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     """
     zone = request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
-    schema = Schema(plain_schema(events.schema), request.key, request.time, request.sequence)
-    _check(schema)
     engine = DuckDbEngine(time_zone=zone)
-    plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
+    plan = plan_in_process(events.schema, request)
     pattern = compile_plan(plan)
     events = without_views(events.select(_used(plan)))
     timed, counts = _usable(_Timed(events, _instants(events.column(request.time), request)), plan, request, until)
@@ -66,6 +64,14 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     _tell(counts, request)
     rows = pa.concat_tables(found)
     return rows if plan.measures is None else _with_measures(rows, plan.measures, engine)
+
+
+def plan_in_process(columns: pa.Schema, request: Request) -> Plan:
+    """Raises PatternError and SchemaError, as `detect_in_process` does."""
+    schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
+    _check(schema)
+    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    return build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
 
 
 def _check(schema: Schema) -> None:

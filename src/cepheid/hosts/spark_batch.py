@@ -43,12 +43,9 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     An action on the result raises Spark's exceptions, with our message first: events without key or time
     (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
     """
-    _check(events, request)
+    plan = plan_on_spark(events, request)
     if request.as_of is not None:
         request = replace(request, as_of=instant_of(request.as_of, request.time_zone or session_zone(events)))
-    schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
-    engine = SparkEngine(events)
-    plan = build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
     relevant = compile_plan(plan).relevant
     read, found = Observation(), Observation()
     if request.report is not None:
@@ -63,6 +60,14 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     task = (pickle.dumps(plan), tuple(lift.layout.items()), until)
     rows = _in_order(shipped, plan, lift).mapInArrow(mapped(task, spark_rows), spark_rows)
     return _told(rows, found).select(*_output(plan))
+
+
+def plan_on_spark(events: DataFrame, request: Request) -> Plan:
+    """Raises PatternError and SchemaError, as `detect_on_spark` does."""
+    _check(events, request)
+    schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
+    engine = SparkEngine(events)
+    return build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
 
 
 def _check(events: DataFrame, request: Request) -> None:

@@ -41,10 +41,11 @@ def build_plan(
 
     Raises:
         SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
-        PatternError: with all problems of the pattern and the measures.
+        PatternError: with all problems of the pattern and the measures; before them those of the schema, if it has any.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
-    chosen = _check_schema(schema, columns)
+    chosen = tuple(schema.columns.names if columns is None else columns)
+    faults = _schema_faults(schema, chosen)
     problems = _pattern_problems(pattern, schema.columns.names)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
@@ -52,7 +53,7 @@ def build_plan(
     resolved = resolve_measures(pattern, measures or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
     lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
-    _raise_if_any(problems)
+    _raise_if_any(problems, faults)
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
     built = build_measures(lifting, resolved, engine, problems)
     _raise_if_any(problems)
@@ -81,28 +82,25 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     return problems
 
 
-def _raise_if_any(problems: Sequence[Problem]) -> None:
+def _raise_if_any(problems: Sequence[Problem], faults: Sequence[str] = ()) -> None:
     if problems:
-        raise PatternError(list(dict.fromkeys(problems)))
+        raise PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
+    if faults:
+        raise SchemaError("\n".join(faults))
 
 
 # The schema
 
 
-def _check_schema(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The output's event columns; SchemaError with all that is wrong."""
+def _schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
     names = schema.columns.names
-    chosen = tuple(names if columns is None else columns)
     named = [("key", k) for k in schema.key] + [("time", schema.time)] + [("columns", c) for c in chosen]
     if schema.sequence is not None:
         named.append(("sequence", schema.sequence))
     faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
-    faults += [
+    return faults + [
         f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))
     ]
-    if faults:
-        raise SchemaError("\n".join(faults))
-    return chosen
 
 
 def _unfit(what: str, name: str, type_: pa.DataType) -> str | None:

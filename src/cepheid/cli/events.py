@@ -1,0 +1,57 @@
+"""The events of a command line, opened on the host that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from cepheid.cli.failure import require_installed
+from cepheid.cli.files import event_files, read_events, read_events_on_spark, read_schema
+from cepheid.cli.options import EventOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from rich.console import Console
+
+
+@contextmanager
+def opened_events(options: EventOptions, errors: Console, *, columns_only: bool = False) -> Iterator[Any]:
+    """An Arrow table or, with `--on spark`, a DataFrame whose session ends with the block.
+
+    With `columns_only` the table may have no rows. A DataFrame is read by the actions on it, so it has them all.
+    """
+    files = event_files(options.files)
+    time, null_texts = options.time, options.null_texts or []
+    if options.on == "spark":
+        with _session(options.time_zone, errors, warming=not columns_only) as session:
+            with doing("Reading events", errors):
+                frame = read_events_on_spark(session, files, time=time, null_texts=null_texts)
+            yield frame
+    elif columns_only:
+        yield read_schema(files, time=time, null_texts=null_texts).empty_table()
+    else:
+        with doing("Reading events", errors):
+            events = read_events(files, time=time, null_texts=null_texts)
+        yield events
+
+
+@contextmanager
+def _session(time_zone: str, errors: Console, *, warming: bool) -> Iterator[SparkSession]:
+    """A local Spark session, stopped at the end."""
+    require_installed("--on spark", "pyspark", "pandas", extra="spark")
+    from cepheid.hosts.kernel_warming import kernel_warming
+    from cepheid.hosts.spark_session import local_session
+
+    with kernel_warming() if warming else nullcontext():
+        with doing("Starting Spark", errors):
+            session = local_session("cepheid", time_zone=time_zone)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def doing(what: str, errors: Console) -> AbstractContextManager[Any]:
+    """Says on a terminal what takes so long; a pipe is kept quiet."""
+    return errors.status(what) if errors.is_terminal else nullcontext()

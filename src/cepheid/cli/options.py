@@ -1,0 +1,81 @@
+"""What commands share: the options that say which events are meant and how they are read, and their value.
+
+`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+
+Host: TypeAlias = Literal["process", "spark"]
+"""Where the detection runs."""
+
+PatternPath = Annotated[Path, typer.Argument(help="A pattern file: YAML or JSON.", show_default=False)]
+OptionalEvents = Annotated[
+    list[str] | None, typer.Option(help="Check names and types against this file's columns; repeat for several.")
+]
+OptionalTime = Annotated[
+    str | None, typer.Option(help="The column of the event time. Default: the first timestamp.", show_default=False)
+]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
+]
+Sequence = Annotated[str | None, typer.Option(help="The column that orders events of the same time.")]
+Columns = Annotated[
+    list[str] | None, typer.Option(help="An event column that comes along; repeat for several. Default: all.")
+]
+Measure = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=SQL", help="A flat output column instead of the stages' events; repeat for several."),
+]
+TimeZone = Annotated[str, typer.Option(help="The zone of times that have none.")]
+NullTexts = Annotated[
+    list[str] | None, typer.Option("--null", help="Text that is NULL in CSV, such as NA; repeat for several.")
+]
+On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """The events of a command line, how they are read and what of them is asked for."""
+
+    files: list[str]
+    time: str | None
+    """None: the first timestamp."""
+    key: list[str] | None
+    sequence: str | None
+    columns: list[str] | None
+    measures: Mapping[str, str] | None
+    time_zone: str
+    null_texts: list[str] | None
+    on: Host
+
+    def asked(self) -> dict[str, Any]:
+        """These as arguments of `cepheid.detect`, but for the events and their time."""
+        return {
+            "key": self.key,
+            "sequence": self.sequence,
+            "columns": self.columns,
+            "measures": self.measures,
+            "time_zone": self.time_zone,
+        }
+
+
+def measures_from(texts: list[str] | None) -> dict[str, str] | None:
+    """`name=sql` texts as measures; none given: None."""
+    measures: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, sql = text.partition("=")
+        if not (equals and name.strip() and sql.strip()):
+            raise typer.BadParameter(f"{text!r} is not NAME=SQL, as in 'n=count(legs)'", param_hint="--measure")
+        if name.strip() in measures:
+            raise typer.BadParameter(f"the measure {name.strip()!r} is given twice", param_hint="--measure")
+        measures[name.strip()] = sql.strip()
+    return measures or None

@@ -1,0 +1,88 @@
+"""Whole numbers of text files beyond 64 bits, kept exactly.
+
+pyarrow guesses DOUBLE for them, in which different ids become one. Where the guess is in doubt they are read a second
+time: as DECIMAL(38, 0), which both hosts have, or as the text that they are if that is too short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+EXACT = pa.decimal128(38, 0)
+
+_BEYOND = 2.0**63
+_LONG_JSON_NUMBER = re.compile(rb"[:\[,\s-](\d{19,})\s*[,}\]]")
+
+
+def exact_csv(events: pa.Table, read_texts: Callable[[list[str]], pa.Table]) -> pa.Table:
+    """The table with the columns exact that `read_texts` shows to be whole numbers; it reads columns as text."""
+    names = events.schema.names
+    doubtful = [name for name in names if names.count(name) == 1 and _is_beyond(events.column(name))]
+    if not doubtful:
+        return events
+    texts = read_texts(doubtful)
+    for name in doubtful:
+        whole = _as_whole_numbers(texts.column(name))
+        if whole is not None:
+            events = events.set_column(names.index(name), name, whole)
+    return events
+
+
+def _as_whole_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    trimmed = pc.utf8_trim_whitespace(texts)
+    if not pc.all(pc.match_substring_regex(trimmed, r"^[+-]?\d+$")).as_py():
+        return None
+    try:
+        return trimmed.cast(EXACT)
+    except pa.ArrowInvalid:
+        return texts
+
+
+def exact_json(path: Path, events: pa.Table, read_as: Callable[[pa.Schema], pa.Table]) -> pa.Table:
+    """The table with whole numbers exact, also in structs and lists; `read_as` reads it with other types.
+
+    Raises:
+        pa.ArrowInvalid: a number has too many digits.
+    """
+    schema = pa.schema([field.with_type(_exact_type(events.column(i))) for i, field in enumerate(events.schema)])
+    if schema.equals(events.schema):
+        return events
+    digits = _most_digits(path)
+    if digits > EXACT.precision:
+        raise pa.ArrowInvalid(f"a whole number has {digits} digits, more than {EXACT.precision}: write it as text")
+    for field, exact in zip(events.schema, schema, strict=True):
+        if digits and exact != field:
+            try:
+                events = read_as(pa.schema([exact if each.name == field.name else each for each in events.schema]))
+            except pa.ArrowInvalid:
+                continue  # the column has fractions, so it is DOUBLE as a whole
+    return events
+
+
+def _exact_type(values: pa.ChunkedArray | pa.Array) -> pa.DataType:
+    """The type of the values with EXACT where a DOUBLE is beyond 64 bits."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        parts = [pc.struct_field(values, [i]) for i in range(kind.num_fields)]
+        return pa.struct([field.with_type(_exact_type(part)) for field, part in zip(kind, parts, strict=True)])
+    if pa.types.is_list(kind):
+        return pa.list_(_exact_type(pc.list_flatten(values)))
+    return EXACT if _is_beyond(values) else kind
+
+
+def _is_beyond(values: pa.ChunkedArray | pa.Array) -> bool:
+    if not pa.types.is_float64(values.type):
+        return False
+    largest = pc.max(pc.abs(values)).as_py()
+    return largest is not None and largest >= _BEYOND
+
+
+def _most_digits(path: Path) -> int:
+    """Of the whole numbers in the file that have 19 or more: 1e30 is none."""
+    with path.open("rb") as lines:
+        return max((len(digits) for line in lines for digits in _LONG_JSON_NUMBER.findall(line)), default=0)

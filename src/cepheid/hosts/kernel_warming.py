@@ -1,0 +1,25 @@
+"""Compiling the kernel while Spark starts, where both are ahead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_WARM_UP = "from cepheid.kernel.compiled import warm_up; warm_up()"
+
+
+@contextmanager
+def kernel_warming() -> Iterator[None]:
+    """Around the start of a local Spark and the work on it: the kernel is compiled into the disk cache meanwhile.
+
+    Workers that need it sooner wait for it. If it fails nothing is lost: the workers compile it, and say what is wrong.
+    """
+    command = [sys.executable, "-P", "-c", _WARM_UP]
+    warming = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    try:
+        yield
+    finally:
+        warming.terminate()  # of no effect where it is done, as it is when workers were
+        warming.wait()
