@@ -1,9 +1,9 @@
 """Patterns: immutable values, and the fluent interface that makes new ones from them.
 
 The words and their meaning are FlinkCEP's. A pattern is a sequence of stages; each stage has a contiguity (how its
-first event follows the stage before), conditions and a quantifier. Names and texts are only collected here; that they
-mean something is checked when a pattern meets a schema (`cepheid.plan.build`), where all problems are reported at
-once.
+first event follows the stage before), conditions and a quantifier. A stage may be a group: a sequence of stages that
+is quantified as one. Names and texts are only collected here; that they mean something is checked when a pattern meets
+a schema (`cepheid.plan.build`), where all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -25,23 +25,63 @@ class Contiguity(Enum):
     """Events that do not match are passed over (skip till next)."""
     RELAXED_ANY = "followed_by_any"
     """Events that match may be passed over too (skip till any)."""
+    NOT_NEXT = "not_next"
+    """No event: the directly next one must not match."""
+    NOT_FOLLOWED_BY = "not_followed_by"
+    """No event: none that matches may come before the next stage takes its first or, behind it, in time."""
+
+    @property
+    def negated(self) -> bool:
+        return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 
 
-class Skip(Enum):
-    """What happens to other partial matches once a match is emitted."""
+class SkipTo(Enum):
+    """From where on partial matches are kept once a match is emitted."""
 
     NO_SKIP = "no_skip"
+    NEXT = "to_next"
     PAST_LAST_EVENT = "past_last_event"
+    FIRST = "to_first"
+    LAST = "to_last"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """What happens to other partial matches once a match is emitted."""
+
+    to: SkipTo = SkipTo.NO_SKIP
+    stage: str | None = None
+    """For FIRST and LAST: the stage whose first or last event is meant."""
+    error_on_miss: bool = False
 
     @staticmethod
     def no_skip() -> Skip:
         """Every match is emitted."""
-        return Skip.NO_SKIP
+        return Skip()
+
+    @staticmethod
+    def to_next() -> Skip:
+        """Partial matches with the same start are dropped: one match a start."""
+        return Skip(SkipTo.NEXT)
 
     @staticmethod
     def past_last_event() -> Skip:
-        """Once a match is emitted, partial matches that started at or before its last event are dropped."""
-        return Skip.PAST_LAST_EVENT
+        """Partial matches that started at or before the match's last event are dropped."""
+        return Skip(SkipTo.PAST_LAST_EVENT)
+
+    @staticmethod
+    def to_first(stage: str, *, error_on_miss: bool = False) -> Skip:
+        """Partial matches that started before the first event of `stage` are dropped.
+
+        Where the match has no such event none is dropped or, with `error_on_miss`, the detection fails; so it does
+        where that event is the match's own first, to which there is no skipping.
+        """
+        return Skip(SkipTo.FIRST, stage, error_on_miss)
+
+    @staticmethod
+    def to_last(stage: str, *, error_on_miss: bool = False) -> Skip:
+        """The same with the last event of `stage`."""
+        return Skip(SkipTo.LAST, stage, error_on_miss)
 
 
 @dataclass(frozen=True)
@@ -68,9 +108,14 @@ class Quantifier:
     times: Times | None = None
     """None: no quantifier was given, the stage takes one event."""
     optional: bool = False
+    greedy: bool = False
     consecutive: bool = False
     """Inside the loop events follow directly; otherwise non-matching events between them are passed over."""
+    combinations: bool = False
+    """Inside the loop matching events may be passed over too."""
     longest: bool = False
+    window: timedelta | None = None
+    """Each event of the loop comes less than this after the one before it."""
 
     @property
     def minimum(self) -> int:
@@ -94,6 +139,18 @@ class Stage:
     contiguity: Contiguity = Contiguity.STRICT
     conditions: tuple[Condition, ...] = ()
     quantifier: Quantifier = field(default_factory=Quantifier)
+    until: str | None = None
+    """SQL text: an event for which it is true ends the loop."""
+    window: timedelta | None = None
+    """Each of the stage's events comes less than this after the event taken before it; for a last `not_followed_by`: as
+    long after that event none may match."""
+    group: tuple[Stage, ...] = ()
+    """The stages that are this one, if it is a group; `name` is then empty and there are no conditions."""
+
+    @property
+    def leaves(self) -> tuple[Stage, ...]:
+        """The stage itself or, of a group, the stages that it is made of in the end."""
+        return tuple(leaf for stage in self.group for leaf in stage.leaves) if self.group else (self,)
 
 
 @dataclass(frozen=True)
@@ -103,26 +160,42 @@ class Pattern:
     stages: tuple[Stage, ...]
     window: timedelta | None = None
     """Set by `within`: from the first event of a match to its last, right end exclusive."""
-    skip_strategy: Skip = Skip.NO_SKIP
+    skip_strategy: Skip = field(default_factory=Skip)
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
 
-    @staticmethod
-    def begin(stage: str, *, name: str = "pattern") -> Pattern:
-        """A pattern of one stage, `stage`; any event may start it."""
-        return Pattern((Stage(_stage_name("begin", stage)),), name=_pattern_name(name))
+    @property
+    def leaves(self) -> tuple[Stage, ...]:
+        """The stages that have names and conditions, those of groups among them, in order: stage numbers count these."""
+        return tuple(leaf for stage in self.stages for leaf in stage.leaves)
 
-    def next(self, stage: str) -> Pattern:
-        """Adds a stage whose first event directly follows the stage before it."""
+    @staticmethod
+    def begin(stage: str | Pattern, *, name: str = "pattern") -> Pattern:
+        """A pattern of one stage, named or a group; any event may start it."""
+        return Pattern((_stage("begin", stage, Contiguity.STRICT),), name=_pattern_name(name))
+
+    def next(self, stage: str | Pattern) -> Pattern:
+        """Adds a stage whose first event directly follows the stage before it. A pattern is added as a group."""
         return self._append(stage, Contiguity.STRICT)
 
-    def followed_by(self, stage: str) -> Pattern:
+    def followed_by(self, stage: str | Pattern) -> Pattern:
         """Adds a stage whose first event is the next one that matches; others are passed over."""
         return self._append(stage, Contiguity.RELAXED)
 
-    def followed_by_any(self, stage: str) -> Pattern:
+    def followed_by_any(self, stage: str | Pattern) -> Pattern:
         """Adds a stage whose first event may be any later one that matches: each gives a match of its own."""
         return self._append(stage, Contiguity.RELAXED_ANY)
+
+    def not_next(self, stage: str) -> Pattern:
+        """The event directly behind the stage before must not match `stage`, which takes no event."""
+        return self._append(stage, Contiguity.NOT_NEXT)
+
+    def not_followed_by(self, stage: str) -> Pattern:
+        """No event that matches `stage` may come before the next stage takes its first one.
+
+        As the last stage it needs a window: the match is certain when that has passed without such an event.
+        """
+        return self._append(stage, Contiguity.NOT_FOLLOWED_BY)
 
     def where(self, condition: str) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
@@ -136,26 +209,48 @@ class Pattern:
     def or_where(self, condition: str) -> Pattern:
         """Adds a condition to the last stage, ORed with all those before it."""
         if not self.stages[-1].conditions:
-            raise PatternError(f"or_where needs a where before it: stage {self.stages[-1].name!r} has no condition yet")
+            last = _shown(self.stages[-1])
+            raise PatternError(f"or_where needs a where before it: stage {last} has no condition yet")
         return self._with_condition(Condition(self._text("or_where", condition), alternative=True))
 
-    def one_or_more(self) -> Pattern:
-        """The last stage takes one event or more."""
-        return self._repeat("one_or_more", Times(1, None))
+    def until(self, condition: str) -> Pattern:
+        """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
+        last = self.stages[-1]
+        if last.until is not None:
+            raise PatternError(f"until: stage {_shown(last)} has one already")
+        return self._with_last(replace(last, until=self._text("until", condition)))
 
-    def times(self, minimum: int, maximum: int | None = None) -> Pattern:
-        """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum`.
+    def one_or_more(self, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes one event or more, each less than `window` after the one before it."""
+        return self._repeat("one_or_more", Times(1, None), window)
+
+    def times(self, minimum: int, maximum: int | None = None, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum`, each less
+        than `window` after the one before it.
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
         check_times(minimum, maximum)
         most = minimum if maximum is None else maximum
-        repeated = self._repeat("times", Times(max(minimum, 1), most))
+        repeated = self._repeat("times", Times(max(minimum, 1), most), window)
         return repeated.optional() if minimum == 0 else repeated
+
+    def times_or_more(self, minimum: int, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes `minimum` events or more, each less than `window` after the one before it."""
+        check_times(minimum, None)
+        return self._repeat("times_or_more", Times(minimum, None), window)
 
     def optional(self) -> Pattern:
         """The last stage may be absent."""
         return self._with_quantifier(replace(self.stages[-1].quantifier, optional=True))
+
+    def greedy(self) -> Pattern:
+        """The last stage takes every event that it can: the next stage does not get one that this one could take."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, greedy=True))
+
+    def allow_combinations(self) -> Pattern:
+        """The last stage's loop may pass over events that match: every combination of them is a loop."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, combinations=True))
 
     def consecutive(self) -> Pattern:
         """The events of the last stage's loop follow each other directly."""
@@ -174,10 +269,16 @@ class Pattern:
         duration = parse_duration(length)
         return replace(self, window=duration if self.window is None else min(duration, self.window))
 
+    def within_previous(self, length: timedelta | str) -> Pattern:
+        """Each event of the last stage comes less than `length` after the event taken before it."""
+        last, duration = self.stages[-1], parse_duration(length)
+        shorter = duration if last.window is None else min(duration, last.window)
+        return self._with_last(replace(last, window=shorter))
+
     def skip(self, strategy: Skip) -> Pattern:
         """Sets what happens to other partial matches once a match is emitted."""
         if not isinstance(strategy, Skip):
-            allowed = ", ".join(f"Skip.{s.value}()" for s in Skip)
+            allowed = ", ".join(f"Skip.{to.value}()" for to in SkipTo)
             raise PatternError(f"unknown skip strategy {strategy!r}; allowed: {allowed}")
         return replace(self, skip_strategy=strategy)
 
@@ -185,27 +286,31 @@ class Pattern:
         """The same pattern under another name."""
         return replace(self, name=_pattern_name(name))
 
-    def _append(self, stage: str, contiguity: Contiguity) -> Pattern:
-        return replace(self, stages=(*self.stages, Stage(_stage_name(contiguity.value, stage), contiguity)))
+    def _append(self, stage: str | Pattern, contiguity: Contiguity) -> Pattern:
+        return replace(self, stages=(*self.stages, _stage(contiguity.value, stage, contiguity)))
 
     def _with_last(self, stage: Stage) -> Pattern:
         return replace(self, stages=(*self.stages[:-1], stage))
 
     def _with_condition(self, condition: Condition) -> Pattern:
         last = self.stages[-1]
+        if last.group:
+            call = "or_where" if condition.alternative else "where"
+            raise PatternError(f"{call}: a group has no condition of its own; give the stages in it theirs")
         return self._with_last(replace(last, conditions=(*last.conditions, condition)))
 
     def _with_quantifier(self, quantifier: Quantifier) -> Pattern:
         return self._with_last(replace(self.stages[-1], quantifier=quantifier))
 
-    def _repeat(self, call: str, times: Times) -> Pattern:
+    def _repeat(self, call: str, times: Times, window: timedelta | str | None) -> Pattern:
         last = self.stages[-1]
         if last.quantifier.times is not None:
-            raise PatternError(f"{call}: stage {last.name!r} has a quantifier already")
-        return self._with_quantifier(replace(last.quantifier, times=times))
+            raise PatternError(f"{call}: stage {_shown(last)} has a quantifier already")
+        duration = None if window is None else parse_duration(window)
+        return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
 
     def _text(self, call: str, condition: str) -> str:
-        where = f"stage {self.stages[-1].name!r}, {call}"
+        where = f"stage {_shown(self.stages[-1])}, {call}"
         if not isinstance(condition, str):
             hint = f'Write it as text, as in {call}("price > 100").'
             raise PatternError(Problem(f"a condition is SQL text, got {_given(condition)}", where, hint=hint))
@@ -226,6 +331,22 @@ def check_times(minimum: int, maximum: int | None) -> None:
             f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
             "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
         )
+
+
+def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
+    """A stage of that name or, of a pattern, the group that it is."""
+    if not isinstance(given, Pattern):
+        return Stage(_stage_name(call, given), contiguity)
+    if given.window is not None or given.skip_strategy != Skip():
+        raise PatternError(f"{call}: within and skip belong to the whole pattern, not to a group in it")
+    if contiguity.negated:
+        raise PatternError(f"{call} takes the name of a stage, not a group")
+    return Stage("", contiguity, group=given.stages)
+
+
+def _shown(stage: Stage) -> str:
+    """The stage in a message: its name, or those in the group."""
+    return f"({', '.join(leaf.name for leaf in stage.leaves)})" if stage.group else repr(stage.name)
 
 
 def _stage_name(call: str, name: str) -> str:
