@@ -54,6 +54,12 @@ def test_csv_types(tmp_path: Path) -> None:
     assert read_events([path], time="a", null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
 
 
+def test_a_csv_of_names_alone(tmp_path: Path) -> None:
+    """A file without events has times all the same, so that it is no mistake."""
+    table = read_events([write(tmp_path / "e.csv", "t,n\n")], time="t")
+    assert (table.num_rows, table.schema.field("t").type) == (0, pa.timestamp("us"))
+
+
 LONG = 12345678901234567890
 
 
