@@ -41,6 +41,7 @@ def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), folder / "part-0.parquet")
     (folder / "_SUCCESS").touch()
     assert read_events(event_files([str(folder)]), time="id").num_rows == 1
+    assert read_events(event_files([str(folder.rename(tmp_path / "events"))]), time="id").num_rows == 1
 
 
 def test_csv_types(tmp_path: Path) -> None:
@@ -52,6 +53,12 @@ def test_csv_types(tmp_path: Path) -> None:
     path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
     assert read_events([path], time="a").column("a").to_pylist() == ["1", "NA"]
     assert read_events([path], time="a", null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
+
+
+def test_a_csv_of_names_alone(tmp_path: Path) -> None:
+    """A file without events has times all the same, so that it is no mistake."""
+    table = read_events([write(tmp_path / "e.csv", "t,n\n")], time="t")
+    assert (table.num_rows, table.schema.field("t").type) == (0, pa.timestamp("us"))
 
 
 LONG = 12345678901234567890
@@ -119,6 +126,7 @@ def test_times_finer_than_microseconds(tmp_path: Path) -> None:
         ),
         ({"a.csv": CSV, "b.jsonl": "{}"}, ["*"], "events must be files of one kind, these are CSV and JSON lines"),
         ({"e.csv/x": ""}, ["e.csv"], "{}/e.csv is a folder; only Parquet is read from folders"),
+        ({"e.parquet/_SUCCESS": ""}, ["e.parquet"], "there are no Parquet files in the folder {}/e.parquet"),
     ],
 )
 def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], message: str) -> None:
@@ -177,6 +185,21 @@ def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:
     with pytest.raises(FileProblem) as caught:
         check_output(tmp_path / output)
     assert str(caught.value).startswith(message.format(tmp_path))
+
+
+def test_repeated_columns(tmp_path: Path) -> None:
+    """Columns of one name cannot be told apart, in one file or several."""
+    path = write(tmp_path / "e.csv", "a,a\n1,2\n")
+    for paths in ([path], [path, path]):
+        with pytest.raises(SchemaError, match="two columns of the events are named 'a': rename one"):
+            read_events(paths, time="a")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_an_output_that_the_system_refuses(tmp_path: Path, kind: str) -> None:
+    """What the system says when the file is written is told with its name."""
+    with pytest.raises(FileProblem, match=rf"gone/m\.{kind} cannot be written: .*[Nn]o such file or directory"):
+        write_matches(matches, tmp_path / "gone" / f"m.{kind}")
 
 
 matches = pa.table(

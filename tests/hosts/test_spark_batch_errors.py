@@ -55,6 +55,19 @@ def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
     assert (counts.events, counts.null_keys, counts.null_times, counts.matches) == (5, 2, 1, 1)
 
 
+@pytest.mark.parametrize("usable", [True, False])
+def test_counts_where_no_event_is_left(events: DataFrame, usable: bool) -> None:  # noqa: FBT001 a parameter of pytest
+    """What was read and dropped is counted where no event can matter, so that Spark has nothing to sort."""
+    report = Report()
+    never = Pattern.begin("a").where("n = 7").followed_by("b").where("n = 8")
+    matches = detect(
+        events if usable else events.where("k IS NULL"), never, key="k", time="t", nulls="drop", report=report
+    )
+    assert matches.collect() == []
+    counts = report.counts
+    assert (counts.events, counts.null_keys, counts.null_times) == ((5, 2, 1) if usable else (2, 2, 0))
+
+
 def test_a_condition_that_fails(events: DataFrame) -> None:
     """A failure in a worker is told as in process; one in Spark is Spark's own."""
     from pyspark.errors import PySparkException

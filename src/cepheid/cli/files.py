@@ -24,6 +24,7 @@ from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
 from cepheid.cli.whole_numbers import EXACT, exact_csv, exact_json
 from cepheid.errors import SchemaError
+from cepheid.hosts.request import repeated_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +49,8 @@ def event_files(names: Sequence[str]) -> list[Path]:
             raise FileProblem(f"{path} is empty: it does not even say which columns events have")
         if path.is_dir() and kinds != {"Parquet"}:
             raise FileProblem(f"{path} is a folder; only Parquet is read from folders")
+        if path.is_dir() and not any(file.is_file() and file.name[0] not in "._" for file in path.rglob("*")):
+            raise FileProblem(f"there are no Parquet files in the folder {path}")
     return paths
 
 
@@ -65,7 +68,7 @@ def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence
     reader = _READERS[kind]
     tables = [_read_one(reader, path, kind, null_texts) for path in paths]
     _check_one_schema(paths, [table.schema for table in tables])
-    events = pa.concat_tables(tables, promote_options="permissive")
+    events = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, time), paths)
 
 
@@ -123,6 +126,8 @@ def write_matches(matches: pa.Table, path: Path) -> None:
     try:
         _WRITERS[_kind(path)](matches, partial)
         partial.replace(path)
+    except OSError as error:
+        raise FileProblem(f"{path} cannot be written: {error}") from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -140,7 +145,7 @@ def _expanded(name: str) -> list[Path]:
 
 
 def _kind(path: Path) -> str:
-    kind = _KINDS.get(path.suffix.lower())
+    kind = _KINDS.get(path.suffix.lower(), "Parquet" if path.is_dir() else None)
     if kind is None:
         known = ", ".join(_KINDS)
         raise FileProblem(f"cannot tell what kind of file {path} is from its extension {path.suffix!r}; known: {known}")
@@ -150,7 +155,7 @@ def _kind(path: Path) -> str:
 def _read_one(reader: Callable[[Path, Sequence[str]], Any], path: Path, kind: str, null_texts: Sequence[str]) -> Any:
     try:
         return reader(path, null_texts)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise FileProblem(f"{path} cannot be read as {kind}: {reason}") from None
 
@@ -203,6 +208,8 @@ def _times_as_text(kind: pa.DataType) -> pa.DataType:
 
 def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> None:
     first = schemas[0]
+    if faults := repeated_names(first.names):
+        raise SchemaError("\n".join(faults))
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         if set(schema.names) != set(first.names):
             differing = ", ".join(sorted(set(schema.names) ^ set(first.names)))
@@ -219,7 +226,8 @@ def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> No
 
 def _with_timestamps(events: pa.Table, time: str | None) -> pa.Table:
     index = events.schema.get_field_index(time) if time is not None else -1
-    if index < 0 or not pa.types.is_string(events.schema.field(index).type):
+    kind_found = None if index < 0 else events.schema.field(index).type
+    if kind_found not in (pa.string(), pa.null()):  # NULL: a file without events, or without their times
         return events
     for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
         try:

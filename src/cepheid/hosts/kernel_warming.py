@@ -1,4 +1,9 @@
-"""Compiling the kernel while Spark starts, where both are ahead."""
+"""Compiling the kernel while Spark starts, where both are ahead.
+
+It is a process of its own: the workers need the code in the disk cache, not in this process, and a thread that compiles
+would hold the interpreter's lock half of the time and could not be stopped. `detect` on a DataFrame does not do it: its
+Spark has started already, its workers may be on other machines, and until an action runs nothing is to be done.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,10 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
     rank = [lift[TIME].asc()]
     if plan.schema.sequence is not None:
         rank.append(lift[SEQUENCE].asc_nulls_last())
-    return together.sortWithinPartitions(*key, *rank)
+    # Where no event is left to sort, Spark's adaptive execution replaces the sort and all that comes before it by an
+    # empty relation, and with it the counts of what was read. It does not see through an observation.
+    kept = together.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
+    return kept.sortWithinPartitions(*key, *rank)
 
 
 def mapped(
