@@ -1,22 +1,60 @@
-"""What FlinkCEP emits and what Cepheid does, compared: as multisets or, where the pattern has groups, as sets."""
+"""What FlinkCEP emits and what Cepheid does, compared: matches as multisets or, where the pattern has groups, as sets;
+timeouts as sets.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tests.conformance.case import Match
-from tests.conformance.shown import matches_text
+from tests.conformance.case import Answer, Match
+from tests.conformance.shown import match_text
 
 
-def difference(expected: Iterable[Match], got: Iterable[Match], *, as_sets: bool) -> str | None:
-    """The matches that only one side has, as text; None if there are none.
+@dataclass(frozen=True)
+class Found:
+    """What a host gives, as in `Answer`; None is what it does not tell."""
+
+    matches: tuple[Match, ...]
+    matches_at: tuple[int, ...] | None = None
+    timeouts: tuple[tuple[Match, int], ...] | None = None
+    timeouts_at: tuple[int, ...] | None = None
+    late: frozenset[int] | None = None
+
+
+def difference(expected: Answer, found: Found, *, as_sets: bool) -> str | None:
+    """What only one side has, as text; None if there is nothing.
 
     FlinkCEP emits some matches of groups several times, Cepheid does not; hence the sets.
     """
+    told = expected.matches_at if found.matches_at is not None else None
+    wanted, got = _matches(expected.matches, told), _matches(found.matches, found.matches_at)
+    lines = [*(_only_on_one_side(set(wanted), set(got)) if as_sets else _only_on_one_side(wanted, got))]
+    if found.timeouts is not None:
+        told = expected.timeouts_at if found.timeouts_at is not None else None
+        timed_out = set(_timeouts(expected.timeouts, told)), set(_timeouts(found.timeouts, found.timeouts_at))
+        lines += _only_on_one_side(*timed_out)
+    if found.late is not None:
+        lines += _only_on_one_side({f"{i} late" for i in expected.late}, {f"{i} late" for i in found.late})
+    return "\n".join(lines) or None
+
+
+def _matches(matches: Sequence[Match], at: Sequence[int] | None) -> list[str]:
+    return [match_text(match) + told for match, told in zip(matches, _told(at, len(matches)), strict=True)]
+
+
+def _timeouts(timeouts: Sequence[tuple[Match, int]], at: Sequence[int] | None) -> list[str]:
+    told = _told(at, len(timeouts))
+    return [f"{match_text(match)} timed out @{ts}{by}" for (match, ts), by in zip(timeouts, told, strict=True)]
+
+
+def _told(at: Sequence[int] | None, count: int) -> list[str]:
+    return [""] * count if at is None else [f" by {event}" for event in at]
+
+
+def _only_on_one_side(expected: Iterable[str], got: Iterable[str]) -> Iterator[str]:
     wanted, found = Counter(expected), Counter(got)
-    if as_sets:
-        wanted, found = Counter(wanted.keys()), Counter(found.keys())
-    sides = (("missing", wanted - found), ("not expected", found - wanted))
-    lines = [f"{what}: {matches_text(matches.elements())}" for what, matches in sides if matches]
-    return "\n".join(lines) if lines else None
+    for what, rows in (("missing", wanted - found), ("not expected", found - wanted)):
+        if rows:
+            yield f"{what}: {', '.join(sorted(rows.elements()))}"

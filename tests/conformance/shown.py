@@ -46,9 +46,13 @@ def expected_text(expected: Answer | Rejected | Fails) -> str:
 
 def matches_text(matches: Iterable[Match]) -> str:
     """The matches on one line, in the order of their events, as in `{a: 0, b: 1 2}`."""
-    stages = [sorted(match, key=lambda stage: stage[1]) for match in matches]
-    return ", ".join(_match(match) for match in sorted(stages, key=lambda s: [ids for _, ids in s])) or "none"
+    return ", ".join(match_text(match) for match in sorted(matches, key=_events)) or "none"
 
 
-def _match(stages: list[tuple[str, tuple[int, ...]]]) -> str:
+def match_text(match: Match) -> str:
+    stages = sorted(match, key=lambda stage: (stage[1], stage[0]))
     return "{" + ", ".join(f"{name}: {' '.join(map(str, ids))}" for name, ids in stages) + "}"
+
+
+def _events(match: Match) -> list[tuple[int, ...]]:
+    return sorted(ids for _, ids in match)

@@ -1,32 +1,37 @@
 """A case → what Cepheid is asked: a pattern with SQL conditions, a table of events, and up to when they count.
 
-What a case needs and Cepheid has not yet is raised as `Unsupported`. New features go into `STARTS`, `CALLS`, `SKIPS`.
+What Cepheid has no word for is raised as `Unsupported`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
-from tests.conformance.case import Answer, Call, Case, PatternFacts, SkipFacts, StageFacts, Value
+from tests.conformance.case import Call, Case, Event, PatternFacts, SkipFacts, StageFacts, Value
 from tests.conformance.condition import fields, parse, quoted, to_sql
+from tests.conformance.delivery import END, Step, delivered, in_order
 
 from cepheid import Pattern, Skip
+from cepheid.lang.pattern import SkipTo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FAR = datetime(9000, 1, 1, tzinfo=UTC)
-"""After every deadline of every case."""
+FAR = EPOCH + timedelta(milliseconds=END)
 BEFORE = datetime(1000, 1, 1, tzinfo=UTC)
 """Before every event: no watermark has come."""
 TIME = "event_time"
+ORDER = "event_order"
 CLASS = "class"
 """The field that names an event's type."""
+GROUP = "GroupPattern"
+"""FlinkCEP's name for every group."""
 
 
 class Unsupported(Exception):
-    """The case uses `feature`, which Cepheid has not yet."""
+    """The case uses `feature`, which Cepheid has not."""
 
     def __init__(self, feature: str) -> None:
         super().__init__(feature)
@@ -35,11 +40,18 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """What `detect` is called with; the sequence column is `id`, and the event's time is a plain column `ts` too."""
+    """A pattern, all events with their ids as row numbers, and how they are to be read; the event's time is a plain
+    column `ts` too.
+    """
 
     pattern: Pattern
     events: pa.Table
     key: str | None
+    sequence: str
+    """The column that orders events of equal time."""
+    steps: tuple[Step, ...]
+    late: frozenset[int]
+    """The ids of events that came behind the watermark."""
     as_of: datetime
 
 
@@ -51,17 +63,23 @@ def translate(case: Case) -> Question:
         PatternError: Cepheid refuses the pattern.
     """
     pattern = to_pattern(case.pattern)
-    if case.comparator is not None:
-        raise Unsupported("comparator (columns that order ties)")
-    if not case.operator and any(a.ts > b.ts for a, b in zip(case.items, case.items[1:], strict=False)):
-        raise Unsupported("events out of the order of time, without an operator")
-    return Question(pattern, _table(case), case.key, _as_of(case))
+    sequence = "id" if case.comparator is None else ORDER
+    steps, late = delivered(case)
+    return Question(pattern, _table(case), case.key, sequence, steps, late, _as_of(case))
 
 
 # The pattern
 
 
 def to_pattern(facts: PatternFacts) -> Pattern:
+    pattern = _sequence(facts)
+    for length in _windows(facts, whole=True):
+        pattern = pattern.within(_duration(length))
+    return pattern.skip(_skip(facts.skip))
+
+
+def _sequence(facts: PatternFacts) -> Pattern:
+    """The stages, without what is the whole pattern's: FlinkCEP ignores a group's skip strategy."""
     pattern: Pattern | None = None
     for stage in facts.stages:
         pattern = _with_stage(pattern, stage)
@@ -70,23 +88,31 @@ def to_pattern(facts: PatternFacts) -> Pattern:
                 raise Unsupported(call.name)
             pattern = CALLS[call.name](pattern, call)
     assert pattern is not None, "a case has a stage"
-    return pattern.skip(_skip(facts.skip))
+    return pattern
+
+
+def _windows(facts: PatternFacts, *, whole: bool) -> Iterator[Value]:
+    """The lengths of `within` that FlinkCEP takes the shortest of: in a group that on the last stage does not count."""
+    for number, stage in enumerate(facts.stages, 1):
+        lengths = [call.arguments[0] for call in stage.calls if call.name == "within" and not _between_events(call)]
+        if lengths and (whole or number < len(facts.stages)):
+            yield lengths[-1]
+        if stage.group:
+            yield from _windows(stage.group, whole=False)
 
 
 def _with_stage(pattern: Pattern | None, stage: StageFacts) -> Pattern:
-    if stage.name is None:
-        raise Unsupported("group")
-    if pattern is None:
-        return Pattern.begin(stage.name)
-    if stage.contiguity not in STARTS:
-        raise Unsupported(stage.contiguity)
-    return STARTS[stage.contiguity](pattern, stage.name)
+    added = _sequence(stage.group) if stage.group else stage.name
+    assert added is not None, "a stage is a group or has a name"
+    return Pattern.begin(added) if pattern is None else STARTS[stage.contiguity](pattern, added)
 
 
-STARTS: Mapping[str, Callable[[Pattern, str], Pattern]] = {
+STARTS: Mapping[str, Callable[[Pattern, Any], Pattern]] = {
     "next": Pattern.next,
     "followedBy": Pattern.followed_by,
     "followedByAny": Pattern.followed_by_any,
+    "notNext": Pattern.not_next,
+    "notFollowedBy": Pattern.not_followed_by,
 }
 
 
@@ -94,10 +120,6 @@ def _condition(call: Call) -> str:
     (text,) = call.arguments
     assert isinstance(text, str)
     return to_sql(parse(text))
-
-
-def _where(pattern: Pattern, call: Call) -> Pattern:
-    return pattern.where(_condition(call))
 
 
 def _or(pattern: Pattern, call: Call) -> Pattern:
@@ -111,46 +133,68 @@ def _subtype(pattern: Pattern, call: Call) -> Pattern:
     return pattern.where(f"{quoted(CLASS)} <=> '{name}'")
 
 
-def _one_or_more(pattern: Pattern, call: Call) -> Pattern:
-    if call.arguments:
-        raise Unsupported("window of oneOrMore")
-    return pattern.one_or_more()
-
-
 def _times(pattern: Pattern, call: Call) -> Pattern:
-    counts = [count for count in call.arguments if isinstance(count, int)]
-    if len(counts) > 2:
-        raise Unsupported("window of times")
-    return pattern.times(*counts)
+    """A third argument is the loop's window."""
+    counts, window = _whole_numbers(call.arguments[:2]), call.arguments[2:]
+    return pattern.times(*counts, window=_window(window))
+
+
+def _times_or_more(pattern: Pattern, call: Call) -> Pattern:
+    (count,), window = _whole_numbers(call.arguments[:1]), call.arguments[1:]
+    return pattern.times_or_more(count, window=_window(window))
 
 
 def _within(pattern: Pattern, call: Call) -> Pattern:
-    length, *kind = call.arguments
+    """That of the whole pattern is collected by `_windows`."""
+    return pattern.within_previous(_duration(call.arguments[0])) if _between_events(call) else pattern
+
+
+def _between_events(call: Call) -> bool:
+    return call.arguments[1:] == ("PREVIOUS_AND_CURRENT",)
+
+
+def _whole_numbers(values: Sequence[Value]) -> list[int]:
+    return [value for value in values if isinstance(value, int)]
+
+
+def _window(given: Sequence[Value]) -> timedelta | None:
+    return _duration(given[0]) if given else None
+
+
+def _duration(length: Value) -> timedelta:
     assert isinstance(length, int)
-    if kind == ["PREVIOUS_AND_CURRENT"]:
-        raise Unsupported("within between events")
-    return pattern.within(timedelta(milliseconds=length))
+    return timedelta(milliseconds=length)
 
 
 CALLS: Mapping[str, Callable[[Pattern, Call], Pattern]] = {
-    "where": _where,
+    "where": lambda pattern, call: pattern.where(_condition(call)),
     "or": _or,
     "subtype": _subtype,
-    "oneOrMore": _one_or_more,
+    "until": lambda pattern, call: pattern.until(_condition(call)),
+    "oneOrMore": lambda pattern, call: pattern.one_or_more(window=_window(call.arguments)),
     "times": _times,
+    "timesOrMore": _times_or_more,
     "optional": lambda pattern, _: pattern.optional(),
+    "greedy": lambda pattern, _: pattern.greedy(),
     "consecutive": lambda pattern, _: pattern.consecutive(),
+    "allowCombinations": lambda pattern, _: pattern.allow_combinations(),
     "within": _within,
 }
 
 
 def _skip(skip: SkipFacts) -> Skip:
-    if skip.strategy not in SKIPS:
-        raise Unsupported(skip.strategy)
-    return SKIPS[skip.strategy]
+    if skip.stage == GROUP:
+        raise Unsupported("skip to a group")
+    return Skip(SKIPS[skip.strategy], skip.stage, skip.error_on_miss)
 
 
-SKIPS: Mapping[str, Skip] = {"NO_SKIP": Skip.no_skip(), "SKIP_PAST_LAST_EVENT": Skip.past_last_event()}
+SKIPS: Mapping[str, SkipTo] = {
+    "NO_SKIP": SkipTo.NO_SKIP,
+    "SKIP_TO_NEXT": SkipTo.NEXT,
+    "SKIP_PAST_LAST_EVENT": SkipTo.PAST_LAST_EVENT,
+    "SKIP_TO_FIRST": SkipTo.FIRST,
+    "SKIP_TO_LAST": SkipTo.LAST,
+}
 
 
 # The events
@@ -158,19 +202,27 @@ SKIPS: Mapping[str, Skip] = {"NO_SKIP": Skip.no_skip(), "SKIP_PAST_LAST_EVENT": 
 
 def _table(case: Case) -> pa.Table:
     """Numbers as DOUBLE, texts as STRING; the fields that conditions name and no event has are columns of NULLs."""
-    late = case.expected.late if isinstance(case.expected, Answer) else frozenset()
-    events = [event for event in case.events if event.id not in late]
+    events = case.events
     columns = {
         "id": pa.array([event.id for event in events], pa.int64()),
         "ts": pa.array([event.ts for event in events], pa.float64()),
         TIME: pa.array([event.ts * 1000 for event in events], pa.timestamp("us", "UTC")),
     }
+    if case.comparator is not None:
+        columns[ORDER] = pa.array(_ranks(events, case), pa.int64())
     texts = _fields(case.pattern)
-    for name in dict.fromkeys([*(name for event in case.events for name in event.fields), *texts]):
+    for name in dict.fromkeys([*(name for event in events for name in event.fields), *texts]):
         if name not in columns:
-            type_ = _type([event.fields.get(name) for event in case.events], is_text=texts.get(name, False))
-            columns[name] = pa.array([event.fields.get(name) for event in events], type_)
+            given = [event.fields.get(name) for event in events]
+            columns[name] = pa.array(given, _type(given, is_text=texts.get(name, False)))
     return pa.table(columns)
+
+
+def _ranks(events: Sequence[Event], case: Case) -> list[int]:
+    """The place of each event in the order of time, comparator and arrival."""
+    order = sorted(events, key=lambda event: in_order(event, case.comparator))
+    ranks = {event.id: rank for rank, event in enumerate(order)}
+    return [ranks[event.id] for event in events]
 
 
 def _type(values: list[Value], *, is_text: bool) -> pa.DataType:
@@ -185,17 +237,23 @@ def _type(values: list[Value], *, is_text: bool) -> pa.DataType:
 def _fields(pattern: PatternFacts) -> dict[str, bool]:
     """The fields that conditions read, each with whether one uses it as a text."""
     found: dict[str, bool] = {}
-    for stage in pattern.stages:
-        for call in stage.calls:
-            for name, is_text in _read_by(call):
-                found[name] = found.get(name, False) or is_text
+    for call in _calls(pattern):
+        for name, is_text in _read_by(call):
+            found[name] = found.get(name, False) or is_text
     return found
+
+
+def _calls(pattern: PatternFacts) -> Iterator[Call]:
+    for stage in pattern.stages:
+        yield from stage.calls
+        if stage.group:
+            yield from _calls(stage.group)
 
 
 def _read_by(call: Call) -> Iterator[tuple[str, bool]]:
     if call.name == "subtype":
         yield CLASS, True
-    elif call.name in ("where", "or"):
+    elif call.name in ("where", "or", "until"):
         yield from fields(parse(str(call.arguments[0]))).items()
 
 

@@ -1,0 +1,89 @@
+"""Asks the definition itself, `cepheid.kernel.reference`: event by event, in the case's own steps of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.conformance.case import Match, Value
+from tests.conformance.compare import Found
+from tests.conformance.delivery import Step
+from tests.conformance.translate import TIME, Question
+
+from cepheid import Pattern
+from cepheid.compile.automaton import build_automaton
+from cepheid.events import Schema
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.kernel.reference import Event, ReferenceMatcher
+from cepheid.plan.build import build_plan
+from cepheid.plan.plan import Plan
+
+MILLISECOND = 1000
+"""In microseconds."""
+TIME_ALONE = -1
+"""In place of the event that brought a match, as in the cases."""
+
+
+def reference(question: Question) -> Found:
+    """Matches and timeouts in their order, each with the event that brought it."""
+    engine = DuckDbEngine()
+    key = () if question.key is None else (question.key,)
+    plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, question.sequence), engine)
+    run = _Run(plan, _events(plan, question, engine))
+    for step in question.steps:
+        run.take(step)
+    return run.found(question.late)
+
+
+def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]:
+    """By their ids, which are row numbers."""
+    lifted = engine.evaluate(question.events, bits=plan.bits, values=plan.values)
+    columns = [column.to_pylist() for column in lifted.values]
+    rows = zip(*columns, strict=True) if columns else [()] * len(question.events)
+    times = question.events.column("ts").to_pylist()
+    return [
+        Event(i, int(ts) * MILLISECOND, mask, values)
+        for i, (ts, mask, values) in enumerate(zip(times, lifted.mask.tolist(), rows, strict=True))
+    ]
+
+
+class _Run:
+    """A matcher for each key, and what they have given so far."""
+
+    def __init__(self, plan: Plan, events: Sequence[Event]) -> None:
+        self.plan = plan
+        self.automaton = build_automaton(plan.pattern)
+        self.events = events
+        self.matchers: dict[Value, ReferenceMatcher] = {}
+        self.matches: list[tuple[Match, int]] = []
+        self.timeouts: list[tuple[Match, int, int]] = []
+
+    def take(self, step: Step) -> None:
+        matcher = self.matchers.setdefault(step.key, self._matcher())
+        timed_out = len(matcher.timeouts)
+        if step.event is None:
+            at, matches = TIME_ALONE, matcher.advance_time(step.ts * MILLISECOND)
+        else:
+            at, matches = step.event, matcher.process(self.events[step.event])
+        self.matches += [(_match(self.plan.pattern, match.taken), at) for match in matches]
+        self.timeouts += [
+            (_match(self.plan.pattern, timeout.taken), timeout.deadline // MILLISECOND, at)
+            for timeout in matcher.timeouts[timed_out:]
+        ]
+
+    def found(self, late: frozenset[int]) -> Found:
+        return Found(
+            matches=tuple(match for match, _ in self.matches),
+            matches_at=tuple(at for _, at in self.matches),
+            timeouts=tuple((match, ts) for match, ts, _ in self.timeouts),
+            timeouts_at=tuple(at for _, _, at in self.timeouts),
+            late=late,
+        )
+
+    def _matcher(self) -> ReferenceMatcher:
+        plan = self.plan
+        return ReferenceMatcher(self.automaton, plan.conditions, plan.window, plan.skip)
+
+
+def _match(pattern: Pattern, taken: Sequence[tuple[int, int]]) -> Match:
+    stages = dict.fromkeys(stage for stage, _ in taken)
+    return frozenset((pattern.leaves[s].name, tuple(i for stage, i in taken if stage == s)) for s in stages)
