@@ -70,6 +70,10 @@ class ConditionError(ArithmeticError):
     """A condition or measure failed on an event, as SQL fails in ANSI mode: overflow, division by zero."""
 
 
+class SkipError(RuntimeError):
+    """A match has no event to skip to, and the skip strategy was given error_on_miss."""
+
+
 class LimitExceeded(RuntimeError):
     """A stated limit was reached; the message names it and says how to raise it."""
 

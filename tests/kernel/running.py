@@ -27,7 +27,7 @@ def run_reference(plan: Plan, keys: Sequence[Sequence[Row]], until: int | None =
     position = 0
     try:
         for rows in keys:
-            matcher = ReferenceMatcher(automaton, plan.conditions, plan.window, plan.pattern.skip_strategy)
+            matcher = ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip)
             matches = []
             for time, mask, values in rows:
                 matches += matcher.process(Event(position, time, mask, values))

@@ -20,7 +20,7 @@ from cepheid.lang.document import (
     pattern_to_yaml,
     read_pattern,
 )
-from cepheid.lang.pattern import Pattern, Skip
+from cepheid.lang.pattern import Pattern, Skip, SkipTo
 
 LATE_CHAIN = """\
 name: late_chain
@@ -70,28 +70,64 @@ names = text.filter(bool)
 conditions = text.filter(lambda t: t.strip() != "") | st.sampled_from(["a > 1", "origin = late.origin", "x <> 'it''s'"])
 
 
+durations = st.integers(1, 10**12).map(lambda count: f"{count} microseconds")
+ADD: list[Any] = [Pattern.next, Pattern.followed_by, Pattern.followed_by_any]
+NOT: list[Any] = [Pattern.not_next, Pattern.not_followed_by]
+FLAGS = [Pattern.optional, Pattern.greedy, Pattern.consecutive, Pattern.allow_combinations, Pattern.longest]
+
+
+@st.composite
+def sequences(draw: st.DrawFn, deepest: int) -> Pattern:
+    """Stages, groups among them down to a depth, with any calls on them."""
+    pattern = None
+    for _ in range(draw(st.integers(1, 4))):
+        stage: Any = draw(names)
+        add = ADD + NOT
+        if deepest > 0 and draw(st.sampled_from([False, False, True])):
+            stage, add = draw(sequences(deepest - 1)), ADD
+        pattern = Pattern.begin(stage) if pattern is None else draw(st.sampled_from(add))(pattern, stage)
+        pattern = draw(quantified(pattern) if pattern.stages[-1].group else with_conditions(pattern))
+    assert pattern is not None
+    return pattern
+
+
+@st.composite
+def with_conditions(draw: st.DrawFn, pattern: Pattern) -> Pattern:
+    for condition in draw(st.lists(conditions, max_size=3)):
+        or_where = bool(pattern.stages[-1].conditions) and draw(st.booleans())
+        pattern = pattern.or_where(condition) if or_where else pattern.where(condition)
+    return draw(quantified(pattern))
+
+
+@st.composite
+def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
+    kind, window = draw(st.sampled_from(["one", "times", "one_or_more", "times_or_more"])), draw(st.none() | durations)
+    match kind:
+        case "times":
+            low, more = draw(st.integers(0, 5)), draw(st.none() | st.integers(0, 5))
+            counts = (max(low, 1), None) if more is None else (low, max(low + more, 1))
+            pattern = pattern.times(*counts, window=window)
+        case "one_or_more":
+            pattern = pattern.one_or_more(window=window)
+        case "times_or_more":
+            pattern = pattern.times_or_more(draw(st.integers(1, 3)), window=window)
+    for flag in draw(st.lists(st.sampled_from(FLAGS), max_size=3)):
+        pattern = flag(pattern)
+    if draw(st.booleans()):
+        pattern = pattern.until(draw(conditions))
+    return pattern.within_previous(draw(durations)) if draw(st.booleans()) else pattern
+
+
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
-    """Any pattern that the fluent interface can make."""
-    pattern = Pattern.begin(draw(names), name=draw(text))
-    for index in range(draw(st.integers(1, 4))):
-        if index:
-            add = draw(st.sampled_from([Pattern.next, Pattern.followed_by, Pattern.followed_by_any]))
-            pattern = add(pattern, draw(names))
-        for condition in draw(st.lists(conditions, max_size=3)):
-            or_where = bool(pattern.stages[-1].conditions) and draw(st.booleans())
-            pattern = pattern.or_where(condition) if or_where else pattern.where(condition)
-        match draw(st.sampled_from(["one", "times", "one_or_more"])):
-            case "times":
-                low, more = draw(st.integers(0, 5)), draw(st.none() | st.integers(0, 5))
-                pattern = pattern.times(max(low, 1)) if more is None else pattern.times(low, max(low + more, 1))
-            case "one_or_more":
-                pattern = pattern.one_or_more()
-        for flag in draw(st.lists(st.sampled_from([Pattern.optional, Pattern.consecutive, Pattern.longest]))):
-            pattern = flag(pattern)
+    """Any pattern that the fluent interface can make, useful or not."""
+    pattern = draw(sequences(2)).named(draw(text))
     if draw(st.booleans()):
-        pattern = pattern.within(f"{draw(st.integers(1, 10**12))} microseconds")
-    return pattern.skip(draw(st.sampled_from(Skip)))
+        pattern = pattern.within(draw(durations))
+    to = draw(st.sampled_from(SkipTo))
+    if to in (SkipTo.FIRST, SkipTo.LAST):
+        return pattern.skip(Skip(to, draw(names), draw(st.booleans())))
+    return pattern.skip(Skip(to))
 
 
 def read(document: str) -> tuple[Pattern | None, tuple[Problem, ...]]:
@@ -130,6 +166,9 @@ def test_conditions_quantifiers_and_alternatives() -> None:
           - followed_by_any: c
             one_or_more: true
             optional: true
+          - next: d
+            times_or_more: 2
+            one_or_more: false
     """
     expected = (
         Pattern.begin("a")
@@ -142,8 +181,67 @@ def test_conditions_quantifiers_and_alternatives() -> None:
         .followed_by_any("c")
         .one_or_more()
         .optional()
+        .next("d")
+        .times_or_more(2)
     )
     assert pattern_from_text(document) == expected
+
+
+def test_groups_negations_and_windows() -> None:
+    """A list of stages in the place of a name is a group; windows of loops stand beside their counts."""
+    document = """\
+name: pattern
+within: 1 hour
+skip:
+  to_first: b
+  error_on_miss: true
+stages:
+  - begin:
+      - begin: a
+        where: x > 1
+      - not_followed_by: n
+        where: x < 0
+      - followed_by:
+          - begin: b
+          - next: c
+        times:
+          count: [2, 4]
+          window: 10 seconds
+        optional: true
+    times_or_more: 2
+    consecutive: true
+    until: x = 9
+  - followed_by: d
+    one_or_more:
+      window: 1 minute
+    greedy: true
+    allow_combinations: true
+    within_previous: 5 minutes
+  - not_next: e
+"""
+    inner = Pattern.begin("b").next("c")
+    group = Pattern.begin("a").where("x > 1").not_followed_by("n").where("x < 0").followed_by(inner)
+    group = group.times(2, 4, window="10 seconds").optional()
+    expected = Pattern.begin(group).times_or_more(2).consecutive().until("x = 9").followed_by("d")
+    expected = expected.one_or_more(window="1 minute").greedy().allow_combinations().within_previous("5 minutes")
+    expected = expected.not_next("e").within("1 hour").skip(Skip.to_first("b", error_on_miss=True))
+    assert pattern_from_text(document) == expected
+    assert pattern_to_yaml(expected) == document
+
+
+@pytest.mark.parametrize(
+    ("written", "skip"),
+    [
+        ("no_skip", Skip.no_skip()),
+        ("to_next", Skip.to_next()),
+        ("past_last_event", Skip.past_last_event()),
+        ("{to_first: a}", Skip.to_first("a")),
+        ("{to_last: a, error_on_miss: true}", Skip.to_last("a", error_on_miss=True)),
+    ],
+)
+def test_skip_strategies(written: str, skip: Skip) -> None:
+    """Each strategy is its name, or a mapping from its name to the stage."""
+    assert pattern_from_text(f"skip: {written}\nstages: [{{begin: a}}]").skip_strategy == skip
 
 
 @given(patterns())
@@ -156,9 +254,9 @@ def test_documents_keep_patterns(pattern: Pattern) -> None:
     Draft202012Validator(pattern_schema()).validate(document)
 
 
-keys = st.sampled_from(
-    "begin next followed_by where times one_or_more optional longest or name within skip".split()  # noqa: SIM905
-)
+KEYS = """begin next followed_by not_next where times times_or_more one_or_more optional longest until within_previous
+window count or name within skip to_first error_on_miss"""
+keys = st.sampled_from(KEYS.split())
 scalars = st.sampled_from(["a", " ", "1 hour", "no_skip", "0 hours", "12 ours", 0, 1, 2, 2.0, 1.5, True, False, None])
 values = st.recursive(
     scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(keys, part, max_size=3), max_leaves=6
@@ -220,7 +318,7 @@ def test_all_problems_are_reported_with_their_places() -> None:
     """Unknown keys, wrong types, wrong quantifiers and a bad duration are said at once, in the order of the file."""
     document = """\
 within: 12 ours
-skip: past_last
+skip: past_last_evnt
 stages:
 - begin: a
   wher: x > 1
@@ -231,25 +329,47 @@ stages:
 - followed_by: c
   times: 2
   one_or_more: true
+- followed_by:
+  - begin: d
+    one_or_more: {window: 5}
+  - begin: e
+    times: {count: [2, 1], window: 3 ours}
+  times_or_more: 1.5
+- not_next: [{begin: f}]
+  within_previous: 0 days
+  until: [x]
 foo: 1
 """
-    known = "Known here: begin, next, followed_by, followed_by_any, where, one_or_more, times, optional, consecutive,"
+    known = (
+        "Known here: begin, next, followed_by, followed_by_any, not_next, not_followed_by, where, until, one_or_more,"
+    )
     call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
     times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
     units = "Write a whole number and a unit, as in '12 hours'; units: "
     units += "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
+    length = f"a length of time: whole numbers with units ({units.partition('units: ')[2]}), as in '12 hours' or "
+    skips = "no_skip, to_next, past_last_event, 'to_first: STAGE' or 'to_last: STAGE'"
+    later = "'next: NAME', 'followed_by: NAME', 'followed_by_any: NAME', 'not_next: NAME' or 'not_followed_by: NAME'"
     assert problems_of(document) == [
         f"not a length of time: '12 ours'. {units} (p.yaml, line 1, column 9)",
-        "'skip' must be no_skip or past_last_event, got 'past_last' (p.yaml, line 2, column 7)",
+        f"'skip' must be {skips}, got 'past_last_evnt' (p.yaml, line 2, column 7)",
         "stage 1 has no key 'wher' (p.yaml, line 5, column 3)",
         f"'times' must be {times}, got 0 (p.yaml, line 6, column 10)",
-        "'next' must be text that is not empty, got 1 (p.yaml, line 7, column 9)",
+        "'next' must be text that is not empty, or a list of stages, got 1 (p.yaml, line 7, column 9)",
         f"times(3, 1) cannot be: write {call} (p.yaml, line 8, column 10)",
         'item 1 of \'where\' must be SQL text that is not empty, got {"or": "x"} (p.yaml, line 9, column 11)',
         "item 2 of 'where' must be SQL text, or 'or: SQL text', got 5 (p.yaml, line 9, column 20)",
         "item 3 of 'where' must be SQL text, or 'or: SQL text', got ' ' (p.yaml, line 9, column 23)",
         "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
-        "a pattern has no key 'foo' (p.yaml, line 13, column 1)",
+        f"'window' must be {length}'1 minute 30 seconds', got 5 (p.yaml, line 15, column 27)",
+        f"'begin' is for the first stage: a later one is {later} (p.yaml, line 16, column 5)",
+        f"times(2, 1) cannot be: write {call} (p.yaml, line 17, column 20)",
+        f"not a length of time: '3 ours'. {units} (p.yaml, line 17, column 36)",
+        "'times_or_more' must be a whole number of at least 1, got 1.5 (p.yaml, line 18, column 18)",
+        '\'not_next\' must be text that is not empty, got [{"begin": "f"}] (p.yaml, line 19, column 13)',
+        "a length of time must be positive, got '0 days' (p.yaml, line 20, column 20)",
+        "'until' must be SQL text that is not empty, got [\"x\"] (p.yaml, line 21, column 10)",
+        "a pattern has no key 'foo' (p.yaml, line 22, column 1)",
     ]
     with pytest.raises(PatternError, match=f"Did you mean 'where'\\? {known}"):
         pattern_from_text(document)
@@ -269,7 +389,40 @@ STAGE = "stages: [{begin: a}]"
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),
-        ('stages: [{begin: ""}]', "'begin' must be text that is not empty, got '' (p.yaml, column 18)"),
+        (
+            'stages: [{begin: ""}]',
+            "'begin' must be text that is not empty, or a list of stages, got '' (p.yaml, column 18)",
+        ),
+        ("stages: [{begin: []}]", "'begin' must be a list of at least one stage, got [] (p.yaml, column 18)"),
+        ("stages: [{begin: [{}]}]", "stage 1.1 has no name: add 'begin: NAME' (p.yaml, column 19)"),
+        ("stages: [{begin: [{begin: a}, b]}]", "stage 1.2 must be a mapping with a name: 'begin: NAME', 'next: NAME'"),
+        ("stages: [{begin: a, one_or_more: {}}]", "'one_or_more' needs the key 'window' (p.yaml, column 34)"),
+        ("stages: [{begin: a, times: {window: 1 day}}]", "'times' needs the key 'count' (p.yaml, column 28)"),
+        ("stages: [{begin: a, times: {count: 1, of: 2}}]", "'times' has no key 'of' (p.yaml, column 39)"),
+        ("stages: [{begin: a, times_or_more: {}}]", "'times_or_more' needs the key 'count' (p.yaml, column 36)"),
+        ("stages: [{begin: a, one_or_more: 1}]", "'one_or_more' must be true, false or a mapping with a window, got 1"),
+        (
+            "stages: [{begin: a, times: 2, times_or_more: 2}]",
+            "'times_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, column 31)",
+        ),
+        (
+            "stages: [{begin: a, times_or_more: 2, one_or_more: {window: 1 day}}]",
+            "'one_or_more' is left out where 'times_or_more' is given, as a stage has one quantifier (p.yaml, col",
+        ),
+        (STAGE + "\nskip: {}", "'skip' must be a mapping with one of to_first and to_last, got {} (p.yaml, line 2"),
+        (
+            STAGE + "\nskip: {to_first: a, to_last: a}",
+            "'skip' must be a mapping with one of to_first and to_last, got {",
+        ),
+        (STAGE + "\nskip: {to_last: a, to_next: b}", "'skip' has no key 'to_next' (p.yaml, line 2, column 20)"),
+        (
+            STAGE + "\nskip: {to_first: 1}",
+            "'to_first' must be text that is not empty, got 1 (p.yaml, line 2, column 18)",
+        ),
+        (
+            STAGE + "\nskip: 1",
+            "'skip' must be no_skip, to_next, past_last_event, 'to_first: STAGE' or 'to_last: STAGE', got",
+        ),
         ("stages: [{}]", "stage 1 has no name: add 'begin: NAME' (p.yaml, column 10)"),
         (
             "stages: [{next: a}]",
@@ -277,11 +430,11 @@ STAGE = "stages: [{begin: a}]"
         ),
         (
             "stages: [{begin: a}, {begin: b}]",
-            "'begin' is for the first stage: a later one is 'next: NAME', 'followed_by: NAME' or",
+            "'begin' is for the first stage: a later one is 'next: NAME', 'followed_by: NAME', 'followed_by_any: NAME'",
         ),
         (
             "stages: [{begin: a}, {where: x}]",
-            "stage 2 has no name: add 'next: NAME', 'followed_by: NAME' or 'followed_by_any: NAME' (p.yaml, column 22)",
+            "stage 2 has no name: add 'next: NAME', 'followed_by: NAME', … (p.yaml, column 22)",
         ),
         (
             "stages: [{begin: a}, {next: b, followed_by: c}]",
@@ -365,4 +518,32 @@ def test_other_problems_of_a_pattern_are_placed_at_its_stage() -> None:
     """A problem of a stage is placed at the stage's name; one of the whole pattern has no place."""
     placed = located_in_document(Problem("longest needs a loop", where="stage 'legs'"), LATE_CHAIN, source="p.yaml")
     assert str(placed).startswith("longest needs a loop (p.yaml, stage 'legs', line 7, column 11)")
+    placed = located_in_document(Problem("no stage named 'x'", where="skip"), LATE_CHAIN, source="p.yaml")
+    assert str(placed).startswith("no stage named 'x' (p.yaml, skip, line 3, column 7)")
     assert located_in_document(Problem("no place"), LATE_CHAIN, source="p.yaml") == Problem("no place")
+
+
+def test_problems_in_groups_are_placed_there() -> None:
+    """A stage in a group has its own place, a group that of its key, and `until` is not taken for `where`."""
+    document = """\
+stages:
+  - begin: a
+  - next:
+      - begin: b
+        where: x > 1
+        until: x > 1
+      - next: c
+    until: y > 1
+"""
+
+    def place_of(problem: Problem) -> str:
+        return str(located_in_document(problem, document, source="p.yaml")).splitlines()[0]
+
+    assert place_of(Problem("!", where="stage 'c'")) == "! (p.yaml, stage 'c', line 7, column 15)"
+    assert place_of(Problem("!", where="group (b, c)")) == "! (p.yaml, group (b, c), line 3, column 5)"
+    condition = Problem("!", where="stage 'b', until", text="x > 1", span=(0, 1))
+    assert place_of(condition) == "! (p.yaml, stage 'b', until, line 6, column 16)"
+    condition = Problem("!", where="stage 'b', where", text="x > 1", span=(0, 1))
+    assert place_of(condition) == "! (p.yaml, stage 'b', where, line 5, column 16)"
+    condition = Problem("!", where="group (b, c), until", text="y > 1", span=(4, 5))
+    assert place_of(condition) == "! (p.yaml, group (b, c), until, line 8, column 16)"

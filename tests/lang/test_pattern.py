@@ -11,15 +11,16 @@ import pytest
 
 from cepheid.errors import PatternError
 from cepheid.lang.duration import format_duration, parse_duration
-from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 ANY: Any = Pattern.begin("a")
 """Typed so that wrong arguments can be given."""
+HOUR = timedelta(hours=1)
 
 
 def test_begin() -> None:
     """A pattern begins with one stage that takes one event, without conditions, window or skipping."""
-    assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, Skip.NO_SKIP, "pattern") == ANY
+    assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, Skip(), "pattern") == ANY
     assert Pattern.begin("a", name="late").name == "late"
     assert Pattern.begin("a").named("late") == Pattern.begin("a", name="late")
 
@@ -30,11 +31,26 @@ def test_begin() -> None:
         ("next", Contiguity.STRICT),
         ("followed_by", Contiguity.RELAXED),
         ("followed_by_any", Contiguity.RELAXED_ANY),
+        ("not_next", Contiguity.NOT_NEXT),
+        ("not_followed_by", Contiguity.NOT_FOLLOWED_BY),
     ],
 )
 def test_stages(call: str, contiguity: Contiguity) -> None:
     """Each call that adds a stage puts it last, with the call's contiguity."""
     assert getattr(ANY, call)("b").stages == (Stage("a"), Stage("b", contiguity))
+    assert contiguity.negated == call.startswith("not")
+
+
+def test_groups() -> None:
+    """A pattern as a stage is a group, with the contiguity of the call and a quantifier of its own."""
+    inner = Pattern.begin("b", name="not kept").where("x").followed_by("c")
+    pattern = Pattern.begin("a").followed_by(inner).one_or_more().until("y").not_next("d")
+    group = Stage("", Contiguity.RELAXED, (), Quantifier(Times(1, None)), "y", group=inner.stages)
+    assert pattern.stages == (Stage("a"), group, Stage("d", Contiguity.NOT_NEXT))
+    assert [leaf.name for leaf in pattern.leaves] == ["a", "b", "c", "d"]
+    assert [part.label for part in group.parts] == ["group (b, c)", "stage 'b'", "stage 'c'"]
+    assert pattern.loops_until == (group,)
+    assert Pattern.begin(inner).stages == (Stage("", group=inner.stages),)
 
 
 def test_conditions() -> None:
@@ -56,6 +72,12 @@ def test_conditions() -> None:
         (ANY.optional(), Quantifier(optional=True), 1, 1, False),
         (ANY.one_or_more().consecutive(), Quantifier(Times(1, None), consecutive=True), 1, None, True),
         (ANY.longest().one_or_more(), Quantifier(Times(1, None), longest=True), 1, None, True),
+        (ANY.times_or_more(3), Quantifier(Times(3, None)), 3, None, True),
+        (ANY.greedy().one_or_more(), Quantifier(Times(1, None), greedy=True), 1, None, True),
+        (ANY.times(2).allow_combinations(), Quantifier(Times(2, 2), combinations=True), 2, 2, True),
+        (ANY.one_or_more(window="1 hour"), Quantifier(Times(1, None), window=HOUR), 1, None, True),
+        (ANY.times(2, 3, window=HOUR), Quantifier(Times(2, 3), window=HOUR), 2, 3, True),
+        (ANY.times_or_more(2, window="60 minutes"), Quantifier(Times(2, None), window=HOUR), 2, None, True),
     ],
 )
 def test_quantifiers(pattern: Pattern, expected: Quantifier, minimum: int, maximum: int | None, *, loops: bool) -> None:
@@ -67,8 +89,8 @@ def test_quantifiers(pattern: Pattern, expected: Quantifier, minimum: int, maxim
 
 def test_the_order_of_quantifier_calls_does_not_matter() -> None:
     """Each call sets its own part alone."""
-    one = ANY.one_or_more().optional().consecutive().longest()
-    assert one == ANY.longest().consecutive().optional().one_or_more()
+    one = ANY.one_or_more().optional().consecutive().longest().greedy().until("x").within_previous(HOUR)
+    assert one == ANY.within_previous(HOUR).until("x").greedy().longest().consecutive().optional().one_or_more()
 
 
 def test_calls_concern_the_last_stage() -> None:
@@ -80,9 +102,11 @@ def test_calls_concern_the_last_stage() -> None:
 
 def test_within_and_skip() -> None:
     """Of several windows the shortest holds; of several skip strategies the last."""
-    assert ANY.within("12 hours").within(timedelta(hours=1)).within("2 hours").window == timedelta(hours=1)
-    assert ANY.skip(Skip.past_last_event()).skip_strategy is Skip.PAST_LAST_EVENT
-    assert ANY.skip(Skip.past_last_event()).skip(Skip.no_skip()).skip_strategy is Skip.NO_SKIP
+    assert ANY.within("12 hours").within(HOUR).within("2 hours").window == HOUR
+    shortest = ANY.within_previous("12 hours").within_previous(HOUR).within_previous("2 hours")
+    assert shortest.stages[-1].window == HOUR
+    assert ANY.skip(Skip.past_last_event()).skip_strategy == Skip(SkipTo.PAST_LAST_EVENT)
+    assert ANY.skip(Skip.past_last_event()).skip(Skip.no_skip()).skip_strategy == Skip()
 
 
 def test_patterns_are_immutable() -> None:
@@ -99,6 +123,17 @@ def test_patterns_are_immutable() -> None:
         lambda p: p.optional(),
         lambda p: p.consecutive(),
         lambda p: p.longest(),
+        lambda p: p.not_next("b"),
+        lambda p: p.not_followed_by("b"),
+        lambda p: p.next(p),
+        lambda p: p.until("y"),
+        lambda p: p.times_or_more(2),
+        lambda p: p.greedy(),
+        lambda p: p.allow_combinations(),
+        lambda p: p.within_previous("1 day"),
+        lambda p: p.skip(Skip.to_next()),
+        lambda p: p.skip(Skip.to_first("a")),
+        lambda p: p.skip(Skip.to_last("a", error_on_miss=True)),
         lambda p: p.within("1 day"),
         lambda p: p.skip(Skip.past_last_event()),
         lambda p: p.named("other"),
@@ -113,6 +148,7 @@ def test_patterns_are_immutable() -> None:
 
 
 _TIMES = "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
+_SKIPS = "Skip.no_skip(), Skip.to_next(), Skip.past_last_event(), Skip.to_first(), Skip.to_last()"
 _UNITS = "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
 _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
 
@@ -152,13 +188,40 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.times(1, 2.5), "times takes whole numbers, got 2.5; write times(3) or times(2, 5)"),
         (lambda: ANY.times(minimum=True), "times takes whole numbers, got True; write times(3) or times(2, 5)"),
         (lambda: ANY.times(None), "times takes whole numbers, got None; write times(3) or times(2, 5)"),
+        (lambda: ANY.times_or_more("a"), "times takes whole numbers, got 'a'; write times(3) or times(2, 5)"),
         (lambda: ANY.times(0), f"times(0) cannot be: {_TIMES}"),
         (lambda: ANY.times(-1, 2), f"times(-1, 2) cannot be: {_TIMES}"),
         (lambda: ANY.times(3, 2), f"times(3, 2) cannot be: {_TIMES}"),
         (lambda: ANY.times(2).times(3), "times: stage 'a' has a quantifier already"),
         (lambda: ANY.times(2).one_or_more(), "one_or_more: stage 'a' has a quantifier already"),
-        (lambda: ANY.skip("x"), "unknown skip strategy 'x'; allowed: Skip.no_skip(), Skip.past_last_event()"),
-        (lambda: ANY.skip(None), "unknown skip strategy None; allowed: Skip.no_skip(), Skip.past_last_event()"),
+        (lambda: ANY.next(ANY).times(2).times_or_more(2), "times_or_more: group (a) has a quantifier already"),
+        (lambda: ANY.until("x").until("y"), "until: stage 'a' has one already"),
+        (
+            lambda: ANY.until(" "),
+            (
+                "a condition must not be empty (stage 'a', until)\n"
+                "Leave the call out: a stage without conditions takes any event."
+            ),
+        ),
+        (
+            lambda: ANY.next(ANY).where("x"),
+            "where: a group has no condition of its own; give the stages in it theirs",
+        ),
+        (lambda: ANY.next(ANY).or_where("x"), "or_where needs a where before it: group (a) has no condition yet"),
+        (
+            lambda: ANY.next(ANY.within(HOUR)),
+            "next: within and skip belong to the whole pattern, not to a group in it",
+        ),
+        (
+            lambda: ANY.begin(ANY.skip(Skip.to_next())),
+            "begin: within and skip belong to the whole pattern, not to a group in it",
+        ),
+        (lambda: ANY.not_next(ANY), "not_next takes the name of a stage, not a group"),
+        (lambda: ANY.not_followed_by(ANY), "not_followed_by takes the name of a stage, not a group"),
+        (lambda: ANY.one_or_more(window="0 hours"), "a length of time must be positive, got '0 hours'"),
+        (lambda: ANY.within_previous("0 hours"), "a length of time must be positive, got '0 hours'"),
+        (lambda: ANY.skip("x"), f"unknown skip strategy 'x'; allowed: {_SKIPS}"),
+        (lambda: ANY.skip(None), f"unknown skip strategy None; allowed: {_SKIPS}"),
         (lambda: ANY.within(10), "a length of time is text such as '12 hours', or a timedelta; got int: 10"),
         (lambda: ANY.within(None), "a length of time is text such as '12 hours', or a timedelta; got NoneType: None"),
         (lambda: ANY.within("0 days"), "a length of time must be positive, got '0 days'"),

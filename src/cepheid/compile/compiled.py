@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.automaton import Automaton, build_automaton
+from cepheid.compile.automaton import Automaton, build_automaton, gap
 from cepheid.compile.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.script import Program, Slot, columns_of, plan_slots, source_of
 from cepheid.compile.tables import (
@@ -24,9 +24,9 @@ from cepheid.compile.tables import (
     STATE,
     Ints,
     Records,
+    SkipKind,
     Tables,
 )
-from cepheid.lang.pattern import Skip
 from cepheid.plan.plan import Plan
 
 
@@ -79,11 +79,10 @@ def _tables(
 ) -> Tables:
     edges = [edge for state in flat.edges for edge in state]
     read = [_scripts_read(state, bits) for state in flat.edges]
-    window, skips = plan.window, plan.pattern.skip_strategy is Skip.PAST_LAST_EVENT
     return Tables(
-        settings=_records(SETTINGS, [(flat.automaton.start, NONE if window is None else window, skips)]),
+        settings=_records(SETTINGS, [_settings(plan, flat)]),
         states=_records(STATE, _state_rows(flat, read)),
-        edges=_records(EDGE, [(_signed(e.require), _signed(e.forbid), e.target, e.stage, e.completes) for e in edges]),
+        edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
         state_scripts=_ints([script for scripts in read for script in scripts]),
         scripts=_records(SCRIPT, _script_rows(plan, bits, ranges)),
         code=_records(INSTRUCTION, program.instructions),
@@ -96,9 +95,31 @@ def _tables(
 def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, ...]]:
     first_edge, first_script = _offsets(map(len, flat.edges)), _offsets(map(len, read))
     return [
-        (*first_edge[i : i + 2], _signed(flat.wake[i]), *first_script[i : i + 2], state.complete)
+        (
+            *first_edge[i : i + 2],
+            _signed(flat.wake[i]),
+            *first_script[i : i + 2],
+            state.complete,
+            state.pending,
+            _or_none(gap(flat.automaton, i)),
+        )
         for i, state in enumerate(flat.automaton.states)
     ]
+
+
+def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
+    return _signed(edge.require), _signed(edge.forbid), edge.target, edge.stage, edge.completes, edge.window
+
+
+def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
+    windows = any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states)))
+    skip, groups = plan.skip, any(stage.group for stage in plan.pattern.stages)
+    kind = SkipKind[skip.to.name]
+    return flat.automaton.start, _or_none(plan.window), windows, kind, _or_none(skip.stage), skip.error_on_miss, groups
+
+
+def _or_none(value: int | None) -> int:
+    return NONE if value is None else value
 
 
 def _script_rows(plan: Plan, bits: TruthBits, ranges: list[tuple[int, int]]) -> list[tuple[int, ...]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import timedelta
 
-from cepheid.compile.automaton import Automaton, Demand, Edge, build_automaton
+from cepheid.compile.automaton import Action, Automaton, Edge, build_automaton
+from cepheid.lang.duration import format_duration
 from cepheid.lang.pattern import Pattern
 
 
@@ -30,8 +31,10 @@ def automaton_mermaid(pattern: Pattern) -> str:
     lines.append(f"    [*] --> s{automaton.start}")
     for number in _in_order(automaton):
         for edge in automaton.states[number].edges:
+            if edge.action is Action.STOP:
+                continue
             target = "[*]" if edge.target == automaton.final else f"s{edge.target}"
-            label = " ".join([edge.action.value, _guard_text(edge.guard, pattern)]).strip()
+            label = " ".join([edge.action.value, _guard_text(edge, pattern)]).strip()
             lines.append(f"    s{number} --> {target}: {_escaped(label)}")
     return "\n".join(lines)
 
@@ -50,18 +53,29 @@ def _title(automaton: Automaton, number: int) -> str:
     state = automaton.states[number]
     notes = ["start"] if number == automaton.start else []
     notes += ["a partial match that ends here is a match"] if state.complete else []
+    notes += ["a partial match whose time passes here is a match"] if state.pending else []
     return state.name + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _edge_text(automaton: Automaton, pattern: Pattern, edge: Edge) -> str:
-    target = "match" if edge.target == automaton.final else automaton.states[edge.target].name
-    words = [edge.action.value, _guard_text(edge.guard, pattern), "→", target]
+    words = [edge.action.value, _guard_text(edge, pattern)]
+    if edge.action is not Action.STOP:
+        words += ["→", "match" if edge.target == automaton.final else automaton.states[edge.target].name]
     return " ".join(word for word in words if word)
 
 
-def _guard_text(guard: Sequence[Demand], pattern: Pattern) -> str:
-    demands = [f"{'not ' if demand.negated else ''}{pattern.stages[demand.stage].name}" for demand in guard]
-    return f"[{' and '.join(demands)}]" if demands else ""
+def _guard_text(edge: Edge, pattern: Pattern) -> str:
+    """When the edge may be followed: names stand for the conditions of their stages."""
+    names = [leaf.name for leaf in pattern.leaves]
+    names += [f"until of {loop.label}" for loop in pattern.loops_until]
+    terms = [
+        " and ".join(f"{'not ' if demand.negated else ''}{names[demand.condition]}" for demand in sorted(term))
+        for term in edge.guard.terms
+        if term
+    ]
+    if edge.window is not None:
+        terms = [" or ".join(terms) + f" within {format_duration(timedelta(microseconds=edge.window))}"]
+    return f"[{' or '.join(terms)}]" if terms else ""
 
 
 def _escaped(text: str) -> str:

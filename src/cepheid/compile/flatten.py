@@ -1,31 +1,34 @@
 """The automaton without PROCEED edges, its guards as masks.
 
-PROCEED edges are followed here, once, so that at run time a state has only TAKE and IGNORE edges. A guard is two
+PROCEED edges are followed here, once, so that at run time a state has only edges that an event ends at. A guard is two
 masks over one word of truth bits an event and partial match: bits that must be set and bits that must not. The word's
 low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always set
-(`ALWAYS`).
+(`ALWAYS`). A guard with several terms is several edges; at most one of them holds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cepheid.compile.automaton import Action, Automaton, Demand, Edge
-from cepheid.compile.tables import ALWAYS, FINAL, IGNORED
+from cepheid.compile.automaton import Action, Automaton, Edge, gap
+from cepheid.compile.guard import ALWAYS as HOLDS
+from cepheid.compile.guard import NEVER, Demand, Guard, any_of
+from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
 from cepheid.plan.plan import Plan
 
 
 @dataclass(frozen=True)
 class FlatEdge:
-    """A TAKE or IGNORE edge with its guard as masks."""
+    """A TAKE, IGNORE or STOP edge with its guard as masks."""
 
     target: int
     stage: int
     require: int
     forbid: int
     completes: bool
+    window: int
 
 
 class TruthBits:
@@ -48,11 +51,11 @@ class TruthBits:
         bit = self.conditions[stage].bit
         return 1 << (ALWAYS if bit is None else bit)
 
-    def masks(self, guard: tuple[Demand, ...]) -> tuple[int, int] | None:
-        """What a guard requires and forbids; None if it can never hold."""
+    def masks(self, term: frozenset[Demand]) -> tuple[int, int] | None:
+        """What a guard's term requires and forbids; None if it can never hold."""
         require = forbid = 0
-        for demand in guard:
-            bit = self.of_stage(demand.stage)
+        for demand in term:
+            bit = self.of_stage(demand.condition)
             if demand.negated:
                 forbid |= 1 << (ALWAYS if bit is None else bit)
             elif bit is not None:
@@ -71,62 +74,72 @@ class FlatAutomaton:
 
 
 def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
-    edges = [[*_flat_edges(automaton, number, bits)] for number in range(len(automaton.states))]
-    wake = [_wake(number, automaton, edges, bits) for number in range(len(edges))]
-    wake[automaton.start] = union(_needed(edge, bits) for edge in edges[automaton.start])
+    numbers = range(len(automaton.states))
+    followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
+    edges = [[flat for edge in state for flat in _flat_edges(automaton, edge, bits)] for state in followed]
+    wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
+    taking = (edge.stage for edge in followed[automaton.start] if edge.stage is not None)
+    wake[automaton.start] = union(bits.waking(stage) for stage in taking)
     return FlatAutomaton(automaton, edges, wake)
 
 
-def _flat_edges(automaton: Automaton, number: int, bits: TruthBits) -> Iterator[FlatEdge]:
-    """The TAKE and IGNORE edges of a state and of those it proceeds to."""
+def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
+    """The edges of a state and of those it proceeds to if `guard` holds, but PROCEED edges."""
     for edge in automaton.states[number].edges:
+        both = guard & edge.guard
         if edge.action is Action.PROCEED:
-            yield from _flat_edges(automaton, edge.target, bits)
-        elif masks := bits.masks(edge.guard):
-            yield _flat_edge(automaton, edge, masks)
+            yield from _followed(automaton, edge.target, both)
+        else:
+            yield replace(edge, guard=both)
 
 
-def _flat_edge(automaton: Automaton, edge: Edge, masks: tuple[int, int]) -> FlatEdge:
-    takes = edge.action is Action.TAKE
-    return FlatEdge(
-        target=FINAL if edge.target == automaton.final else edge.target,
-        stage=edge.guard[0].stage if takes else IGNORED,
-        require=masks[0],
-        forbid=masks[1],
-        completes=takes and _reaches_final(automaton, edge.target),
-    )
+def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[FlatEdge]:
+    target = FINAL if edge.target == automaton.final else edge.target
+    if edge.action is Action.STOP:
+        target = STOPPED
+    stage = IGNORED if edge.stage is None else edge.stage
+    completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
+    for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
+        for require, forbid in filter(None, map(bits.masks, guard.terms)):
+            yield FlatEdge(target, stage, require, forbid, completes, NONE if edge.window is None else edge.window)
 
 
-def _reaches_final(automaton: Automaton, number: int) -> bool:
+def _completing(automaton: Automaton, number: int) -> Guard:
+    """When a state proceeds to the final one."""
     if number == automaton.final:
-        return True
-    edges = automaton.states[number].edges
-    return any(_reaches_final(automaton, edge.target) for edge in edges if edge.action is Action.PROCEED)
+        return HOLDS
+    proceeding = (edge for edge in automaton.states[number].edges if edge.action is Action.PROCEED)
+    return any_of(edge.guard & _completing(automaton, edge.target) for edge in proceeding)
 
 
-def _wake(number: int, automaton: Automaton, edges: list[list[FlatEdge]], bits: TruthBits) -> int:
+def _wake(
+    number: int, automaton: Automaton, followed: list[list[Edge]], edges: list[list[FlatEdge]], bits: TruthBits
+) -> int:
     """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have the very
     edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
-    rest = [edge.target for edge in idle if edge.stage == IGNORED]
+    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0]
     same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
-    same_end = sum(automaton.states[target].complete for target in rest) == automaton.states[number].complete
-    stays = len(rest) == len(idle) and same_edges and same_end
-    return union(_needed(edge, bits) for edge in edges[number]) if stays else 1 << ALWAYS
+    same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
+    if len(rest) < len(idle) or not same_edges or not same_end:
+        return 1 << ALWAYS
+    return union(bits.waking(d.condition) for edge in followed[number] for term in edge.guard.terms for d in term)
 
 
-def _needed(edge: FlatEdge, bits: TruthBits) -> int:
-    return bits.waking(edge.stage) if edge.stage != IGNORED else 0
+def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:
+    """How partial matches end in the state."""
+    state = automaton.states[number]
+    return Counter([(state.complete, state.pending, gap(automaton, number))])
 
 
 def reachable(flat: FlatAutomaton) -> set[int]:
     start = flat.automaton.start
     reached, open_ = {start}, [start]
     while open_:
-        new = {edge.target for edge in flat.edges[open_.pop()]} - reached - {FINAL}
+        new = {edge.target for edge in flat.edges[open_.pop()]} - reached - {FINAL, STOPPED}
         reached |= new
         open_ += new
     return reached

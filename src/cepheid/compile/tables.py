@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,8 +19,20 @@ ALWAYS = MAX_CONDITIONS
 
 NO_BIT = -1
 FINAL = -1
+STOPPED = -2
 IGNORED = -1
 NONE = -1
+
+
+class SkipKind(IntEnum):
+    """What is dropped once a match is emitted."""
+
+    NO_SKIP = 0
+    NEXT = 1
+    PAST_LAST_EVENT = 2
+    FIRST = 3
+    LAST = 4
+
 
 STATE = np.dtype(
     [
@@ -29,15 +42,18 @@ STATE = np.dtype(
         ("scripts", np.int64),  # the scripts that guards read: state_scripts[scripts:scripts_end]
         ("scripts_end", np.int64),
         ("complete", np.int64),  # 1 where a partial match that ends is a match
+        ("pending", np.int64),  # 1 where one whose deadline passes is a match
+        ("window", np.int64),  # microseconds from the event taken last to the deadline, or NONE
     ]
 )
 EDGE = np.dtype(
     [
         ("require", np.int64),  # truth bits that must be set
         ("forbid", np.int64),  # truth bits that must not be set
-        ("target", np.int64),  # state, or FINAL
+        ("target", np.int64),  # state, FINAL, or STOPPED: the partial match goes on nowhere
         ("stage", np.int64),  # the stage that takes the event, or IGNORED
-        ("completes", np.int64),  # 1 where taking the event makes a match
+        ("completes", np.int64),  # 1 where following the edge makes a match
+        ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
     ]
 )
 SCRIPT = np.dtype(
@@ -61,7 +77,11 @@ SETTINGS = np.dtype(
     [
         ("start", np.int64),  # the start state
         ("window", np.int64),  # microseconds from the first event of a match to its deadline, or NONE
-        ("skips", np.int64),  # 1: skip past the last event, 0: no skip
+        ("windows", np.int64),  # 1 if states have windows, too
+        ("skip", np.int64),  # a SkipKind
+        ("skip_stage", np.int64),  # the stage whose event is skipped to, or NONE
+        ("skip_checked", np.int64),  # 1: it is an error if there is no event to skip to
+        ("distinct", np.int64),  # 1 if branches may complete the same match
     ]
 )
 

@@ -9,7 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, Ints, Tables
+from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, Ints, SkipKind, Tables
+from cepheid.errors import SkipError
 from cepheid.kernel.collect import collect, rebase
 from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
 from cepheid.kernel.jit import compiling_alone
@@ -21,6 +22,7 @@ from cepheid.kernel.layout import (
     new_output,
     new_partial_matches,
 )
+from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START
 from cepheid.kernel.step import Status, run
 
 T = TypeVar("T", bound=np.generic)
@@ -29,6 +31,12 @@ FAILURES = {
     OUT_OF_RANGE: "a result is out of the range of its type",
     DIVISION_BY_ZERO: "division by zero",
     CAST_FAILED: "a value cannot be cast",
+}
+
+
+SKIP_FAILURES = {
+    NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
+    SKIPS_TO_START: "the event to skip to is the first of the match itself",
 }
 
 
@@ -89,6 +97,8 @@ class CompiledMatcher:
                     self._grow_output()
                 case Status.ROOM_NEEDED:
                     self._make_room()
+                case _ if self.cursor.failure < 0:
+                    raise SkipError(SKIP_FAILURES[int(self.cursor.failure)])
                 case _:
                     reason = FAILURES[int(self.cursor.failure)]
                     raise ConditionFailed(int(self.cursor.event), int(self.cursor.failed_script), reason)
@@ -155,7 +165,7 @@ def warm_up() -> None:
 @cache
 def _run_once() -> None:
     tables = Tables(
-        settings=np.array([(0, NONE, 0)], SETTINGS),
+        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0)], SETTINGS),
         states=np.zeros(1, STATE),
         edges=np.zeros(0, EDGE),
         state_scripts=np.zeros(0, np.int64),

@@ -116,6 +116,7 @@ CURSOR = np.dtype(
             "first",
             "live",
             "wake",  # all truth bits that can change a live partial match, or more
+            "earliest",  # the earliest deadline of the live ones, or a time before it; where states have windows
             "free",
             "nodes",
             "completed",
@@ -134,6 +135,7 @@ def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
     cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
     cursor.fanout = max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
     cursor.free = len(partials.free) - 1
+    cursor.earliest = FOREVER
     return cursor
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cepheid.compile.automaton import Action, Automaton, Demand, Edge
-from cepheid.kernel.evaluate import Taken, Value, evaluate
-from cepheid.lang.pattern import Skip
-from cepheid.plan.plan import StageCondition
+from cepheid.compile.automaton import Action, Automaton, Edge, State, gap
+from cepheid.compile.guard import Guard
+from cepheid.errors import SkipError
+from cepheid.kernel.evaluate import Value, evaluate
+from cepheid.lang.pattern import SkipTo
+from cepheid.plan.plan import SkipRule, StageCondition
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,24 @@ class Event:
     values: tuple[Value, ...]
 
 
+TakenEvents: TypeAlias = tuple[tuple[int, Event], ...]
+"""Events with the stages that took them, in order."""
+
+
 @dataclass(frozen=True)
 class PartialMatch:
     """A state, and the events taken on the way to it, each with its stage; never empty."""
 
     state: int
-    taken: tuple[tuple[int, Event], ...]
+    taken: TakenEvents
 
     @property
     def start(self) -> Event:
         return self.taken[0][1]
+
+    @property
+    def last(self) -> Event:
+        return self.taken[-1][1]
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,14 @@ class Match:
     detected_at: int | None
 
 
+@dataclass(frozen=True)
+class Timeout:
+    """A partial match that ran out of time, and its deadline."""
+
+    taken: tuple[tuple[int, int], ...]
+    deadline: int
+
+
 Completed: TypeAlias = tuple[int, PartialMatch]
 """The step that completed the match, and the match."""
 
@@ -57,7 +75,7 @@ class ReferenceMatcher:
     """Runs an automaton over the events of one key."""
 
     def __init__(
-        self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: Skip
+        self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: SkipRule
     ) -> None:
         self.automaton = automaton
         self.conditions = conditions
@@ -65,6 +83,7 @@ class ReferenceMatcher:
         self.skip = skip
         self.partial_matches: list[PartialMatch] = []
         self.completed: list[Completed] = []
+        self.timeouts: list[Timeout] = []
         self.step = 0
 
     def process(self, event: Event) -> list[Match]:
@@ -76,7 +95,7 @@ class ReferenceMatcher:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
-        self.partial_matches = survivors
+        self.partial_matches = list(dict.fromkeys(survivors))
         return matches + self._release(completed, event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -85,7 +104,10 @@ class ReferenceMatcher:
         while (deadline := self._earliest_deadline()) is not None and deadline <= time:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
             self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
-            matches += self._release([p for p in expired if self._complete(p)], deadline)
+            complete = [p for p in expired if self._state(p).complete or self._state(p).pending]
+            timed_out = [Timeout(_positions(p), deadline) for p in expired if p not in complete]
+            self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
+            matches += self._release(complete, deadline)
         return matches
 
     def finish(self) -> list[Match]:
@@ -94,7 +116,7 @@ class ReferenceMatcher:
         while (deadline := self._earliest_deadline()) is not None:
             matches += self.advance_time(deadline)
         ended, self.partial_matches = self.partial_matches, []
-        return matches + self._release([p for p in ended if self._complete(p)], None)
+        return matches + self._release([p for p in ended if self._state(p).complete], None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
@@ -102,50 +124,72 @@ class ReferenceMatcher:
         """
         taken = partial_match.taken if partial_match else ()
         state = partial_match.state if partial_match else self.automaton.start
-        edges = [edge for edge in self._edges(state) if self._holds(edge.guard, taken, event)]
+        edges = [*self._edges(state, taken, event)]
         moved, completed = [], []
         for edge in edges:
             if edge.action is Action.IGNORE and partial_match:
-                moved.append(PartialMatch(edge.target, taken))
+                reached = PartialMatch(edge.target, taken)
             elif edge.action is Action.TAKE:
-                stage = edge.guard[0].stage
-                reached = PartialMatch(edge.target, (*taken, (stage, event)))
-                if edge.target != self.automaton.final:
-                    moved.append(reached)
-                if self._reaches_final(edge.target):
-                    completed.append(reached)
-        if partial_match and not edges and self._complete(partial_match):
+                assert edge.stage is not None
+                reached = PartialMatch(edge.target, (*taken, (edge.stage, event)))
+            else:
+                continue
+            if edge.target != self.automaton.final:
+                moved.append(reached)
+            if self._completes(edge, taken, event):
+                completed.append(reached)
+        if any(edge.action is Action.STOP for edge in edges):
+            moved = []
+        if partial_match and not edges and self._state(partial_match).complete:
             completed.append(partial_match)
         return moved, completed
 
-    def _edges(self, state: int) -> Iterator[Edge]:
-        """The TAKE and IGNORE edges of a state and of those it proceeds to."""
+    def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
+        """The edges that hold, of a state and of those it proceeds to; PROCEED edges are followed."""
         for edge in self.automaton.states[state].edges:
+            if not self._holds(edge.guard, taken, event):
+                continue
             if edge.action is Action.PROCEED:
-                yield from self._edges(edge.target)
-            else:
+                yield from self._edges(edge.target, taken, event)
+            elif edge.window is None or not taken or event.time - taken[-1][1].time < edge.window:
                 yield edge
 
-    def _reaches_final(self, state: int) -> bool:
-        if state == self.automaton.final:
-            return True
-        edges = self.automaton.states[state].edges
-        return any(self._reaches_final(edge.target) for edge in edges if edge.action is Action.PROCEED)
+    def _completes(self, edge: Edge, taken: TakenEvents, event: Event) -> bool:
+        """Whether a partial match that follows the edge is a match; after a TAKE it may proceed with the same event."""
+        return (
+            self._is_final(edge.target, taken, event)
+            if edge.action is Action.TAKE
+            else edge.target == self.automaton.final
+        )
 
-    def _holds(self, guard: Sequence[Demand], taken: Taken, event: Event) -> bool:
-        return all(self._condition(demand.stage, taken, event) != demand.negated for demand in guard)
+    def _is_final(self, state: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether the state is the final one or proceeds to it."""
+        return state == self.automaton.final or any(
+            self._is_final(edge.target, taken, event)
+            for edge in self.automaton.states[state].edges
+            if edge.action is Action.PROCEED and self._holds(edge.guard, taken, event)
+        )
 
-    def _condition(self, stage: int, taken: Taken, event: Event) -> bool:
-        condition = self.conditions[stage]
+    def _holds(self, guard: Guard, taken: TakenEvents, event: Event) -> bool:
+        return any(
+            all(self._condition(demand.condition, taken, event) != demand.negated for demand in sorted(term))
+            for term in guard.terms
+        )
+
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        condition = self.conditions[number]
         if condition.bit is not None and not event.mask >> condition.bit & 1:
             return False
         return condition.script is None or evaluate(condition.script, taken, event.values) is True
 
-    def _complete(self, partial_match: PartialMatch) -> bool:
-        return self.automaton.states[partial_match.state].complete
+    def _state(self, partial_match: PartialMatch) -> State:
+        return self.automaton.states[partial_match.state]
 
     def _deadline(self, partial_match: PartialMatch) -> int | None:
-        return None if self.window is None else partial_match.start.time + self.window
+        ends = [] if self.window is None else [partial_match.start.time + self.window]
+        if (window := gap(self.automaton, partial_match.state)) is not None:
+            ends.append(partial_match.last.time + window)
+        return min(ends, default=None)
 
     def _earliest_deadline(self) -> int | None:
         deadlines = [d for p in self.partial_matches if (d := self._deadline(p)) is not None]
@@ -156,22 +200,45 @@ class ReferenceMatcher:
         is open.
         """
         self.step += 1
-        self.completed += [(self.step, partial_match) for partial_match in completed]
+        once = {match.taken: match for match in completed}  # branches of groups may have taken the same
+        self.completed += [(self.step, match) for match in once.values()]
         self.completed.sort(key=_order)
         matches = []
-        while self.completed and not (self.skip is not Skip.NO_SKIP and self._older_is_open(self.completed[0][1])):
+        while self.completed and not (self.skip.to is not SkipTo.NO_SKIP and self._older_is_open(self.completed[0][1])):
             _, match = self.completed.pop(0)
-            matches.append(Match(tuple((stage, event.position) for stage, event in match.taken), now))
-            if self.skip is Skip.PAST_LAST_EVENT:
-                self._prune(match.taken[-1][1].position)
+            matches.append(Match(_positions(match), now))
+            self._prune(self._kept_from(match))
         return matches
 
     def _older_is_open(self, match: PartialMatch) -> bool:
         return any(p.start.position < match.start.position for p in self.partial_matches)
 
-    def _prune(self, last: int) -> None:
-        self.partial_matches = [p for p in self.partial_matches if p.start.position > last]
-        self.completed = [c for c in self.completed if c[1].start.position > last]
+    def _kept_from(self, match: PartialMatch) -> int:
+        """The first position at which a partial match may have started to be kept."""
+        match self.skip.to:
+            case SkipTo.NO_SKIP:
+                return 0
+            case SkipTo.NEXT:
+                return match.start.position + 1
+            case SkipTo.PAST_LAST_EVENT:
+                return match.last.position + 1
+        positions = [event.position for stage, event in match.taken if stage == self.skip.stage]
+        if not positions and self.skip.error_on_miss:
+            raise SkipError("a match has no event of the stage to skip to")
+        if not positions:
+            return 0
+        target = positions[0] if self.skip.to is SkipTo.FIRST else positions[-1]
+        if target == match.start.position and self.skip.error_on_miss:
+            raise SkipError("the event to skip to is the first of the match itself")
+        return target
+
+    def _prune(self, first: int) -> None:
+        self.partial_matches = [p for p in self.partial_matches if p.start.position >= first]
+        self.completed = [c for c in self.completed if c[1].start.position >= first]
+
+
+def _positions(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+    return tuple((stage, event.position) for stage, event in partial_match.taken)
 
 
 def _order(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:

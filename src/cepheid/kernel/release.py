@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepheid.compile.tables import Tables
+from cepheid.compile.tables import SkipKind, Tables
+from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import Cursor, Output, PartialMatches
 from cepheid.kernel.rows import drop_first
+
+NOTHING_TO_SKIP_TO, SKIPS_TO_START = -1, -2
+"""Failures of a skip strategy, beside those of scripts."""
 
 
 @inlined
@@ -21,25 +25,61 @@ def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, le
 
 @kernel
 def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
-    """Emits what may be emitted; False if the output has no room for it.
+    """Emits what may be emitted; False if the output has no room for it, or the cursor has a failure.
 
     With a skip strategy a match waits while a partial match with an earlier start is open.
     """
-    skips = tables.settings[0].skips
+    settings = tables.settings[0]
     while cursor.completed:
         match = partials.completed[0]
-        if skips and cursor.live and earliest_start(partials, cursor) < match.start:
+        if settings.skip != SkipKind.NO_SKIP and cursor.live and earliest_start(partials, cursor) < match.start:
             return True
         if not has_room_for(output, cursor, match.length):
             return False
-        last = emit(partials, output, cursor, match.node, match.length)
-        remove_first(partials, cursor)
-        if skips:
-            while cursor.live and earliest_start(partials, cursor) <= last:
-                drop_first(partials, cursor, 1)
-            while cursor.completed and partials.completed[0].start <= last:
+        kept_from = first_kept(tables, partials, cursor)
+        if cursor.failure != NO_FAILURE:
+            return False
+        emit(partials, output, cursor, match.node, match.length)
+        if settings.distinct:
+            while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
+        remove_first(partials, cursor)
+        while cursor.live and earliest_start(partials, cursor) < kept_from:
+            drop_first(partials, cursor, 1)
+        while cursor.completed and partials.completed[0].start < kept_from:
+            remove_first(partials, cursor)
     return True
+
+
+@inlined
+def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
+    """The first position at which a partial match may have started to be kept when the next match is emitted."""
+    settings, match = tables.settings[0], partials.completed[0]
+    if settings.skip == SkipKind.NO_SKIP:
+        return 0
+    if settings.skip == SkipKind.NEXT:
+        return match.start + 1
+    if settings.skip == SkipKind.PAST_LAST_EVENT:
+        return partials.nodes[match.node].event + 1
+    node, target = match.node, -1
+    while node >= 0 and (target < 0 or settings.skip == SkipKind.FIRST):
+        if partials.nodes[node].stage == settings.skip_stage:
+            target = partials.nodes[node].event
+        node = partials.nodes[node].parent
+    if settings.skip_checked and target < 0:
+        cursor.failure = NOTHING_TO_SKIP_TO
+    elif settings.skip_checked and target == match.start:
+        cursor.failure = SKIPS_TO_START
+    return max(target, 0)
+
+
+@inlined
+def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether the match behind the first has the same events and stages; equal ones are all at the front."""
+    other = 1
+    if cursor.completed > 2 and comes_before(partials, 2, 1):
+        other = 2
+    return partials.completed[0].step == partials.completed[other].step and not comes_before(partials, 0, other)
 
 
 @inlined
@@ -53,9 +93,8 @@ def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
 
 
 @inlined
-def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, length: int) -> int:
-    """Writes a match; the position of its last event."""
-    last = partials.nodes[node].event
+def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, length: int) -> None:
+    """Writes a match."""
     at = cursor.match_events + length
     match = output.matches[cursor.matches]
     match.end, match.detected_at = at, cursor.now
@@ -65,7 +104,6 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, le
         at -= 1
         output.events[at].event, output.events[at].stage = partials.nodes[node].event, partials.nodes[node].stage
         node = partials.nodes[node].parent
-    return last
 
 
 # The matches that wait are a binary heap: the first of all is at 0, and `i` comes before 2 i + 1 and 2 i + 2.

@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NO_BIT, Ints, Tables
+from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Ints, Tables
 from cepheid.kernel.interpret import NO_FAILURE, run_script
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import FOREVER, NO_TIME, START_ROW, Cursor, Events, Flags, Int32s, Output, PartialMatches
-from cepheid.kernel.release import complete, earliest_start, release
+from cepheid.kernel.release import complete, release
 from cepheid.kernel.rows import append_node, copy_row, drop_first, take_into_slots
+
+ENDS, GOES_ON, STOPS = range(3)
+"""What an event makes of a partial match: no edge is followed, some are, or one that stops it."""
 
 
 class Status(IntEnum):
@@ -31,7 +34,7 @@ class Status(IntEnum):
     ROOM_NEEDED = 2
     """For nodes, partial matches or completed matches: see `room_needed`."""
     FAILED = 3
-    """A condition failed on the event at the cursor."""
+    """A condition failed on the event at the cursor, or a match has no event to skip to: see `Cursor.failure`."""
 
 
 @kernel
@@ -51,10 +54,9 @@ def run(
 
     `stack` and `null` are scratch for scripts: see `run_script`.
     """
-    window = tables.settings[0].window
     while True:
         if cursor.completed and not release(tables, partials, output, cursor):
-            return Status.OUTPUT_FULL
+            return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
         at_end = cursor.event >= len(events.time)
         if at_end and not finish:
             return Status.DONE
@@ -64,8 +66,8 @@ def run(
         time = until if key_ends else events.time[cursor.event]
         if cursor.live and room_needed(partials, cursor):
             return Status.ROOM_NEEDED
-        if cursor.live and window >= 0 and deadline(events, partials, cursor, window) <= time:
-            expire(tables, events, partials, cursor, window)
+        if cursor.live and deadline(tables, events, partials, cursor, time) <= time:
+            expire(tables, events, partials, cursor)
         elif key_ends:
             end_key(tables, partials, cursor, until)
         else:
@@ -87,20 +89,54 @@ def room_needed(partials: PartialMatches, cursor: Cursor) -> bool:
 
 
 @inlined
-def deadline(events: Events, partials: PartialMatches, cursor: Cursor, window: int) -> int:
-    """The earliest deadline of the live partial matches."""
-    start = events.time[earliest_start(partials, cursor)]
-    return start + window if start <= FOREVER - window else FOREVER
+def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> int:
+    """The earliest deadline of the live partial matches or, if all are after `time`, any time after that."""
+    if not tables.settings[0].windows:
+        return deadline_of(tables, events, partials, partials.live[cursor.side, cursor.first])
+    if cursor.earliest <= time:
+        cursor.earliest = FOREVER
+        for i in range(cursor.first, cursor.first + cursor.live):
+            number = partials.live[cursor.side, i]
+            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, number))
+    return cursor.earliest
+
+
+@inlined
+def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
+    """When the partial match runs out of time; FOREVER: never."""
+    row, window = partials.rows[number], tables.settings[0].window
+    end = later(events.time[row.start], window) if window >= 0 else FOREVER
+    gap = tables.states[row.state].window
+    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
+
+
+@inlined
+def later(time: int, window: int) -> int:
+    return time + window if time <= FOREVER - window else FOREVER
 
 
 @kernel
-def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, window: int) -> None:
+def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
     """Lets the earliest deadline pass: the partial matches that have it end."""
     cursor.step += 1
-    cursor.now = deadline(events, partials, cursor, window)
-    start = events.time[earliest_start(partials, cursor)]
-    while cursor.live and events.time[earliest_start(partials, cursor)] == start:
-        end_first(tables, partials, cursor)
+    cursor.now = deadline(tables, events, partials, cursor, FOREVER)
+    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
+    alone = not tables.settings[0].windows  # then those that have it are the first
+    kept = first
+    for i in range(first, end):
+        row = partials.rows[live[i]]
+        if deadline_of(tables, events, partials, live[i]) == cursor.now:
+            if tables.states[row.state].complete or tables.states[row.state].pending:
+                complete(partials, cursor, row.start, row.node, row.length)
+            partials.free[cursor.free] = live[i]
+            cursor.free += 1
+        elif alone:
+            cursor.first, cursor.live = i, end - i
+            return
+        else:
+            live[kept] = live[i]
+            kept += 1
+    cursor.first, cursor.live = first, kept - first
 
 
 @kernel
@@ -121,7 +157,7 @@ def end_key(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int
 
 @inlined
 def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Ends the live partial match with the earliest start."""
+    """Ends the live partial match with the earliest start, as no more events come."""
     row = partials.rows[partials.live[cursor.side, cursor.first]]
     if tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
@@ -134,7 +170,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
     event = cursor.event
     if cursor.live == 0:
         cursor.nodes = 0  # no partial match is open, so no match waits either
-        cursor.wake = 0
+        cursor.wake, cursor.earliest = 0, FOREVER
     cursor.opened = 1
     word = events.mask[event] | (np.int64(1) << ALWAYS)
     live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
@@ -192,21 +228,23 @@ def move(
         word = run_scripts(tables, events, partials, cursor, number, event, word, stack, null)
     is_start = number == START_ROW
     first, end = state.edges, state.edges_end
-    ends, last = last_to_go_on(tables, first, end, word, is_start)
+    waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
+    fate, last = fate_of(tables, first, end, word, waited)
     start = event if is_start else row.start
     node, length = row.node, row.length
-    if ends and state.complete and not is_start:
+    if fate == ENDS and state.complete and not is_start:
         complete(partials, cursor, start, node, length)
     for i in range(first, end):
         edge = tables.edges[i]
-        if not holds(edge, word) or (is_start and edge.stage == IGNORED):
+        if not follows(edge, word, waited) or edge.target == STOPPED:
             continue
-        taken = node
-        if edge.stage != IGNORED:
-            taken = append_node(partials, cursor, event, edge.stage, node)
-            if edge.completes:
-                complete(partials, cursor, start, taken, length + 1)
-        if edge.target == FINAL:
+        taken, taken_length = node, length
+        goes_on = edge.target != FINAL and fate != STOPS
+        if edge.stage != IGNORED and (goes_on or edge.completes):
+            taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
+        if edge.completes:
+            complete(partials, cursor, start, taken, taken_length)
+        if not goes_on:
             continue
         heir = number if i == last and not is_start else copy_row(partials, cursor, number)
         partials.rows[heir].state = edge.target
@@ -214,8 +252,10 @@ def move(
         if edge.stage != IGNORED:
             partials.rows[heir].start = start
             partials.rows[heir].node = taken
-            partials.rows[heir].length = length + 1
+            partials.rows[heir].length = taken_length
             take_into_slots(tables, events, partials, heir, edge.stage, event)
+        if tables.settings[0].windows:
+            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, heir))
         moved[count] = heir
         count += 1
     if last < 0 and not is_start:
@@ -251,18 +291,25 @@ def run_scripts(
 
 
 @inlined
-def last_to_go_on(tables: Tables, first: int, end: int, word: int, is_start: bool) -> tuple[bool, int]:
-    """Whether no edge holds, and the last edge that holds and leads to a state that is not final (-1: none)."""
-    ends, last = True, -1
+def fate_of(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[int, int]:
+    """Whether the partial match goes on, and the last edge on which it does (-1: none)."""
+    fate, last = ENDS, -1
     for i in range(first, end):
         edge = tables.edges[i]
-        if holds(edge, word) and not (is_start and edge.stage == IGNORED):
-            ends = False
+        if follows(edge, word, waited):
+            if edge.target == STOPPED:
+                return STOPS, -1
+            fate = GOES_ON
             if edge.target != FINAL:
                 last = i
-    return ends, last
+    return fate, last
 
 
 @inlined
-def holds(edge: Any, word: int) -> bool:
-    return word & edge.require == edge.require and word & edge.forbid == 0
+def follows(edge: Any, word: int, waited: int) -> bool:
+    """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, so that the
+    start state is left by taking an event only.
+    """
+    in_time = edge.window < 0 or waited < edge.window
+    leaves = edge.stage != IGNORED or waited >= 0
+    return in_time and leaves and word & edge.require == edge.require and word & edge.forbid == 0

@@ -1,38 +1,42 @@
 """Pattern files: YAML or JSON documents ⇄ the same Pattern values as the fluent interface makes.
 
 What a document may contain is said once, in `pattern.schema.json`: editors complete from it and the reader checks with
-it. Its titles are the words of the messages. The reader adds only the places and what a schema cannot say (units of
-time, a <= b).
+it (`document_problems`). A stage is a mapping whose keys are the calls of the fluent interface; a group is a list of
+stages where the stage's name would stand.
 """
 
 from __future__ import annotations
 
-import json
 import pathlib
-from collections.abc import Callable, Iterator
-from functools import cache, partial
-from importlib.resources import files
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from cepheid.errors import PatternError, Problem, did_you_mean
-from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.document_problems import NAME_KEYS, document_problems, pattern_schema, place, stages_in
+from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Path, Value, dump_yaml, load_marked
-from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, check_times
+from cepheid.lang.pattern import Condition, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import ValidationError
+__all__ = [
+    "located_in_document",
+    "pattern_from_text",
+    "pattern_schema",
+    "pattern_to_document",
+    "pattern_to_yaml",
+    "read_pattern",
+    "read_text",
+]
 
-_FLAGS = ("one_or_more", "optional", "consecutive", "longest")
-_SHOWN = 60
-
-
-def pattern_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of pattern documents."""
-    schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath("pattern.schema.json").read_text("utf-8"))
-    return schema
+_FLAGS = {
+    "optional": "optional",
+    "greedy": "greedy",
+    "consecutive": "consecutive",
+    "allow_combinations": "combinations",
+    "longest": "longest",
+}
+"""Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
 def read_pattern(path: str | pathlib.Path) -> Pattern:
@@ -67,7 +71,7 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern:
         PatternError: all problems of the document, with line and column.
     """
     marked = load_marked(text, source=source)
-    problems = [*marked.problems, *_structure_problems(marked), *_value_problems(marked)]
+    problems = [*marked.problems, *document_problems(marked)]
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
     return _pattern(cast("dict[str, Any]", marked.value))
@@ -78,13 +82,9 @@ def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
-    if pattern.skip_strategy is not Skip.NO_SKIP:
-        document["skip"] = pattern.skip_strategy.value
-    first, *later = pattern.stages
-    document["stages"] = [
-        _stage_document("begin", first),
-        *(_stage_document(stage.contiguity.value, stage) for stage in later),
-    ]
+    if pattern.skip_strategy != Skip():
+        document["skip"] = _skip_document(pattern.skip_strategy)
+    document["stages"] = _stage_documents(pattern.stages)
     return document
 
 
@@ -98,25 +98,35 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
 
     A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
     writes it in another way (quotes with escapes, folded lines), the whole condition is the place. A problem of a whole
-    stage is placed at the stage's name; others stay as they are.
+    stage is placed at the stage's name, one of `within` or `skip` there; others stay as they are.
     """
     marked = load_marked(text, source=source)
-    where = f"{source}, {problem.where}" if problem.where else source
-    for name_span, path, value in _conditions(marked, problem.where or ""):
-        if problem.text is None or value == problem.text:
-            span = name_span if problem.text is None else _span_in(marked, path, problem)
-            return Problem(problem.message, where=where, text=text, span=span, hint=problem.hint)
-    return problem
+    span = _span_of(problem, marked)
+    if span is None:
+        return problem
+    return Problem(problem.message, where=f"{source}, {problem.where}", text=text, span=span, hint=problem.hint)
 
 
-def _conditions(marked: MarkedText, where: str) -> Iterator[tuple[Span, Path, Value]]:
-    """The leaves of the stage that `where` begins with: the span of the stage's name, the leaf's path and value."""
-    stages: Any = cast("dict[str, Any]", marked.value)["stages"]
-    for index, stage in enumerate(stages):
-        key = next(key for key in _name_keys() if key in stage)
-        if where == f"stage {stage[key]!r}" or where.startswith(f"stage {stage[key]!r}, "):
-            for path, value in _leaves(stage, ("stages", index)):
-                yield marked.spans[("stages", index, key)], path, value
+def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
+    document, where = cast("dict[str, Any]", marked.value), problem.where or ""
+    if where in ("within", "skip"):
+        return place((where,), marked)
+    for path, stage in stages_in(document["stages"], ("stages",)):
+        label = _sequence([stage]).stages[0].label
+        if where == label or where.startswith(f"{label}, "):
+            if problem.text is None:
+                return _name_span(path, stage, marked)
+            key = "until" if where == f"{label}, until" else "where"
+            for inner, value in _leaves(stage.get(key), (*path, key)):
+                if value == problem.text:
+                    return _span_in(marked, inner, problem)
+    return None
+
+
+def _name_span(path: Path, stage: dict[str, Any], marked: MarkedText) -> Span:
+    """Of the name or, of a group, of the key."""
+    key = next(key for key in NAME_KEYS if key in stage)
+    return marked.spans[(*path, key)] if isinstance(stage[key], str) else marked.key_spans[(*path, key)]
 
 
 def _span_in(marked: MarkedText, path: Path, problem: Problem) -> Span:
@@ -125,123 +135,6 @@ def _span_in(marked: MarkedText, path: Path, problem: Problem) -> Span:
     if verbatim < 0 or problem.span is None:
         return start, end
     return verbatim + problem.span[0], verbatim + problem.span[1]
-
-
-def _name_keys() -> tuple[str, ...]:
-    return ("begin", *(contiguity.value for contiguity in Contiguity))
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # a third of the time that `import cepheid` would take
-
-    return Draft202012Validator(pattern_schema())
-
-
-def _structure_problems(marked: MarkedText) -> Iterator[Problem]:
-    for error in _validator().iter_errors(marked.value):
-        yield from _structure_problem(error, marked)
-
-
-def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[Problem]:
-    path, schema, value = tuple(error.absolute_path), cast("dict[str, Any]", error.schema), cast("Any", error.instance)
-    match error.validator:
-        case "additionalProperties":
-            yield from _unknown_keys(error, path, marked)
-        case "required":
-            missing = next(key for key in schema["required"] if key not in value)
-            yield marked.problem(f"{_called(path)} needs the key {missing!r}", _place(path, marked))
-        case "oneOf":
-            if isinstance(value, dict):  # of another type: said already
-                yield marked.problem(_misnamed(path, value), _place(path, marked))
-        case _:
-            yield _wrong_value(error, path, marked)
-
-
-def _misnamed(path: Path, stage: dict[str, Any]) -> str:
-    given = [repr(key) for key in _name_keys() if key in stage]
-    if given:
-        return f"{_called(path)} has more than one name: {', '.join(given)}"
-    needed = "'begin: NAME'" if path[-1] == 0 else "'next: NAME', 'followed_by: NAME' or 'followed_by_any: NAME'"
-    return f"{_called(path)} has no name: add {needed}"
-
-
-def _unknown_keys(error: ValidationError, path: Path, marked: MarkedText) -> Iterator[Problem]:
-    known = list(cast("dict[str, Any]", error.schema)["properties"])
-    for key in cast("dict[str, Any]", error.instance):
-        if key not in known:
-            hint = did_you_mean(key, known)
-            allowed = "" if hint.startswith("Known here") else f" Known here: {', '.join(known)}"
-            span = marked.key_spans.get((*path, key)) or _place(path, marked)
-            yield marked.problem(f"{_called(path)} has no key {key!r}", span, hint + allowed)
-
-
-def _wrong_value(error: ValidationError, path: Path, marked: MarkedText) -> Problem:
-    title = cast("dict[str, Any]", error.schema)["title"]
-    if error.validator == "not":
-        return marked.problem(f"{_called(path)} is {title}", marked.key_spans.get(path) or _place(path, marked))
-    message = f"{_called(path)} must be {title}, got {_shown(error.instance)}"
-    return marked.problem(message, _place(path, marked), _hint(error))
-
-
-def _hint(error: ValidationError) -> str | None:
-    schema, value = cast("dict[str, Any]", error.schema), error.instance
-    if error.validator == "enum" and isinstance(value, str):
-        hint = did_you_mean(value, schema["enum"])
-        return hint if hint.startswith("Did") else None
-    if "string" in schema.get("type", ()) and isinstance(value, bool | int | float):
-        return "If it is meant as text, put it in quotes."
-    return None
-
-
-def _called(path: Path) -> str:
-    """What a user calls the part of the document at `path`."""
-    match path:
-        case ():
-            return "a pattern"
-        case ("stages", int(index)):
-            return f"stage {index + 1}"
-        case (*_, str(key), int(index)):
-            return f"item {index + 1} of {key!r}"
-    return repr(path[-1])
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "nothing"
-    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _place(path: Path, marked: MarkedText) -> Span:
-    """The span of the part at `path`, or of the nearest part around it that has one."""
-    while path not in marked.spans:
-        path = path[:-1]
-    return marked.spans[path]
-
-
-def _value_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot say; only of parts whose structure is right."""
-    document = marked.value
-    if not isinstance(document, dict):
-        return
-    length = document.get("within")
-    if _validator().evolve(schema=pattern_schema()["properties"]["within"]).is_valid(length):
-        yield from _refused(partial(parse_duration, str(length)), ("within",), marked)
-    stages = document.get("stages")
-    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
-        match stage:
-            case {"times": [int(least), int(most)]} if least >= 0 and most >= 1:
-                times = partial(check_times, least, most)
-                yield from _refused(times, ("stages", index, "times"), marked)
-
-
-def _refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    try:
-        make()
-    except PatternError as error:
-        for problem in error.problems:
-            yield marked.problem(problem.message, _place(path, marked), problem.hint)
 
 
 def _leaves(value: Value, path: Path) -> Iterator[tuple[Path, Value]]:
@@ -254,36 +147,88 @@ def _leaves(value: Value, path: Path) -> Iterator[tuple[Path, Value]]:
             yield path, value
 
 
+# Document → pattern
+
+
 def _pattern(document: dict[str, Any]) -> Pattern:
-    first, *later = document["stages"]
-    pattern = _with_stage(Pattern.begin(first["begin"], name=document.get("name", "pattern")), first)
-    for stage in later:
-        contiguity = next(contiguity for contiguity in Contiguity if contiguity.value in stage)
-        pattern = _with_stage(getattr(pattern, contiguity.value)(stage[contiguity.value]), stage)
+    pattern = _sequence(document["stages"]).named(document.get("name", "pattern"))
     if "within" in document:
         pattern = pattern.within(document["within"])
-    return pattern.skip(Skip(document.get("skip", Skip.NO_SKIP.value)))
+    return pattern.skip(_skip(document.get("skip", SkipTo.NO_SKIP.value)))
+
+
+def _skip(value: str | dict[str, Any]) -> Skip:
+    match value:
+        case str():
+            return Skip(SkipTo(value))
+        case {"to_first": stage}:
+            return Skip.to_first(stage, error_on_miss=value.get("error_on_miss", False))
+    return Skip.to_last(value["to_last"], error_on_miss=value.get("error_on_miss", False))
+
+
+def _sequence(stages: list[dict[str, Any]]) -> Pattern:
+    """The pattern of these stages; that of a group too."""
+    pattern = None
+    for stage in stages:
+        call = next(key for key in NAME_KEYS if key in stage)
+        added = stage[call] if isinstance(stage[call], str) else _sequence(stage[call])
+        pattern = _with_stage(Pattern.begin(added) if pattern is None else getattr(pattern, call)(added), stage)
+    assert pattern is not None, "the schema asks for a stage"
+    return pattern
 
 
 def _with_stage(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
     where = stage.get("where", [])
     for condition in [where] if isinstance(where, str) else where:
         pattern = pattern.where(condition) if isinstance(condition, str) else pattern.or_where(condition["or"])
-    if "times" in stage:
-        times = stage["times"] if isinstance(stage["times"], list) else [stage["times"]]
-        pattern = pattern.times(*map(int, times))  # a JSON Schema takes 2.0 for an integer, and so do we
+    pattern = _with_quantifier(pattern, stage)
     for flag in _FLAGS:
         if stage.get(flag):
             pattern = getattr(pattern, flag)()
+    for call in ("until", "within_previous"):
+        if call in stage:
+            pattern = getattr(pattern, call)(stage[call])
     return pattern
 
 
-def _stage_document(key: str, stage: Stage) -> dict[str, Value]:
-    document: dict[str, Value] = {key: stage.name}
+def _with_quantifier(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
+    for call in ("one_or_more", "times", "times_or_more"):
+        given = stage.get(call, False)
+        if given is not False:
+            window = given.get("window") if isinstance(given, dict) else None
+            count = given.get("count", True) if isinstance(given, dict) else given
+            counts = [] if count is True else count if isinstance(count, list) else [count]
+            # a JSON Schema takes 2.0 for an integer, and so do we
+            pattern = getattr(pattern, call)(*map(int, counts), window=window)
+    return pattern
+
+
+# Pattern → document
+
+
+def _skip_document(skip: Skip) -> Value:
+    if skip.stage is None:
+        return skip.to.value
+    missed: dict[str, Value] = {"error_on_miss": True} if skip.error_on_miss else {}
+    return {skip.to.value: skip.stage, **missed}
+
+
+def _stage_documents(stages: tuple[Stage, ...]) -> list[Value]:
+    first, *later = stages
+    return [_stage_document("begin", first), *(_stage_document(stage.contiguity.value, stage) for stage in later)]
+
+
+def _stage_document(key: str, stage: Stage) -> Value:
+    document: dict[str, Value] = {key: _stage_documents(stage.group) if stage.group else stage.name}
     conditions: list[Value] = [_condition_document(condition) for condition in stage.conditions]
     if conditions:
         document["where"] = conditions[0] if len(conditions) == 1 else conditions
-    return {**document, **_quantifier_document(stage.quantifier)}
+    document |= _quantifier_document(stage.quantifier)
+    if stage.until is not None:
+        document["until"] = stage.until
+    if stage.window is not None:
+        document["within_previous"] = format_duration(stage.window)
+    return document
 
 
 def _condition_document(condition: Condition) -> Value:
@@ -291,11 +236,15 @@ def _condition_document(condition: Condition) -> Value:
 
 
 def _quantifier_document(quantifier: Quantifier) -> dict[str, Value]:
-    document: dict[str, Value] = {}
-    if (times := quantifier.times) is not None:
-        if times.maximum is None:
-            document["one_or_more"] = True
-        else:
-            document["times"] = times.minimum if times.minimum == times.maximum else [times.minimum, times.maximum]
-    flags: dict[str, Value] = {flag: True for flag in _FLAGS[1:] if getattr(quantifier, flag)}
-    return {**document, **flags}
+    flags: dict[str, Value] = {flag: True for flag, field in _FLAGS.items() if getattr(quantifier, field)}
+    return flags if quantifier.times is None else {**_times_document(quantifier.times, quantifier), **flags}
+
+
+def _times_document(times: Times, quantifier: Quantifier) -> dict[str, Value]:
+    window: dict[str, Value] = {} if quantifier.window is None else {"window": format_duration(quantifier.window)}
+    if times.maximum is not None:
+        count: Value = times.minimum if times.minimum == times.maximum else [times.minimum, times.maximum]
+        return {"times": {"count": count, **window} if window else count}
+    if times.minimum > 1:
+        return {"times_or_more": {"count": times.minimum, **window} if window else times.minimum}
+    return {"one_or_more": window or True}

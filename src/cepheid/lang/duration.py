@@ -62,3 +62,8 @@ def format_duration(duration: timedelta) -> str:
         if count:
             parts.append(f"{count} {name}{'s' if count > 1 else ''}")
     return " ".join(parts)
+
+
+def microseconds(duration: timedelta) -> int:
+    """The whole length in microseconds."""
+    return duration // timedelta(microseconds=1)

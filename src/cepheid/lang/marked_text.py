@@ -22,7 +22,9 @@ Value: TypeAlias = "dict[str, Value] | list[Value] | str | int | float | bool | 
 Path: TypeAlias = tuple[str | int, ...]
 
 _DEEPEST = 20
-"""Levels of nesting; a pattern has five. Bounds the recursion over what anyone may send."""
+"""Levels of nesting; a pattern has six, and two more for each group in a group. Bounds the recursion over what anyone
+may send.
+"""
 _LONGEST_NUMBER = 400
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")

@@ -152,6 +152,16 @@ class Stage:
         """The stage itself or, of a group, the stages that it is made of in the end."""
         return tuple(leaf for stage in self.group for leaf in stage.leaves) if self.group else (self,)
 
+    @property
+    def parts(self) -> tuple[Stage, ...]:
+        """The stage itself and, of a group, all stages and groups in it."""
+        return (self, *(part for stage in self.group for part in stage.parts))
+
+    @property
+    def label(self) -> str:
+        """What messages call the stage: by its name or, a group, by those in it."""
+        return f"group ({', '.join(leaf.name for leaf in self.leaves)})" if self.group else f"stage {self.name!r}"
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -166,8 +176,13 @@ class Pattern:
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
-        """The stages that have names and conditions, those of groups among them, in order: stage numbers count these."""
+        """The stages with names and conditions, those of groups among them, in order: stage numbers count these."""
         return tuple(leaf for stage in self.stages for leaf in stage.leaves)
+
+    @property
+    def loops_until(self) -> tuple[Stage, ...]:
+        """The stages and groups with an `until`, outer ones first: their conditions are numbered behind the leaves'."""
+        return tuple(part for stage in self.stages for part in stage.parts if part.until is not None)
 
     @staticmethod
     def begin(stage: str | Pattern, *, name: str = "pattern") -> Pattern:
@@ -209,15 +224,15 @@ class Pattern:
     def or_where(self, condition: str) -> Pattern:
         """Adds a condition to the last stage, ORed with all those before it."""
         if not self.stages[-1].conditions:
-            last = _shown(self.stages[-1])
-            raise PatternError(f"or_where needs a where before it: stage {last} has no condition yet")
+            last = self.stages[-1].label
+            raise PatternError(f"or_where needs a where before it: {last} has no condition yet")
         return self._with_condition(Condition(self._text("or_where", condition), alternative=True))
 
     def until(self, condition: str) -> Pattern:
         """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
         last = self.stages[-1]
         if last.until is not None:
-            raise PatternError(f"until: stage {_shown(last)} has one already")
+            raise PatternError(f"until: {last.label} has one already")
         return self._with_last(replace(last, until=self._text("until", condition)))
 
     def one_or_more(self, *, window: timedelta | str | None = None) -> Pattern:
@@ -305,12 +320,12 @@ class Pattern:
     def _repeat(self, call: str, times: Times, window: timedelta | str | None) -> Pattern:
         last = self.stages[-1]
         if last.quantifier.times is not None:
-            raise PatternError(f"{call}: stage {_shown(last)} has a quantifier already")
+            raise PatternError(f"{call}: {last.label} has a quantifier already")
         duration = None if window is None else parse_duration(window)
         return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
 
     def _text(self, call: str, condition: str) -> str:
-        where = f"stage {_shown(self.stages[-1])}, {call}"
+        where = f"{self.stages[-1].label}, {call}"
         if not isinstance(condition, str):
             hint = f'Write it as text, as in {call}("price > 100").'
             raise PatternError(Problem(f"a condition is SQL text, got {_given(condition)}", where, hint=hint))
@@ -342,11 +357,6 @@ def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
     if contiguity.negated:
         raise PatternError(f"{call} takes the name of a stage, not a group")
     return Stage("", contiguity, group=given.stages)
-
-
-def _shown(stage: Stage) -> str:
-    """The stage in a message: its name, or those in the group."""
-    return f"({', '.join(leaf.name for leaf in stage.leaves)})" if stage.group else repr(stage.name)
 
 
 def _stage_name(call: str, name: str) -> str:

@@ -6,7 +6,9 @@ A lifted column's value for an event that is not there is NULL. SQL's own answer
 
 from __future__ import annotations
 
-from cepheid.lang.pattern import Pattern
+from collections.abc import Iterator, Sequence
+
+from cepheid.lang.pattern import Pattern, Stage
 from cepheid.plan.resolve import Apply, Column, Event, Node, Pick
 
 _NULL_IS_A_VALUE = frozenset({"<=>", "is_null", "is_not_null", "case", "case_of", "if"})
@@ -33,11 +35,19 @@ NOT_NULL_FOR_NULL = frozenset(
 
 
 def may_be_absent(event: Event, pattern: Pattern, stage: int) -> bool:
-    """Whether a partial match that waits for stage `stage` may lack the event."""
+    """Whether a partial match for which condition number `stage` is asked may lack the event."""
     if event.stage is None:
         return False
-    quantifier = pattern.stages[event.stage].quantifier
-    return event.stage >= stage or quantifier.optional or event.back >= quantifier.minimum
+    leaf = pattern.leaves[event.stage]
+    certain = event.stage < stage < len(pattern.leaves) and not list(_skippable(pattern.stages))[event.stage]
+    return not certain or leaf.contiguity.negated or event.back >= leaf.quantifier.minimum
+
+
+def _skippable(stages: Sequence[Stage]) -> Iterator[bool]:
+    """For each leaf whether it, or a group around it, is optional."""
+    for stage in stages:
+        for optional in _skippable(stage.group) if stage.group else (False,):
+            yield optional or stage.quantifier.optional
 
 
 def is_null_without_event(node: Node) -> bool:

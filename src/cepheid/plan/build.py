@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import pyarrow as pa
 from cepheid.errors import LimitExceeded, PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events import Schema
 from cepheid.lang.expression import Call, Expression, Span
-from cepheid.lang.pattern import Pattern, Stage
+from cepheid.lang.pattern import Condition, Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
 from cepheid.plan.engine import Question, SqlEngine
@@ -49,7 +49,7 @@ def build_plan(
     problems = _pattern_problems(pattern, schema.columns.names)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
-    conditions = [_stage_node(pattern, i, schema.columns, problems) for i in range(len(pattern.stages))]
+    conditions = [_parts(pattern, written, schema.columns, problems) for written in _written(pattern)]
     resolved = resolve_measures(pattern, measures or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
     lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
@@ -76,8 +76,8 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     """The problems that are there whatever the events are: syntax, references to stages, quantifiers."""
     problems = _pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
-    for i in range(len(pattern.stages)):
-        _stage_node(pattern, i, None, problems)
+    for written in _written(pattern):
+        _parts(pattern, written, None, problems)
     resolve_measures(pattern, measures or {}, None, problems)
     return problems
 
@@ -177,29 +177,67 @@ class Part(NamedTuple):
     node: Node
 
 
-def _stage_node(pattern: Pattern, index: int, columns: pa.Schema | None, problems: list[Problem]) -> list[Part]:
-    """The stage's conditions, resolved; those with problems are left out."""
-    stage, names = pattern.stages[index], [s.name for s in pattern.stages]
+@dataclass(frozen=True)
+class _Written:
+    """The texts of one of the plan's conditions: a stage's, or what ends a loop."""
+
+    texts: tuple[Condition, ...]
+    where: str
+    visible: int
+    """How many stages, from the first, may be referred to."""
+
+
+def _written(pattern: Pattern) -> list[_Written]:
+    """In the order of `Plan.conditions`."""
+    visible = list(_visible(pattern.stages, 0, None))
+    last = {id(part): number for number, leaf in enumerate(pattern.leaves) for part in (leaf,)}
+    written = [
+        _Written(leaf.conditions, f"stage {leaf.name!r}", visible[number]) for number, leaf in enumerate(pattern.leaves)
+    ]
+    for loop in pattern.loops_until:
+        assert loop.until is not None
+        end = last[id(loop.leaves[-1])]
+        written.append(_Written((Condition(loop.until),), f"{loop.label}, until", visible[end]))
+    return written
+
+
+def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:
+    """For each leaf the stages that it may refer to: those before it, its own and, in a loop, all of the loop."""
+    for stage in stages:
+        end = before + len(stage.leaves)
+        if stage.group:
+            loops = stage.quantifier.loops
+            yield from _visible(stage.group, before, loop_end or (end if loops else None))
+        else:
+            yield loop_end or end
+        before = end
+
+
+def _parts(pattern: Pattern, written: _Written, columns: pa.Schema | None, problems: list[Problem]) -> list[Part]:
+    """The condition's texts, resolved; those with problems are left out."""
+    names = [leaf.name for leaf in pattern.leaves]
     parts = []
-    for i, condition in enumerate(stage.conditions):
-        source = Source(condition.text, _where(stage, i))
+    for i, condition in enumerate(written.texts):
+        source = Source(condition.text, _where(written, i))
         found: list[Problem] = []
         try:
             expression = parse_expression(condition.text)
         except PatternError as error:
             problems += [replace(problem, where=source.where) for problem in error.problems]
             continue
-        node = Resolver(source, columns, names, index + 1, found).resolve(expression)
+        node = Resolver(source, columns, names, written.visible, found).resolve(expression)
         problems += found
         if not found:
             parts.append(Part(condition.alternative, expression, node))
     return parts
 
 
-def _where(stage: Stage, index: int) -> str:
-    call = "or_where" if stage.conditions[index].alternative else "where"
-    number = f" {index + 1}" if len(stage.conditions) > 1 else ""
-    return f"stage {stage.name!r}, {call}{number}"
+def _where(written: _Written, index: int) -> str:
+    if written.where.endswith("until"):
+        return written.where
+    call = "or_where" if written.texts[index].alternative else "where"
+    number = f" {index + 1}" if len(written.texts) > 1 else ""
+    return f"{written.where}, {call}{number}"
 
 
 def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> StageCondition:

@@ -1,17 +1,18 @@
 """Plans and patterns as readable text: what will be looked for, and which engine computes what.
 
-A plan's text has three parts: the stages, each with its contiguity, quantifier and condition; the lifted columns, which
-the host's SQL engine computes for every event; and what holds for the whole pattern. Scripts are printed as SQL-like
-text, in which `late.origin` is the last event's that the stage has so far, as in the conditions that users write.
+A plan's text has three parts: the stages, each with its contiguity, quantifier and condition (those of a group stand
+indented below it, numbered as in the messages of pattern files: 2.1); the lifted columns, which the host's SQL engine
+computes for every event; and what holds for the whole pattern. Scripts are printed as SQL-like text, in which
+`late.origin` is the last event's that the stage has so far, as in the conditions that users write.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Stage
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage
 from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
 from cepheid.plan.script import (
     Aggregate,
@@ -27,6 +28,8 @@ _CONTIGUITY = {
     Contiguity.STRICT: "directly next",
     Contiguity.RELAXED: "followed by the next that matches",
     Contiguity.RELAXED_ANY: "followed by any that matches",
+    Contiguity.NOT_NEXT: "NOT directly next",
+    Contiguity.NOT_FOLLOWED_BY: "NOT followed by any that matches",
 }
 _INFIX = {
     Operator.ADD,
@@ -47,17 +50,23 @@ _AFFIX = {Operator.NEGATE: "(-{})", Operator.NOT: "(NOT {})", Operator.IS_NULL: 
 
 def explain_pattern(pattern: Pattern) -> str:
     """A pattern as text, as far as it can be told without the events' schema: conditions as they were written."""
-    lines = [f"Pattern {pattern.name}", ""]
-    for number, stage in enumerate(pattern.stages):
-        lines += [_stage_line(number, stage), *(f"     {text}" for text in _written_conditions(stage))]
+    lines = [f"Pattern {pattern.name}", "", *_stage_lines(pattern.stages, _written)]
     return _text([*lines, "", *_whole_pattern(pattern)])
 
 
 def explain_plan(plan: Plan) -> str:
     """A plan as text: stages with lifted and script conditions, the lifted columns, the window, the skip strategy."""
-    lines = [f"Pattern {plan.pattern.name}", ""]
-    for number, (stage, condition) in enumerate(zip(plan.pattern.stages, plan.conditions, strict=True)):
-        lines += [_stage_line(number, stage), *(f"     {text}" for text in _planned_condition(condition, plan))]
+    leaves = len(plan.pattern.leaves)
+    conditions, untils = iter(plan.conditions[:leaves]), iter(plan.conditions[leaves:])
+
+    def planned(stage: Stage) -> Iterator[str]:
+        """Called in the order of the plan's conditions: for each stage, before those in it."""
+        if not stage.group:
+            yield from _planned_condition(next(conditions), plan)
+        if stage.until is not None:
+            yield from (f"until, {text}" for text in _planned_condition(next(untils), plan))
+
+    lines = [f"Pattern {plan.pattern.name}", "", *_stage_lines(plan.pattern.stages, planned)]
     lines += ["", *_lifted(plan), *_measures(plan), *_whole_pattern(plan.pattern), *_input(plan)]
     return _text(lines)
 
@@ -72,37 +81,61 @@ def _text(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _stage_line(number: int, stage: Stage) -> str:
-    how = "begins with" if number == 0 else _CONTIGUITY[stage.contiguity]
-    return f"  {number + 1}. {stage.name}: {how}{_quantifier(stage.quantifier)}"
+def _stage_lines(
+    stages: Sequence[Stage], conditions: Callable[[Stage], Iterable[str]], indent: str = "  ", group: str = ""
+) -> Iterator[str]:
+    """The stages, each with its conditions below it; `group` is the number of the group that they are."""
+    for index, stage in enumerate(stages):
+        number = f"{group}{index + 1}."
+        how = "begins with" if index == 0 else _CONTIGUITY[stage.contiguity]
+        yield f"{indent}{number} {stage.name or 'group'}: {how}{_quantifier(stage)}"
+        below = indent + " " * (len(number) + 1)
+        yield from (below + text for text in conditions(stage))
+        yield from _stage_lines(stage.group, conditions, below, number)
 
 
-def _quantifier(quantifier: Quantifier) -> str:
-    least, most = quantifier.minimum, quantifier.maximum
-    if most is None:
-        parts = [f"{_count(least)} or more"]
-    elif least == most:
-        parts = [] if least == 1 else [_count(least)]
-    else:
-        parts = [f"{least} to {_count(most)}"]
-    if quantifier.consecutive:
-        parts.append("consecutive")
-    if quantifier.longest:
-        parts.append("the longest loop only")
-    if quantifier.optional:
-        parts.append("optional")
+def _quantifier(stage: Stage) -> str:
+    quantifier, unit = stage.quantifier, "time" if stage.group else "event"
+    parts = [*_count(quantifier, unit), *(text for text, given in _flags(quantifier) if given)]
+    if quantifier.window is not None:
+        parts.append(f"each less than {format_duration(quantifier.window)} after the one before it")
+    if stage.window is not None:
+        after = "for" if stage.contiguity.negated else "less than"
+        parts.append(f"{after} {format_duration(stage.window)} after the event taken before")
     return "".join(f", {part}" for part in parts)
 
 
-def _count(events: int) -> str:
-    return "1 event" if events == 1 else f"{events} events"
+def _count(quantifier: Quantifier, unit: str) -> Iterator[str]:
+    least, most = quantifier.minimum, quantifier.maximum
+    if most is None:
+        yield f"{least} {_plural(least, unit)} or more"
+    elif least != most:
+        yield f"{least} to {most} {_plural(most, unit)}"
+    elif least > 1:
+        yield f"{least} {_plural(least, unit)}"
 
 
-def _written_conditions(stage: Stage) -> Iterator[str]:
+def _plural(count: int, unit: str) -> str:
+    return unit if count == 1 else f"{unit}s"
+
+
+def _flags(quantifier: Quantifier) -> tuple[tuple[str, bool], ...]:
+    return (
+        ("consecutive", quantifier.consecutive),
+        ("all combinations", quantifier.combinations),
+        ("greedy", quantifier.greedy),
+        ("the longest loop only", quantifier.longest),
+        ("optional", quantifier.optional),
+    )
+
+
+def _written(stage: Stage) -> Iterator[str]:
     for number, condition in enumerate(stage.conditions):
         yield f"{'where' if number == 0 else 'or' if condition.alternative else 'and'} {condition.text}"
-    if not stage.conditions:
+    if not (stage.conditions or stage.group):
         yield "any event"
+    if stage.until is not None:
+        yield f"until {stage.until}"
 
 
 def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
@@ -150,7 +183,13 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
 def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
     yield f"Within: {window}"
-    yield f"Skip strategy: {pattern.skip_strategy.value}"
+    yield f"Skip strategy: {_skip(pattern.skip_strategy)}"
+
+
+def _skip(skip: Skip) -> str:
+    if skip.stage is None:
+        return skip.to.value
+    return f"{skip.to.value} {skip.stage}{', an error where there is no such event' if skip.error_on_miss else ''}"
 
 
 def _input(plan: Plan) -> Iterator[str]:
@@ -185,7 +224,7 @@ def _constant(value: object) -> str:
 
 
 def _slot(slot: Slot, plan: Plan) -> str:
-    stage = _quoted(plan.pattern.stages[slot.stage].name)
+    stage = _quoted(plan.pattern.leaves[slot.stage].name)
     if isinstance(slot, Aggregate):
         column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
         return f"{slot.fold.value}({stage}{column})"

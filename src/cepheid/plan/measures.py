@@ -40,7 +40,7 @@ def resolve_measures(
     pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
 ) -> list[ResolvedMeasure]:
     """The measures with their names resolved; those with problems are left out."""
-    stages = [stage.name for stage in pattern.stages]
+    stages = [stage.name for stage in pattern.leaves]
     resolved = []
     for name, text in measures.items():
         source = Source(text, f"measure {name!r}")

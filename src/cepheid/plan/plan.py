@@ -10,8 +10,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from cepheid.events import Schema
+from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call, Literal, Name
-from cepheid.lang.pattern import Pattern
+from cepheid.lang.pattern import Pattern, SkipTo
 from cepheid.plan.script import Aggregate, Script, StageValue
 
 MAX_CONDITIONS = 63
@@ -43,6 +44,15 @@ class StageCondition:
     script: Script | None
 
 
+@dataclass(frozen=True)
+class SkipRule:
+    """A skip strategy whose stage is a number."""
+
+    to: SkipTo
+    stage: int | None
+    error_on_miss: bool
+
+
 Slot: TypeAlias = StageValue | Aggregate
 """What a measure needs of a match: one value out of a stage's events, or a fold over them."""
 
@@ -72,7 +82,7 @@ class Plan:
     values: tuple[Lifted, ...]
     """Columns that scripts and measures read."""
     conditions: tuple[StageCondition, ...]
-    """One a stage, in the pattern's order."""
+    """One for each of `pattern.leaves`, then one for each of `pattern.loops_until`."""
     measures: tuple[Measure, ...] | None
     """None: stage columns are given instead."""
     columns: tuple[str, ...]
@@ -86,5 +96,13 @@ class Plan:
     @property
     def window(self) -> int | None:
         """`within` in microseconds."""
-        window = self.pattern.window
-        return None if window is None else (window.days * 86_400 + window.seconds) * 1_000_000 + window.microseconds
+        return None if self.pattern.window is None else microseconds(self.pattern.window)
+
+    @property
+    def skip(self) -> SkipRule:
+        """The skip strategy."""
+        strategy = self.pattern.skip_strategy
+        names = [leaf.name for leaf in self.pattern.leaves]
+        return SkipRule(
+            strategy.to, None if strategy.stage is None else names.index(strategy.stage), strategy.error_on_miss
+        )

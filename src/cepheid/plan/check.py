@@ -1,0 +1,228 @@
+"""What is wrong with a pattern whatever its events are: names, quantifiers, windows, NOT stages, groups, skipping.
+
+The fluent interface refuses a call only where no later call could make it right; everything else is found here, so the
+order of the calls on a stage does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+
+from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.duration import format_duration
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, SkipTo, Stage, Times
+
+RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
+"""Names of output columns, which stages and measures cannot have."""
+
+
+def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
+    """All problems of the pattern itself; `columns` are the names of the events' columns, as far as they are known.
+
+    A problem's `where` is the label of a stage, `within` or `skip`.
+    """
+    problems = [*_window_problems(pattern), *_name_problems(pattern, columns), *_order_problems(pattern.stages)]
+    for stage in _parts(pattern):
+        problems += _order_problems(stage.group)
+        problems += _not_problems(stage) if stage.contiguity.negated else _quantifier_problems(stage)
+        problems += _longest_problems(stage, pattern)
+    return [*problems, *_last_not_problems(pattern), *_skip_problems(pattern)]
+
+
+def _parts(pattern: Pattern) -> list[Stage]:
+    """Every stage and group, each before those in it."""
+    return [part for stage in pattern.stages for part in stage.parts]
+
+
+# Windows
+
+
+def _window_problems(pattern: Pattern) -> Iterator[Problem]:
+    if pattern.window is not None and pattern.window <= timedelta(0):
+        yield Problem(f"within must be longer than nothing, got {pattern.window}")
+    for stage in _parts(pattern):
+        for what, length in (("within_previous", stage.window), ("the loop's window", stage.quantifier.window)):
+            if length is not None and length <= timedelta(0):
+                yield Problem(f"{what} must be longer than nothing, got {length}", stage.label)
+            elif length is not None and pattern.window is not None and length > pattern.window > timedelta(0):
+                longer = f"{what} is longer than within: {format_duration(length)}, {format_duration(pattern.window)}"
+                hint = "An event so late would be behind the end of the match: make it shorter, or leave it out."
+                yield Problem(longer, stage.label, hint=hint)
+
+
+# Names
+
+
+def _name_problems(pattern: Pattern, columns: Sequence[str]) -> Iterator[Problem]:
+    seen = set()
+    taken = {c.lower(): f"a column of the events ({c!r})" for c in columns}
+    taken |= dict.fromkeys(RESERVED, "a column of the output")
+    for stage in pattern.leaves:
+        name = stage.name.lower()
+        if name in seen:
+            yield Problem(f"two stages are named {stage.name!r}", hint="Every stage needs a name of its own.")
+        elif name in taken:
+            hint = "Case does not count; choose another name for the stage."
+            yield Problem(f"stage {stage.name!r} has the name of {taken[name]}", hint=hint)
+        seen.add(name)
+
+
+# NOT stages
+
+
+def _order_problems(stages: Sequence[Stage]) -> Iterator[Problem]:
+    """Of a pattern or a group: stages that cannot stand where they do."""
+    if stages and stages[0].contiguity.negated:
+        call = stages[0].contiguity.value
+        hint = "Begin with the stage after which no such event may come."
+        yield Problem(f"{call} cannot be the first stage", stages[0].label, hint=hint)
+    for before, stage in pairwise(stages):
+        if stage.contiguity.negated and before.quantifier.optional:
+            message = f"{stage.contiguity.value} cannot stand behind the optional {before.label}"
+            hint = "Use two patterns: one with the optional stage, not optional there, and one without it."
+            yield Problem(message, stage.label, hint=hint)
+
+
+def _not_problems(stage: Stage) -> Iterator[Problem]:
+    calls = [*_quantifier_calls(stage.quantifier), *(["until"] if stage.until is not None else [])]
+    if calls:
+        message = f"{stage.contiguity.value} takes no event, so it cannot have {', '.join(calls)}"
+        yield Problem(message, stage.label, hint="Leave that out.")
+
+
+def _quantifier_calls(quantifier: Quantifier) -> Iterator[str]:
+    if quantifier.times is not None:
+        yield _times_call(quantifier.times)
+    for call, given in (
+        ("optional", quantifier.optional),
+        ("greedy", quantifier.greedy),
+        ("consecutive", quantifier.consecutive),
+        ("allow_combinations", quantifier.combinations),
+        ("longest", quantifier.longest),
+    ):
+        if given:
+            yield call
+
+
+def _times_call(times: Times) -> str:
+    if times.maximum is not None:
+        return "times"
+    return "one_or_more" if times.minimum == 1 else "times_or_more"
+
+
+def _last_not_problems(pattern: Pattern) -> Iterator[Problem]:
+    last = pattern.stages[-1] if pattern.stages else None
+    while last is not None and last.group:
+        last = last.group[-1]
+    if last is None or last.contiguity is not Contiguity.NOT_FOLLOWED_BY:
+        return
+    if pattern.window is None and last.window is None:
+        hint = "Add within(…) or, to count from the event before it, within_previous(…)."
+        message = "not_followed_by as the last stage needs within: until when may no such event come?"
+        yield Problem(message, last.label, hint=hint)
+
+
+# Quantifiers
+
+
+def _quantifier_problems(stage: Stage) -> Iterator[Problem]:
+    quantifier = stage.quantifier
+    for call, given in (
+        ("greedy", quantifier.greedy),
+        ("consecutive", quantifier.consecutive),
+        ("allow_combinations", quantifier.combinations),
+        ("longest", quantifier.longest),
+        ("a loop's window", quantifier.window is not None),
+    ):
+        if given and quantifier.times is None:
+            hint = f"Add one_or_more() or times(…) to the {'group' if stage.group else 'stage'}."
+            yield Problem(f"{call} needs a loop", stage.label, hint=hint)
+    if stage.until is not None and quantifier.maximum is not None:
+        hint = "Add one_or_more() or times_or_more(…), or leave until out."
+        yield Problem("until needs a loop without a largest number of events", stage.label, hint=hint)
+    if quantifier.greedy and stage.group:
+        yield Problem("greedy is not for groups", stage.label, hint="Make loops in the group greedy.")
+    yield from _excluded(stage)
+    if stage.group and quantifier.maximum is None and all(map(_can_be_empty, stage.group)):
+        hint = "Make a stage in it not optional, or say how often: times(…)."
+        yield Problem("a loop over a group that can match nothing would never end", stage.label, hint=hint)
+
+
+def _excluded(stage: Stage) -> Iterator[Problem]:
+    """allow_combinations, and what it cannot be together with."""
+    quantifier = stage.quantifier
+    if not quantifier.combinations:
+        return
+    for call, given, why in (
+        ("consecutive", quantifier.consecutive, "consecutive passes over no event"),
+        ("greedy", quantifier.greedy, "greedy takes every event that it can"),
+        ("longest", quantifier.longest, "longest gives one loop"),
+    ):
+        if given:
+            hint = f"allow_combinations also passes over events that match, {why}: choose one."
+            yield Problem(f"{call} and allow_combinations exclude each other", stage.label, hint=hint)
+
+
+def _can_be_empty(stage: Stage) -> bool:
+    """Whether the stage can be passed without an event."""
+    if stage.quantifier.optional or stage.contiguity.negated:
+        return True
+    return bool(stage.group) and all(map(_can_be_empty, stage.group))
+
+
+# Longest
+
+
+def _longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
+    quantifier = stage.quantifier
+    if not quantifier.longest or stage.contiguity.negated:
+        return
+    if not any(stage is last for last in pattern.stages[-1:]):
+        hint = "Give it to the whole group." if stage in pattern.stages[-1].leaves else None
+        yield Problem("longest is for the last stage only", stage.label, hint=hint)
+        return
+    if pattern.window is not None or stage.window is not None or quantifier.window is not None or _ends(stage):
+        return
+    if not quantifier.consecutive:
+        hint = "Add consecutive(), so that an event that does not match ends the loop, until(…) or within(…)."
+        message = "longest without consecutive needs until or within: nothing else would end the loop"
+        yield Problem(message, stage.label, hint=hint)
+    else:
+        hint = "Use next(…) and consecutive() in the group too, or add until(…) or within(…)."
+        message = "longest over a group with relaxed stages needs until or within: nothing else would end the loop"
+        yield Problem(message, stage.label, hint=hint)
+
+
+def _ends(stage: Stage) -> bool:
+    """Whether the loop of the stage ends without a window."""
+    times = stage.quantifier.times
+    exact = times is not None and times.minimum == times.maximum
+    return stage.until is not None or exact or _is_strict(stage)
+
+
+def _is_strict(stage: Stage) -> bool:
+    """Whether every event that does not match ends the stage."""
+    if stage.quantifier.loops and not stage.quantifier.consecutive:
+        return False
+    followed = all(inner.contiguity in (Contiguity.STRICT, Contiguity.NOT_NEXT) for inner in stage.group[1:])
+    return followed and all(map(_is_strict, stage.group))
+
+
+# The skip strategy
+
+
+def _skip_problems(pattern: Pattern) -> Iterator[Problem]:
+    skip = pattern.skip_strategy
+    if skip.to not in (SkipTo.FIRST, SkipTo.LAST):
+        return
+    targets = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
+    if skip.stage in targets:
+        return
+    if skip.stage in [leaf.name for leaf in pattern.leaves]:
+        hint = f"Name a stage that takes events: {', '.join(targets)}."
+        yield Problem(f"{skip.to.value}: stage {skip.stage!r} takes no event to skip to", "skip", hint=hint)
+    else:
+        hint = did_you_mean(str(skip.stage), targets)
+        yield Problem(f"{skip.to.value}: no stage named {skip.stage!r}", "skip", hint=hint)
