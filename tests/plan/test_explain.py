@@ -94,6 +94,88 @@ def test_pattern_as_text() -> None:
     )
 
 
+grouped = (
+    Pattern.begin("a", name="grouped")
+    .followed_by(
+        Pattern.begin("b")
+        .where("x > 1")
+        .one_or_more(window="10 seconds")
+        .greedy()
+        .until("x = b.x")
+        .next(Pattern.begin("c").not_next("d").where("x < 0").next("e").times(2).allow_combinations())
+    )
+    .times_or_more(2)
+    .consecutive()
+    .longest()
+    .until("x = 9")
+    .within_previous("1 minute")
+    .not_followed_by("f")
+    .within_previous("5 minutes")
+    .skip(Skip.to_last("c", error_on_miss=True))
+)
+
+
+def test_groups_as_text() -> None:
+    """Groups are told with their stages below them, NOT stages by what must not come, and windows of every kind."""
+    assert explain_pattern(grouped) == (
+        "Pattern grouped\n"
+        "\n"
+        "  1. a: begins with\n"
+        "     any event\n"
+        "  2. group: followed by the next that matches, 2 times or more, consecutive, the longest loop only, "
+        "less than 1 minute after the event taken before\n"
+        "     until x = 9\n"
+        "     2.1. b: begins with, 1 event or more, greedy, each less than 10 seconds after the one before it\n"
+        "          where x > 1\n"
+        "          until x = b.x\n"
+        "     2.2. group: directly next\n"
+        "          2.2.1. c: begins with\n"
+        "                 any event\n"
+        "          2.2.2. d: NOT directly next\n"
+        "                 where x < 0\n"
+        "          2.2.3. e: directly next, 2 events, all combinations\n"
+        "                 any event\n"
+        "  3. f: NOT followed by any that matches, for 5 minutes after the event taken before\n"
+        "     any event\n"
+        "\n"
+        "Within: no limit\n"
+        "Skip strategy: to_last c, an error where there is no such event\n"
+    )
+
+
+def test_plan_of_groups_as_text() -> None:
+    """The conditions of a plan go to the stages and the loops that they are of."""
+    bits = tuple(lifted(sql, BOOLEAN) for sql in ("x > 1", "x < 0", "x = 9"))
+    any_event = StageCondition(None, None)
+    leaves = (any_event, StageCondition(0, None), any_event, StageCondition(1, None), any_event, any_event)
+    untils = (StageCondition(2, None), StageCondition(None, equal(CurrentValue(0, LONG), StageValue(1, 0, LONG))))
+    columns = pa.schema({"x": LONG, "t": pa.timestamp("us")})
+    plan = Plan(
+        grouped, Schema(columns, (), "t"), bits, (lifted("x", LONG),), (*leaves, *untils), measures=None, columns=("x",)
+    )
+    stages, _, rest = explain_plan(plan).partition("\n\nLifted columns")
+    assert stages.splitlines()[4:] == [
+        (
+            "  2. group: followed by the next that matches, 2 times or more, consecutive, the longest loop only, "
+            "less than 1 minute after the event taken before"
+        ),
+        "     until, lifted: bit 2, x = 9",
+        "     2.1. b: begins with, 1 event or more, greedy, each less than 10 seconds after the one before it",
+        "          lifted: bit 0, x > 1",
+        "          until, script: x = b.x",
+        "     2.2. group: directly next",
+        "          2.2.1. c: begins with",
+        "                 any event",
+        "          2.2.2. d: NOT directly next",
+        "                 lifted: bit 1, x < 0",
+        "          2.2.3. e: directly next, 2 events, all combinations",
+        "                 any event",
+        "  3. f: NOT followed by any that matches, for 5 minutes after the event taken before",
+        "     any event",
+    ]
+    assert "Key: none, all events are one sequence\n" in rest
+
+
 number, two = CurrentValue(1, DOUBLE), ConstantValue(2, LONG)
 
 
