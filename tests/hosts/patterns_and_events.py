@@ -60,7 +60,9 @@ def cases(draw: st.DrawFn) -> Case:
         pattern = draw(_quantified(pattern, last=i == count - 1, windowed=within is not None))
     if within:
         pattern = pattern.within(within)
-    return Case(pattern.skip(draw(st.sampled_from(Skip))), tuple(checks))
+    return Case(
+        pattern.skip(draw(st.sampled_from([Skip.no_skip(), Skip.to_next(), Skip.past_last_event()]))), tuple(checks)
+    )
 
 
 def _conditions(stage: int) -> st.SearchStrategy[tuple[str, Check, int]]:
