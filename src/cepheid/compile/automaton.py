@@ -168,6 +168,8 @@ class _Sequence:
     """How the first event of the first stage follows what is before the sequence."""
     unless: Guard = ALWAYS
     """What must hold of every event: that it does not end a loop around the sequence."""
+    skippable: bool = False
+    """Whether the sequence is a turn of an optional group."""
     head_window: int | None = None
     window: int | None = None
     """The longest gap before the sequence's first event, and before each other."""
@@ -247,12 +249,6 @@ class _Step:
         takes = self.sequence.condition(self.stage)
         return takes if until is None else takes & ~until
 
-    @property
-    def _inner(self) -> Contiguity:
-        if self.quantifier.consecutive:
-            return Contiguity.STRICT
-        return Contiguity.RELAXED_ANY if self.quantifier.combinations else Contiguity.RELAXED
-
     def _favour(self) -> None:
         """What comes after a greedy loop does not get an event that the loop could take."""
         takes = self.sequence.condition(self.stage) if self.quantifier.maximum is None else self._take
@@ -273,13 +269,15 @@ class _Step:
             return state
         state, take, number = _Node(self.stage.name), self._take_of(first=first), self._number
         window = self._window(first=first)
+        if self._is_plain:
+            state.window, window = window, None
         state.take(after, take, number, window)
         if leave is not None:
             self._leave(state, leave)
         passing = self._passing(first=first)
         if passing is not None:
             waiting = state
-            if leave is not None:
+            if leave is not None or (self.leads and self.sequence.skippable):
                 # A state that may be left must not be left after an event was passed over (the way out was offered
                 # before it), so passing over leads to a twin without that way.
                 waiting = _Node(f"{self.stage.name} waiting", complete=self.quantifier.longest)
@@ -326,9 +324,12 @@ class _Step:
 
     def _passing(self, *, first: bool) -> Guard | None:
         """Which events are passed over while the stage waits for one; None: none."""
-        contiguity = self._inner
         if first:
             contiguity = self.sequence.head if self.leads else self.stage.contiguity
+        elif self.leads and self.sequence.group is not None:
+            contiguity = _inner(self.sequence.group.quantifier)  # as in FlinkCEP
+        else:
+            contiguity = _inner(self.quantifier)
         if contiguity is Contiguity.STRICT:
             return None
         passing = self.sequence.unless
@@ -348,17 +349,32 @@ class _Step:
         loop = None if first else _microseconds(self.quantifier.window)
         return _shortest(_microseconds(self.stage.window), loop, around)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the stage takes exactly one event, in no group. Its window is then, as FlinkCEP has it, that of the
+        state in which it is waited for, and no matter where the event is taken on the way out of the stage before.
+        """
+        return self.stage.quantifier == Quantifier() and self.sequence.group is None
+
     def _group(self, after: _Node, *, first: bool) -> _Node:
         until = self.sequence.until(self.stage)
         turn = replace(
             self.sequence,
             group=self.stage,
-            head=self.stage.contiguity if first else self._inner,
+            head=self.stage.contiguity if first else _inner(self.quantifier),
+            skippable=self.quantifier.optional,
             unless=self.sequence.unless if until is None else self.sequence.unless & ~until,
             head_window=self._window(first=first),
             window=self._window(first=False),
         )
         return turn.entry(self.stage.group, after)
+
+
+def _inner(quantifier: Quantifier) -> Contiguity:
+    """How the events or turns of a loop follow each other."""
+    if quantifier.consecutive:
+        return Contiguity.STRICT
+    return Contiguity.RELAXED_ANY if quantifier.combinations else Contiguity.RELAXED
 
 
 def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:

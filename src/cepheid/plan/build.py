@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from cepheid.lang.expression import Call, Expression, Span
 from cepheid.lang.pattern import Condition, Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
+from cepheid.plan.check import pattern_problems
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
@@ -46,7 +46,7 @@ def build_plan(
     """
     chosen = tuple(schema.columns.names if columns is None else columns)
     faults = _schema_faults(schema, chosen)
-    problems = _pattern_problems(pattern, schema.columns.names)
+    problems = pattern_problems(pattern, schema.columns.names)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions = [_parts(pattern, written, schema.columns, problems) for written in _written(pattern)]
@@ -74,7 +74,7 @@ def build_plan(
 
 def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
     """The problems that are there whatever the events are: syntax, references to stages, quantifiers."""
-    problems = _pattern_problems(pattern, [])
+    problems = pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
     for written in _written(pattern):
         _parts(pattern, written, None, problems)
@@ -118,52 +118,6 @@ def _is_hashable(type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
         return all(_is_hashable(field.type) for field in type_)
     return not pa.types.is_nested(type_)
-
-
-# The pattern itself
-
-
-def _pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
-    problems = []
-    if pattern.window is not None and pattern.window <= timedelta(0):
-        problems.append(Problem(f"within must be longer than nothing, got {pattern.window}"))
-    return (
-        problems
-        + _name_problems(pattern, columns)
-        + [p for i in range(len(pattern.stages)) for p in _quantifier(pattern, i)]
-    )
-
-
-def _name_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
-    problems, seen = [], set()
-    taken = {c.lower(): f"a column of the events ({c!r})" for c in columns}
-    taken |= dict.fromkeys(RESERVED, "a column of the output")
-    for stage in pattern.stages:
-        name = stage.name.lower()
-        if name in seen:
-            problems.append(
-                Problem(f"two stages are named {stage.name!r}", hint="Every stage needs a name of its own.")
-            )
-        elif name in taken:
-            hint = "Case does not count; choose another name for the stage."
-            problems.append(Problem(f"stage {stage.name!r} has the name of {taken[name]}", hint=hint))
-        seen.add(name)
-    return problems
-
-
-def _quantifier(pattern: Pattern, index: int) -> Iterable[Problem]:
-    stage = pattern.stages[index]
-    where, quantifier = f"stage {stage.name!r}", stage.quantifier
-    for call, given in (("consecutive", quantifier.consecutive), ("longest", quantifier.longest)):
-        if given and quantifier.times is None:
-            yield Problem(f"{call} needs a loop", where, hint="Add one_or_more() or times(…) to the stage.")
-    if not quantifier.longest:
-        return
-    if index < len(pattern.stages) - 1:
-        yield Problem("longest is for the last stage only", where)
-    if quantifier.loops and not quantifier.consecutive and pattern.window is None:
-        hint = "Add consecutive(), so that an event that does not match ends the loop, or within(…)."
-        yield Problem("longest without consecutive needs within: nothing else would end the loop", where, hint=hint)
 
 
 # Conditions
