@@ -64,6 +64,12 @@ class PatternFacts:
     def has_groups(self) -> bool:
         return any(stage.group for stage in self.stages)
 
+    @property
+    def stage_names(self) -> list[str]:
+        """Those in groups too."""
+        inner = [stage.group.stage_names if stage.group else [stage.name] for stage in self.stages]
+        return [name for names in inner for name in names if name is not None]
+
 
 @dataclass(frozen=True)
 class Answer:

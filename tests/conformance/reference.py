@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from tests.conformance.case import Match, Value
 from tests.conformance.compare import Found
@@ -25,13 +26,18 @@ TIME_ALONE = -1
 
 def reference(question: Question) -> Found:
     """Matches and timeouts in their order, each with the event that brought it."""
-    engine = DuckDbEngine()
+    engine = _engine()
     key = () if question.key is None else (question.key,)
     plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, question.sequence), engine)
     run = _Run(plan, _events(plan, question, engine))
     for step in question.steps:
         run.take(step)
     return run.found(question.late)
+
+
+@cache
+def _engine() -> DuckDbEngine:
+    return DuckDbEngine()
 
 
 def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]:
