@@ -18,6 +18,7 @@ from cepheid.errors import ConditionError
 from cepheid.events import Batch
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed
 from cepheid.kernel.layout import FOREVER
+from cepheid.lang.pattern import Pattern
 from cepheid.order import Ordered, Ordering
 from cepheid.output import match_rows, match_schema
 from cepheid.working_set import WorkingSet
@@ -95,8 +96,15 @@ class Matcher:
         event = working_set.take(np.array([failure.event], np.int32)).data.to_pylist()[0]
         shown = {name.split(".", 1)[-1]: value for name, value in event.items() if name.startswith("_event.")}
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
-        stage = self.pattern.plan.pattern.stages[scripted[failure.script]]
-        text = " / ".join(condition.text for condition in stage.conditions)
-        return ConditionError(
-            f"{failure.reason} in the condition of stage {stage.name!r} ({text}), at the event {shown}"
-        )
+        where = _condition(self.pattern.plan.pattern, scripted[failure.script])
+        return ConditionError(f"{failure.reason} in {where}, at the event {shown}")
+
+
+def _condition(pattern: Pattern, number: int) -> str:
+    """Which of the plan's conditions it is, and how it was written."""
+    leaves = pattern.leaves
+    if number >= len(leaves):
+        loop = pattern.loops_until[number - len(leaves)]
+        return f"the until of {loop.label} ({loop.until})"
+    text = " / ".join(condition.text for condition in leaves[number].conditions)
+    return f"the condition of {leaves[number].label} ({text})"

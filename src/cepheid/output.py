@@ -12,7 +12,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, SEQUENCE, TIME, TI
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import NO_TIME, Int32s
-from cepheid.plan.plan import Plan
+from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
 
 
@@ -29,13 +29,12 @@ def match_schema(plan: Plan) -> pa.Schema:
     ]
     if plan.measures is not None:
         return pa.schema([*common, *(pa.field(name, slot.type) for name, slot in plan.slots.items())])
-    return pa.schema([*common, *(_stage_field(plan, i) for i in range(len(plan.pattern.stages)))])
+    return pa.schema([*common, *(_stage_field(plan, column) for column in plan.stage_columns)])
 
 
-def _stage_field(plan: Plan, stage: int) -> pa.Field:
+def _stage_field(plan: Plan, column: StageColumn) -> pa.Field:
     event = pa.struct([plan.schema.columns.field(name) for name in plan.columns])
-    value = plan.pattern.stages[stage]
-    return pa.field(value.name, pa.list_(event) if value.quantifier.loops else event)
+    return pa.field(column.name, pa.list_(event) if column.repeats else event)
 
 
 def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
@@ -52,11 +51,12 @@ def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
         times.take(pa.array(last)),
         _detected_at(emitted),
     ]
-    stages = [StageEvents.of(emitted, position, stage) for stage in range(len(plan.pattern.stages))]
     if plan.measures is not None:
-        columns += [slot_values(slot, stages[slot.stage], events) for slot in plan.slots.values()]
+        slots = plan.slots.values()
+        columns += [slot_values(slot, StageEvents.of(emitted, position, slot.stage), events) for slot in slots]
     else:
-        columns += [_stage_column(plan, i, stages[i], events) for i in range(len(stages))]
+        stages = [(column, StageEvents.of(emitted, position, column.stage)) for column in plan.stage_columns]
+        columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
     return pa.RecordBatch.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )
@@ -66,10 +66,10 @@ def _detected_at(emitted: Emitted) -> pa.Array:
     return pa.array(emitted.detected_at, pa.int64(), mask=emitted.detected_at == NO_TIME).cast(TIME_TYPE)
 
 
-def _stage_column(plan: Plan, stage: int, taken: StageEvents, events: Batch) -> pa.Array:
-    """A struct a match (NULL where the stage is absent) or, for a loop, an array of structs."""
-    type_ = _stage_field(plan, stage).type
-    if not plan.pattern.stages[stage].quantifier.loops:
+def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: Batch) -> pa.Array:
+    """A struct a match (NULL where the stage is absent) or, where it repeats, an array of structs."""
+    type_ = _stage_field(plan, column).type
+    if not column.repeats:
         row = taken.nth(0)
         return _structs(type_, plan, events, row, absent=row < 0)
     structs = _structs(type_.value_type, plan, events, taken.rows, absent=np.zeros(len(taken.rows), np.bool_))

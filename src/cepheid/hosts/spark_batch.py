@@ -182,7 +182,7 @@ def _row_type(plan: Plan, events: StructType) -> StructType:
         fields += [(name, from_arrow_type(slot.type, prefer_timestamp_ntz=True)) for name, slot in slots]
     else:
         event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
-        fields += [(s.name, ArrayType(event) if s.quantifier.loops else event) for s in plan.pattern.stages]
+        fields += [(c.name, ArrayType(event) if c.repeats else event) for c in plan.stage_columns]
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
@@ -203,6 +203,6 @@ def _output(plan: Plan) -> Iterator[Column]:
     for name in ("match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
         yield named(name)
     if plan.measures is None:
-        yield from (named(stage.name) for stage in plan.pattern.stages)
+        yield from (named(column.name) for column in plan.stage_columns)
     else:
         yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)

@@ -4,6 +4,7 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 from cepheid.events import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call, Literal, Name
-from cepheid.lang.pattern import Pattern, SkipTo
+from cepheid.lang.pattern import Pattern, SkipTo, Stage
 from cepheid.plan.script import Aggregate, Script, StageValue
 
 MAX_CONDITIONS = 63
@@ -53,6 +54,16 @@ class SkipRule:
     error_on_miss: bool
 
 
+@dataclass(frozen=True)
+class StageColumn:
+    """An output column: the events of a stage in a match."""
+
+    name: str
+    stage: int
+    repeats: bool
+    """Whether it may have several: then the column holds arrays."""
+
+
 Slot: TypeAlias = StageValue | Aggregate
 """What a measure needs of a match: one value out of a stage's events, or a fold over them."""
 
@@ -89,6 +100,15 @@ class Plan:
     """The event columns that come along in the output's stage columns."""
 
     @property
+    def stage_columns(self) -> tuple[StageColumn, ...]:
+        """One for each stage that can take events."""
+        return tuple(
+            StageColumn(leaf.name, number, repeats)
+            for number, (leaf, repeats) in enumerate(_repeating(self.pattern.stages))
+            if not leaf.contiguity.negated
+        )
+
+    @property
     def slots(self) -> dict[str, Slot]:
         """Those of all measures, by name."""
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
@@ -106,3 +126,12 @@ class Plan:
         return SkipRule(
             strategy.to, None if strategy.stage is None else names.index(strategy.stage), strategy.error_on_miss
         )
+
+
+def _repeating(stages: Sequence[Stage]) -> Iterator[tuple[Stage, bool]]:
+    """Each leaf, and whether it or a group around it loops."""
+    for stage in stages:
+        if not stage.group:
+            yield stage, stage.quantifier.loops
+        for leaf, repeats in _repeating(stage.group):
+            yield leaf, repeats or stage.quantifier.loops
