@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepheid.compile.automaton import build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events
 from cepheid.kernel.reference import Event, ReferenceMatcher
@@ -34,7 +34,7 @@ def run_reference(plan: Plan, keys: Sequence[Sequence[Row]], until: int | None =
                 position += 1
             matches += matcher.finish() if until is None else matcher.advance_time(until)
             found += [(match.taken, match.detected_at) for match in matches]
-    except ConditionError:
+    except (ConditionError, SkipError):
         return "failed"
     return found
 
@@ -64,7 +64,7 @@ def run_compiled(
             emitted = matcher.run(_events(plan, rows, starts, positions, texts), finish=last and end is ends[-1])
             found += _found(emitted, positions)
             held = [positions[i] for i in matcher.hold()]
-    except ConditionFailed:
+    except (ConditionFailed, SkipError):
         return "failed"
     return found
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
+from itertools import count
 
 import pyarrow as pa
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from cepheid.events import Schema
 from cepheid.lang.expression import Name
 from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.plan.check import pattern_problems
 from cepheid.plan.plan import Lifted, Plan, StageCondition
 from cepheid.plan.script import (
     Aggregate,
@@ -31,30 +34,58 @@ COLUMNS = (INT, DOUBLE, PRICE, STRING)
 INT_COLUMN, DOUBLE_COLUMN, DECIMAL_COLUMN, STRING_COLUMN = range(4)
 
 times = st.sampled_from([None, None, Times(1, None), Times(2, None), Times(1, 3), Times(2, 2), Times(2, 4)])
+windows = st.sampled_from([None, None, None, 1, 2, 4]).map(lambda w: None if w is None else timedelta(microseconds=w))
 
 
 @st.composite
-def quantifiers(draw: st.DrawFn, *, last: bool, windowed: bool) -> Quantifier:
-    quantifier = Quantifier(draw(times), optional=draw(st.booleans()), consecutive=draw(st.booleans()))
-    if last and quantifier.loops and (quantifier.consecutive or windowed):
-        quantifier = replace(quantifier, longest=draw(st.booleans()))
-    return quantifier
+def quantifiers(draw: st.DrawFn) -> Quantifier:
+    inner = draw(st.sampled_from(["", "", "consecutive", "combinations", "greedy"]))
+    flags = {inner: True} if inner else {}
+    return Quantifier(draw(times), optional=draw(st.booleans()), window=draw(windows), **flags)
+
+
+@st.composite
+def sequences(draw: st.DrawFn, *, depth: int, most: int) -> tuple[Stage, ...]:
+    """Stages without names; those of a group, of which some are groups."""
+    stages: list[Stage] = []
+    for i in range(draw(st.integers(1, most))):
+        contiguity = Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity))
+        if contiguity.negated:
+            stages.append(Stage("", contiguity))
+            continue
+        group = draw(sequences(depth=depth - 1, most=2)) if depth and draw(st.integers(0, 3)) == 0 else ()
+        quantifier = draw(quantifiers())
+        stage = Stage("", contiguity, quantifier=quantifier, window=draw(windows), group=group)
+        if quantifier.maximum is None and draw(st.booleans()):
+            stage = replace(stage, until="x")
+        stages.append(stage)
+    return tuple(stages)
+
+
+def named(stages: Sequence[Stage], names: Iterator[str]) -> tuple[Stage, ...]:
+    return tuple(
+        replace(stage, group=named(stage.group, names)) if stage.group else replace(stage, name=next(names))
+        for stage in stages
+    )
 
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
+    """Patterns that pass the checks."""
     window = draw(st.sampled_from([None, 3, 6, 12]))
-    count = draw(st.integers(1, 4))
-    stages = tuple(
-        Stage(
-            f"s{i}",
-            Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity)),
-            quantifier=draw(quantifiers(last=i == count - 1, windowed=window is not None)),
-        )
-        for i in range(count)
-    )
     length = None if window is None else timedelta(microseconds=window)
-    return Pattern(stages, window=length, skip_strategy=draw(st.sampled_from(Skip)))
+    stages = named(draw(sequences(depth=2, most=4)), (f"s{i}" for i in count()))
+    last = stages[-1]
+    if last.quantifier.loops and not (last.group or last.quantifier.greedy) and draw(st.booleans()):
+        stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
+    pattern = Pattern(stages, window=length)
+    skips = [Skip(), Skip.to_next(), Skip.past_last_event()]
+    name = draw(st.sampled_from([leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]))
+    skips += [Skip.to_first(name, error_on_miss=checked) for checked in (False, True)]
+    skips += [Skip.to_last(name, error_on_miss=checked) for checked in (False, True)]
+    pattern = replace(pattern, skip_strategy=draw(st.sampled_from(skips)))
+    assume(not pattern_problems(pattern, ()))
+    return pattern
 
 
 def scripts_of(make: Callable[[int], st.SearchStrategy[Script]]) -> Callable[[int], st.SearchStrategy[Script]]:
@@ -197,9 +228,9 @@ def plans(draw: st.DrawFn, *, scripted: bool = True) -> Plan:
     conditions = tuple(
         StageCondition(
             bit=draw(st.sampled_from([None, i, i, i])),
-            script=draw(st.none() | booleans(i)) if scripted else None,
+            script=draw(st.none() | booleans(min(i, len(pattern.leaves) - 1))) if scripted else None,
         )
-        for i in range(len(pattern.stages))
+        for i in range(len(pattern.leaves) + len(pattern.loops_until))
     )
     return Plan(
         pattern=pattern,
@@ -221,8 +252,8 @@ def event_rows(draw: st.DrawFn, bits: int) -> list[tuple[int, int, tuple[object,
         st.none() | st.sampled_from([0, 150, -75, 999_999]),
         st.none() | st.sampled_from(["", "a", "b", "é"]),
     )
-    count = draw(st.integers(0, 10))
-    gaps = draw(st.lists(st.sampled_from([0, 1, 1, 2, 4]), min_size=count, max_size=count))
+    size = draw(st.integers(0, 10))
+    gaps = draw(st.lists(st.sampled_from([0, 1, 1, 2, 4]), min_size=size, max_size=size))
     masks = st.integers(0, 2**bits - 1)
     time, rows = 0, []
     for gap in gaps:

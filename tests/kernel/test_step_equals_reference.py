@@ -9,7 +9,7 @@ from tests.kernel.strategies import event_rows, plans
 
 from cepheid.plan.plan import Plan
 
-KEYS = st.lists(event_rows(4), min_size=1, max_size=3)
+KEYS = st.lists(event_rows(8), min_size=1, max_size=3)
 
 
 @given(plans(scripted=False), KEYS, st.lists(st.integers(1, 6), max_size=4))

@@ -66,7 +66,7 @@ def run(
         time = until if key_ends else events.time[cursor.event]
         if cursor.live and room_needed(partials, cursor):
             return Status.ROOM_NEEDED
-        if cursor.live and deadline(tables, events, partials, cursor, time) <= time:
+        if cursor.live and has_deadline(tables, events, partials, cursor, time):
             expire(tables, events, partials, cursor)
         elif key_ends:
             end_key(tables, partials, cursor, until)
@@ -86,6 +86,13 @@ def room_needed(partials: PartialMatches, cursor: Cursor) -> bool:
         or len(partials.nodes) - cursor.nodes < most
         or len(partials.completed) - cursor.completed < most + cursor.live
     )
+
+
+@inlined
+def has_deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> bool:
+    """Whether a live partial match runs out of time at `time` or before."""
+    earliest = deadline(tables, events, partials, cursor, time)
+    return earliest <= time and earliest != FOREVER
 
 
 @inlined

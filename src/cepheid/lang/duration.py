@@ -65,5 +65,5 @@ def format_duration(duration: timedelta) -> str:
 
 
 def microseconds(duration: timedelta) -> int:
-    """The whole length in microseconds."""
-    return duration // timedelta(microseconds=1)
+    """The length in microseconds; one that is longer than any two times are apart as such, so that sums fit 64 bits."""
+    return min(duration // timedelta(microseconds=1), 1 << 62)
