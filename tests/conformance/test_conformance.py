@@ -180,6 +180,7 @@ def test_ties_are_ordered_by_the_comparator() -> None:
     stages = [{"name": "a", "contiguity": "begin"}, {"name": "b", "contiguity": "next"}]
     expected = [{"a": [2], "b": [1]}, {"a": [1], "b": [3]}, {"a": [3], "b": [0]}]
     case = line(mode="operator", comparator="rank", events=events, pattern={"stages": stages}, expected=expected)
+    case["expected_at"] = [1, 3, 0]
     assert [check(read_case(case), host) for host in (reference, in_process)] == [Passed()] * 2
 
 
