@@ -167,9 +167,9 @@ class _Sequence:
     head: Contiguity = Contiguity.STRICT
     """How the first event of the first stage follows what is before the sequence."""
     unless: Guard = ALWAYS
-    """What must hold of every event: that it does not end a loop around the sequence."""
+    """What must hold of every event: that it does not end the loop that the sequence is a turn of."""
     skippable: bool = False
-    """Whether the sequence is a turn of an optional group."""
+    """Whether the sequence is the first turn of an optional group."""
     head_window: int | None = None
     window: int | None = None
     """The longest gap before the sequence's first event, and before each other."""
@@ -362,8 +362,8 @@ class _Step:
             self.sequence,
             group=self.stage,
             head=self.stage.contiguity if first else _inner(self.quantifier),
-            skippable=self.quantifier.optional,
-            unless=self.sequence.unless if until is None else self.sequence.unless & ~until,
+            skippable=first and self.quantifier.optional,
+            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP that of the innermost group
             head_window=self._window(first=first),
             window=self._window(first=False),
         )

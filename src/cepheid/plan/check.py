@@ -217,12 +217,8 @@ def _skip_problems(pattern: Pattern) -> Iterator[Problem]:
     skip = pattern.skip_strategy
     if skip.to not in (SkipTo.FIRST, SkipTo.LAST):
         return
-    targets = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
-    if skip.stage in targets:
-        return
-    if skip.stage in [leaf.name for leaf in pattern.leaves]:
-        hint = f"Name a stage that takes events: {', '.join(targets)}."
-        yield Problem(f"{skip.to.value}: stage {skip.stage!r} takes no event to skip to", "skip", hint=hint)
-    else:
-        hint = did_you_mean(str(skip.stage), targets)
+    # One that takes no event is never found, as in FlinkCEP.
+    names = [leaf.name for leaf in pattern.leaves]
+    if skip.stage not in names:
+        hint = did_you_mean(str(skip.stage), names)
         yield Problem(f"{skip.to.value}: no stage named {skip.stage!r}", "skip", hint=hint)
