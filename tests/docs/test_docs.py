@@ -15,6 +15,7 @@ from tests.docs.page import PAGES, ROOT, blocks_of, run_page
 
 import cepheid
 from cepheid.cli.app import app
+from cepheid.lang.document import pattern_schema
 from cepheid.lang.pattern import SkipTo
 
 if TYPE_CHECKING:
@@ -76,10 +77,27 @@ def test_pattern_calls_are_documented(name: str) -> None:
     assert not {parameter for parameter in missing if parameter not in heading[1]}, heading[0]
 
 
-def test_strategies_are_documented() -> None:
-    """Each skip strategy is in the reference of patterns."""
-    page = (ROOT / "docs" / "reference" / "pattern.md").read_text("utf-8")
+@pytest.mark.parametrize("name", [name for name, _ in inspect.getmembers(cepheid.Pattern, callable) if name[0] != "_"])
+def test_pattern_calls_are_mapped_from_flinkcep(name: str) -> None:
+    """Each call has FlinkCEP's beside it, except those that it has not."""
+    page = (ROOT / "docs" / "how_to" / "coming_from_flinkcep.md").read_text("utf-8")
+    mapped = "".join(re.findall(r"^\|.*", page, re.MULTILINE))
+    assert f"{name}(" in mapped or name in ("longest", "named"), name
+
+
+@pytest.mark.parametrize("name", ["reference/pattern.md", "how_to/coming_from_flinkcep.md"])
+def test_strategies_are_documented(name: str) -> None:
+    """Each skip strategy is in the reference of patterns, and mapped from FlinkCEP's."""
+    page = (ROOT / "docs" / name).read_text("utf-8")
     assert all(f"Skip.{strategy.value}(" in page for strategy in SkipTo)
+
+
+def test_keys_of_pattern_files_are_documented() -> None:
+    """Each key of a stage and of a pattern has its row."""
+    page = (ROOT / "docs" / "reference" / "pattern_files.md").read_text("utf-8")
+    rows = "".join(row.split("|")[1] for row in re.findall(r"^\|.*", page, re.MULTILINE))
+    schema = pattern_schema()
+    assert {*schema["properties"], *schema["$defs"]["stage"]["properties"]} <= set(re.findall(r"`(\w+)`", rows))
 
 
 def test_arguments_of_detect_are_documented() -> None:
