@@ -8,10 +8,10 @@ BIN := .venv/bin
 # Made by set-up when it is done, so that repeats are fast and a set-up that was interrupted is repeated.
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint bench docs wheel lock clean
+.PHONY: help setup demo test conformance lint bench docs wheel lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make the environment in .venv: packages as pinned, and a Java where there is none
 
@@ -24,6 +24,11 @@ demo: $(READY) ## find propagating delays in real flights, on Spark; results go 
 
 test: $(READY) ## run all tests
 	@CI=1 $(BIN)/python -m pytest -q
+
+conformance: $(READY) ## ask all of FlinkCEP's cases in process and on Spark, and try thousands of random patterns
+	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
+	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel/test_step_equals_reference.py
 
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .

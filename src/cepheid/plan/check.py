@@ -179,35 +179,22 @@ def _longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
     quantifier = stage.quantifier
     if not quantifier.longest or stage.contiguity.negated:
         return
-    if not any(stage is last for last in pattern.stages[-1:]):
-        hint = "Give it to the whole group." if stage in pattern.stages[-1].leaves else None
-        yield Problem("longest is for the last stage only", stage.label, hint=hint)
-        return
-    if pattern.window is not None or stage.window is not None or quantifier.window is not None or _ends(stage):
-        return
-    if not quantifier.consecutive:
+    if stage.group:
+        yield Problem("longest is for the loop of one stage, not for groups", stage.label)
+    elif not any(stage is last for last in pattern.stages[-1:]):
+        yield Problem("longest is for the last stage only", stage.label)
+    elif not _ends(stage, pattern):
         hint = "Add consecutive(), so that an event that does not match ends the loop, until(…) or within(…)."
         message = "longest without consecutive needs until or within: nothing else would end the loop"
         yield Problem(message, stage.label, hint=hint)
-    else:
-        hint = "Use next(…) and consecutive() in the group too, or add until(…) or within(…)."
-        message = "longest over a group with relaxed stages needs until or within: nothing else would end the loop"
-        yield Problem(message, stage.label, hint=hint)
 
 
-def _ends(stage: Stage) -> bool:
-    """Whether the loop of the stage ends without a window."""
-    times = stage.quantifier.times
+def _ends(stage: Stage, pattern: Pattern) -> bool:
+    """Whether something ends the loop of the stage before the input does."""
+    quantifier, times = stage.quantifier, stage.quantifier.times
     exact = times is not None and times.minimum == times.maximum
-    return stage.until is not None or exact or _is_strict(stage)
-
-
-def _is_strict(stage: Stage) -> bool:
-    """Whether every event that does not match ends the stage."""
-    if stage.quantifier.loops and not stage.quantifier.consecutive:
-        return False
-    followed = all(inner.contiguity in (Contiguity.STRICT, Contiguity.NOT_NEXT) for inner in stage.group[1:])
-    return followed and all(map(_is_strict, stage.group))
+    windows = (pattern.window, stage.window, quantifier.window)
+    return exact or quantifier.consecutive or not quantifier.loops or stage.until is not None or any(windows)
 
 
 # The skip strategy
