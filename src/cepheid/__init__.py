@@ -9,6 +9,7 @@ from cepheid.errors import (
     PatternError,
     Problem,
     SchemaError,
+    SkipError,
 )
 from cepheid.hosts.request import EventCounts, Report
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
@@ -26,6 +27,7 @@ __all__ = [
     "Report",
     "SchemaError",
     "Skip",
+    "SkipError",
     "detect",
     "pattern_from_text",
     "pattern_to_document",

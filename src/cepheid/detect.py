@@ -68,6 +68,7 @@ def detect(
         SchemaError: a column that is named does not exist or has a type that does not serve; an argument is not of the
             kind that it must be. All such faults are in the message.
         EventError: events that cannot be ordered: without key or time, with an ambiguous local time.
+        SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
     """
     request = request_of(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, SkipError
 from cepheid.events import Batch
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed
 from cepheid.kernel.layout import FOREVER
@@ -56,6 +56,7 @@ class Matcher:
         Raises:
             EventError: the events are not in order.
             ConditionError: a condition fails on an event.
+            SkipError: a match has no event to skip to, and that is an error.
         """
         self._events += len(batch)
         return self._run(self._ordering.process(batch))
@@ -82,6 +83,9 @@ class Matcher:
             emitted = self._kernel.run(working_set.events(self.pattern), finish=finish)
         except ConditionFailed as failure:
             raise self._explained(failure, working_set) from failure
+        except SkipError as error:
+            skip = plan.pattern.skip_strategy
+            raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
         rows = match_schema(plan).empty_table()
         if len(emitted.end):
             self._matches += len(emitted.end)

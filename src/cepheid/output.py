@@ -57,9 +57,13 @@ def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     else:
         stages = [(column, StageEvents.of(emitted, position, column.stage)) for column in plan.stage_columns]
         columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
-    return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-    )
+    typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+def _as(type_: pa.DataType, column: pa.Array) -> pa.Array:
+    """Arrow's own cast of a list to the type that it has fails where its elements are of type null."""
+    return column if column.type == type_ else column.cast(type_)
 
 
 def _detected_at(emitted: Emitted) -> pa.Array:
@@ -84,7 +88,7 @@ def _structs(type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, abs
     if not fields:
         return pa.Array.from_buffers(type_, len(rows), [pc.invert(pa.array(absent)).buffers()[1]])
     return pa.StructArray.from_arrays(
-        [field.cast(type_.field(i).type) for i, field in enumerate(fields)],
+        [_as(type_.field(i).type, field) for i, field in enumerate(fields)],
         fields=[type_.field(i) for i in range(len(fields))],
         mask=missing,
     )

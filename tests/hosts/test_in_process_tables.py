@@ -122,3 +122,11 @@ def test_what_is_no_table(events: object) -> None:
     with pytest.raises(SchemaError) as error:
         detect(events, PATTERN, time="at")
     assert str(error.value) == message
+
+
+def test_a_column_without_values() -> None:
+    """A column of Arrow's type null comes along, also in arrays."""
+    events = EVENTS.append_column("nothing", pa.nulls(len(EVENTS)))
+    (row, *_) = detect(events, PATTERN, key="device", time="at", columns=["n", "nothing"]).to_pylist()
+    assert row["low"]["nothing"] is None
+    assert [event["nothing"] for event in row["high"]] == [None] * len(row["high"])

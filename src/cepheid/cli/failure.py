@@ -20,6 +20,7 @@ from cepheid.errors import (
     PatternError,
     Problem,
     SchemaError,
+    SkipError,
     line_and_column,
 )
 from cepheid.hosts.java import JavaMissing
@@ -59,7 +60,7 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
         _fail(error.problems, ExitCode.PROBLEMS, as_json=as_json)
     except SchemaError as error:
         _fail([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS, as_json=as_json)
-    except (EventError, ConditionError, LimitExceeded) as error:
+    except (EventError, ConditionError, SkipError, LimitExceeded) as error:
         _fail([Problem(str(error))], ExitCode.PROBLEMS, as_json=as_json)
     except FileProblem as error:
         _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)

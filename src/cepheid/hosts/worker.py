@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.errors import ConditionError, EventError, LimitExceeded
+from cepheid.errors import ConditionError, EventError, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.request import ERROR, TIES
 from cepheid.kernel.compiled import warm_up
@@ -48,7 +48,7 @@ def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.R
         for events in _gathered(batches):
             yield from _rows(matcher.process(_batch(events, task.layout)), schema)
         yield from _rows(matcher.finish(), schema)
-    except (ConditionError, EventError, LimitExceeded) as error:
+    except (ConditionError, EventError, SkipError) as error:
         yield _told(schema, ERROR, str(error))
         return
     if matcher.counts.ties:
