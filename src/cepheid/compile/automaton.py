@@ -53,7 +53,7 @@ class State:
     name: str
     edges: tuple[Edge, ...] = ()
     complete: bool = False
-    """A partial match that ends here (by an event, its deadline or the end of the input) is a match: see `longest`."""
+    """A partial match that ends here, also on its way from another state, is a match: see `longest`."""
     pending: bool = False
     """A partial match whose deadline passes here is a match: what must not follow has not."""
     window: int | None = None
@@ -67,6 +67,14 @@ class Automaton:
     states: tuple[State, ...]
     start: int
     final: int
+
+
+def leads_to_complete(automaton: Automaton, state: int) -> bool:
+    """Whether a partial match that ends in this state, by its deadline or the end of the input, is a match."""
+    edges = automaton.states[state].edges
+    return automaton.states[state].complete or any(
+        leads_to_complete(automaton, edge.target) for edge in edges if edge.action is Action.PROCEED
+    )
 
 
 def gap(automaton: Automaton, state: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.automaton import Automaton, build_automaton, gap
+from cepheid.compile.automaton import Automaton, build_automaton, gap, leads_to_complete
 from cepheid.compile.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.script import Program, Slot, columns_of, plan_slots, source_of
 from cepheid.compile.tables import (
@@ -99,7 +99,7 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
             *first_edge[i : i + 2],
             _signed(flat.wake[i]),
             *first_script[i : i + 2],
-            state.complete,
+            leads_to_complete(flat.automaton, i),
             state.pending,
             _or_none(gap(flat.automaton, i)),
         )

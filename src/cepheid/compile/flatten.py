@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from cepheid.compile.automaton import Action, Automaton, Edge, gap
+from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
 from cepheid.compile.guard import ALWAYS as HOLDS
 from cepheid.compile.guard import NEVER, Demand, Guard, any_of
 from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
@@ -76,7 +76,10 @@ class FlatAutomaton:
 def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     numbers = range(len(automaton.states))
     followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
-    edges = [[flat for edge in state for flat in _flat_edges(automaton, edge, bits)] for state in followed]
+    edges = [
+        [flat for edge in (*followed[i], *_breaking(automaton, i)) for flat in _flat_edges(automaton, edge, bits)]
+        for i in numbers
+    ]
     wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
     taking = (edge.stage for edge in followed[automaton.start] if edge.stage is not None)
     wake[automaton.start] = union(bits.waking(stage) for stage in taking)
@@ -91,6 +94,22 @@ def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]
             yield from _followed(automaton, edge.target, both)
         else:
             yield replace(edge, guard=both)
+
+
+def _breaking(automaton: Automaton, number: int) -> Iterator[Edge]:
+    """An edge for the events that end a partial match in a complete state: the state, or one that it proceeds to."""
+    guard = any_of(_breaks(automaton, number, HOLDS))
+    if guard.terms:
+        yield Edge(Action.IGNORE, automaton.final, guard)
+
+
+def _breaks(automaton: Automaton, number: int, guard: Guard) -> Iterator[Guard]:
+    """When, if `guard` holds, no edge of a complete state does."""
+    if automaton.states[number].complete:
+        yield guard & ~any_of(edge.guard for edge in _followed(automaton, number, HOLDS))
+    for edge in automaton.states[number].edges:
+        if edge.action is Action.PROCEED:
+            yield from _breaks(automaton, edge.target, guard & edge.guard)
 
 
 def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[FlatEdge]:
@@ -131,8 +150,7 @@ def _wake(
 
 def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:
     """How partial matches end in the state."""
-    state = automaton.states[number]
-    return Counter([(state.complete, state.pending, gap(automaton, number))])
+    return Counter([(leads_to_complete(automaton, number), automaton.states[number].pending, gap(automaton, number))])
 
 
 def reachable(flat: FlatAutomaton) -> set[int]:

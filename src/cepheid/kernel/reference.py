@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cepheid.compile.automaton import Action, Automaton, Edge, State, gap
+from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
 from cepheid.compile.guard import Guard
 from cepheid.errors import SkipError
 from cepheid.kernel.evaluate import Value, evaluate
@@ -104,7 +104,7 @@ class ReferenceMatcher:
         while (deadline := self._earliest_deadline()) is not None and deadline <= time:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
             self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
-            complete = [p for p in expired if self._state(p).complete or self._state(p).pending]
+            complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
             timed_out = [Timeout(_positions(p), deadline) for p in expired if p not in complete]
             self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
             matches += self._release(complete, deadline)
@@ -116,7 +116,7 @@ class ReferenceMatcher:
         while (deadline := self._earliest_deadline()) is not None:
             matches += self.advance_time(deadline)
         ended, self.partial_matches = self.partial_matches, []
-        return matches + self._release([p for p in ended if self._state(p).complete], None)
+        return matches + self._release([p for p in ended if self._complete(p)], None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
@@ -140,7 +140,7 @@ class ReferenceMatcher:
                 completed.append(reached)
         if any(edge.action is Action.STOP for edge in edges):
             moved = []
-        if partial_match and not edges and self._state(partial_match).complete:
+        if partial_match and self._breaks(state, taken, event):
             completed.append(partial_match)
         return moved, completed
 
@@ -182,8 +182,18 @@ class ReferenceMatcher:
             return False
         return condition.script is None or evaluate(condition.script, taken, event.values) is True
 
-    def _state(self, partial_match: PartialMatch) -> State:
-        return self.automaton.states[partial_match.state]
+    def _breaks(self, state: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether the event ends the partial match in a complete state: the one it is in, or one it proceeds to."""
+        if self.automaton.states[state].complete and not [*self._edges(state, taken, event)]:
+            return True
+        return any(
+            self._breaks(edge.target, taken, event)
+            for edge in self.automaton.states[state].edges
+            if edge.action is Action.PROCEED and self._holds(edge.guard, taken, event)
+        )
+
+    def _complete(self, partial_match: PartialMatch) -> bool:
+        return leads_to_complete(self.automaton, partial_match.state)
 
     def _deadline(self, partial_match: PartialMatch) -> int | None:
         ends = [] if self.window is None else [partial_match.start.time + self.window]

@@ -83,9 +83,18 @@ def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
     for i in range(cursor.first, cursor.first + count):
         partials.free[cursor.free] = live[i]
         cursor.free += 1
-    cursor.first += count
-    cursor.live -= count
-    if cursor.first >= len(partials.rows):  # each is moved down once for each that was dropped at most
+    keep_from(partials, cursor, cursor.first + count)
+
+
+@kernel
+def keep_from(partials: PartialMatches, cursor: Cursor, first: int) -> None:
+    """Lets the live partial matches begin at `first`; at most once for each dropped, one is moved to make room behind
+    them.
+    """
+    cursor.live -= first - cursor.first
+    cursor.first = first
+    if first >= len(partials.rows):
+        live = partials.live[cursor.side]
         for i in range(cursor.live):
-            live[i] = live[cursor.first + i]
+            live[i] = live[first + i]
         cursor.first = 0

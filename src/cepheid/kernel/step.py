@@ -19,7 +19,7 @@ from cepheid.kernel.interpret import NO_FAILURE, run_script
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import FOREVER, NO_TIME, START_ROW, Cursor, Events, Flags, Int32s, Output, PartialMatches
 from cepheid.kernel.release import complete, release
-from cepheid.kernel.rows import append_node, copy_row, drop_first, take_into_slots
+from cepheid.kernel.rows import append_node, copy_row, drop_first, keep_from, take_into_slots
 
 ENDS, GOES_ON, STOPS = range(3)
 """What an event makes of a partial match: no edge is followed, some are, or one that stops it."""
@@ -138,12 +138,15 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
             partials.free[cursor.free] = live[i]
             cursor.free += 1
         elif alone:
-            cursor.first, cursor.live = i, end - i
+            keep_from(partials, cursor, i)
             return
         else:
             live[kept] = live[i]
             kept += 1
-    cursor.first, cursor.live = first, kept - first
+    if alone:
+        keep_from(partials, cursor, end)
+    else:
+        cursor.live = kept - first
 
 
 @kernel
