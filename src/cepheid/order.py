@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import MASK, ORDINAL, Batch, join
+from cepheid.events import MASK, ORDINAL, TIME, Batch, join
 from cepheid.identity import canonical_bytes, digests
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -31,6 +31,10 @@ class Ordered:
 
     batch: Batch
     key_start: Flags
+
+
+MAX_TIME = 1 << 62
+"""Microseconds from 1970: deadlines behind it fit 64 bits."""
 
 
 class Ordering:
@@ -133,6 +137,9 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
 
 
 def _check_order(batch: Batch, key_start: Flags) -> None:
+    extremes = pc.min_max(batch.column(TIME).cast(pa.int64()))
+    if not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
+        raise EventError("an event's time is further than 100,000 years from 1970: is it a placeholder? Make it NULL")
     wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
     if len(wrong):
         at = int(wrong[0]) + 1

@@ -179,3 +179,18 @@ def test_spark_gives_the_same(cepheid: Cepheid, process: Cepheid) -> None:
     assert len(expected) == 2
     done = process("detect", "rising.yaml", "events.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, expected), done.stderr
+
+
+def test_what_is_read_is_not_written_over(folder: Path, cepheid: Cepheid) -> None:
+    """Neither events nor the pattern are replaced by the matches."""
+    before = (folder / "events.csv").read_bytes()
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--output", "events.csv")
+    assert done.returncode != 0
+    assert "events.csv is a file that is read: choose another --output" in done.stderr
+    assert (folder / "events.csv").read_bytes() == before
+
+
+def test_as_of_is_any_iso_time(cepheid: Cepheid) -> None:
+    """With parts of a second and an offset, as in Python."""
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--as-of", "2024-05-01T12:01:00.500+02:00")
+    assert len(done.stdout.splitlines()) == 1

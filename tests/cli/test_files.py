@@ -183,7 +183,7 @@ def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:
     """An output that cannot be written is refused before the work."""
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(FileProblem) as caught:
-        check_output(tmp_path / output)
+        check_output(tmp_path / output, [])
     assert str(caught.value).startswith(message.format(tmp_path))
 
 

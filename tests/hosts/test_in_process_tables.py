@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, SchemaError, detect
+from cepheid import EventError, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -130,3 +130,10 @@ def test_a_column_without_values() -> None:
     (row, *_) = detect(events, PATTERN, key="device", time="at", columns=["n", "nothing"]).to_pylist()
     assert row["low"]["nothing"] is None
     assert [event["nothing"] for event in row["high"]] == [None] * len(row["high"])
+
+
+def test_times_that_stand_for_none() -> None:
+    """A time so far away that deadlines behind it could not be told is refused."""
+    at = pa.array([0, 2**63 - 1]).cast(pa.timestamp("us", "UTC"))
+    with pytest.raises(EventError, match="further than 100,000 years from 1970: is it a placeholder"):
+        detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 5]}), PATTERN, key="device", time="at")

@@ -316,3 +316,11 @@ def _parenthesised(text: str, node: Expression) -> str:
             result += text[position : arg.span[0]] + f"({_parenthesised(text, arg)})"
             position = arg.span[1]
     return result + text[position : node.span[1]]
+
+
+@pytest.mark.parametrize("operator", [" + 1", " || 'x'", " * 2"])
+def test_long_rows_of_operators(operator: str) -> None:
+    """A limit, not Python's."""
+    with pytest.raises(PatternError, match="more than 100 operators in a row"):
+        parse_expression("a" + operator * 500)
+    parse_expression("a" + operator * 100)

@@ -359,3 +359,13 @@ stages:
 def test_any_pattern_is_checked(pattern: Pattern) -> None:
     """No pattern makes the check fail, and every problem can be printed."""
     assert all(str(problem) for problem in pattern_problems(pattern, ["x"]))
+
+
+def test_size() -> None:
+    """Every turn is a state, so their number has a limit."""
+    pattern = A.next(Pattern.begin("b").times(100).next("c")).times(100)
+    (problem,) = problems_of(pattern)
+    assert problem == (
+        "the pattern would have 10,101 states, at most 5,000 are possible\n"
+        "Every turn of times(…) is a state: use one_or_more() and count(stage) instead."
+    )

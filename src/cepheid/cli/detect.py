@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +28,7 @@ class _Detection:
     pattern: Path
     events: o.EventOptions
     time: str
-    as_of: datetime | None
+    as_of: str | None
     nulls: Nulls
     output: Path | None
     as_json: bool
@@ -48,12 +47,8 @@ def detect(
     columns: o.Columns = None,
     measure: o.Measure = None,
     as_of: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
-            metavar="TIME",
-            help="Time stands here: later events do not count.",
-        ),
+        str | None,
+        typer.Option(metavar="TIME", help="Time stands here: later events do not count. As 2026-01-31T12:00:00Z."),
     ] = None,
     time_zone: o.TimeZone = "UTC",
     nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
@@ -75,14 +70,14 @@ def _run(asked: _Detection) -> None:
     from rich.console import Console
 
     from cepheid.cli.events import doing
-    from cepheid.cli.files import check_output, write_matches
+    from cepheid.cli.files import check_output, event_files, write_matches
     from cepheid.cli.pattern_file import open_pattern
 
     errors = Console(stderr=True)
     start = perf_counter()
     opened = open_pattern(asked.pattern)
     if asked.output is not None:
-        check_output(asked.output)
+        check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():
         matches, counts = _matches(opened.pattern, asked, errors)
     if asked.output is not None:

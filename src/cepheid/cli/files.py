@@ -107,17 +107,19 @@ def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
         session.conf.set("spark.sql.timestampType", preferred or "TIMESTAMP_LTZ")
 
 
-def check_output(path: Path) -> None:
-    """Refuses, before the work is done, what `write_matches` could not write.
+def check_output(path: Path, inputs: Sequence[Path]) -> None:
+    """Refuses, before the work is done, what `write_matches` could not or should not write.
 
     Raises:
-        FileProblem: unknown kind, no such folder, a folder in the file's place.
+        FileProblem: unknown kind, no such folder, a folder in the file's place, a file that is read.
     """
     _kind(path)
     if not path.parent.is_dir():
         raise FileProblem(f"the folder {path.parent} does not exist: make it first, or choose another --output")
     if path.is_dir():
         raise FileProblem(f"{path} is a folder: choose the name of a file for --output")
+    if any(read.exists() and path.exists() and path.samefile(read) for read in inputs):
+        raise FileProblem(f"{path} is a file that is read: choose another --output")
 
 
 def write_matches(matches: pa.Table, path: Path) -> None:

@@ -30,6 +30,8 @@ _LEVELS: tuple[dict[str, str], ...] = (
     {"*": "*", "/": "/", "%": "%", "DIV": "div"},
 )
 """Binary operators, those that bind least first."""
+MAX_OPERATORS = 100
+"""In a row: each is a level of the tree, unlike AND and OR."""
 _SIGNS = {"-": "negate", "+": "positive", "~": "~"}
 _PREDICATES = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
 
@@ -153,8 +155,11 @@ def _value(cursor: Cursor) -> Expression:
 def _operators(cursor: Cursor, level: int) -> Expression:
     """A value whose operators bind at least as strongly as `_LEVELS[level]`."""
     start = cursor.at
-    left = _unary(cursor)
+    left, count = _unary(cursor), 0
     while (found := _operator(cursor, level)) is not None:
+        count += 1
+        if count > MAX_OPERATORS:
+            raise refused(f"more than {MAX_OPERATORS} operators in a row", cursor.next.span)
         binding, function = found
         cursor.take()
         right = _operators(cursor, binding + 1)

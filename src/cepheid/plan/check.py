@@ -14,6 +14,8 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.duration import format_duration
 from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, SkipTo, Stage, Times
 
+MAX_TURNS = 5_000
+"""Of all stages together, those of times(n) n times."""
 RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
 """Names of output columns, which stages and measures cannot have."""
 
@@ -23,7 +25,8 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 
     A problem's `where` is the label of a stage, `within` or `skip`.
     """
-    problems = [*_window_problems(pattern), *_name_problems(pattern, columns), *_order_problems(pattern.stages)]
+    problems = [*_size_problems(pattern), *_window_problems(pattern), *_name_problems(pattern, columns)]
+    problems += _order_problems(pattern.stages)
     for stage in _parts(pattern):
         problems += _order_problems(stage.group)
         problems += _not_problems(stage) if stage.contiguity.negated else _quantifier_problems(stage)
@@ -34,6 +37,21 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 def _parts(pattern: Pattern) -> list[Stage]:
     """Every stage and group, each before those in it."""
     return [part for stage in pattern.stages for part in stage.parts]
+
+
+# Size
+
+
+def _size_problems(pattern: Pattern) -> Iterator[Problem]:
+    states = sum(map(_turns, pattern.stages))
+    if states > MAX_TURNS:
+        message = f"the pattern would have {states:,} states, at most {MAX_TURNS:,} are possible"
+        yield Problem(message, hint="Every turn of times(…) is a state: use one_or_more() and count(stage) instead.")
+
+
+def _turns(stage: Stage) -> int:
+    turns = stage.quantifier.maximum or stage.quantifier.minimum
+    return turns * (sum(map(_turns, stage.group)) if stage.group else 1)
 
 
 # Windows
