@@ -93,18 +93,27 @@ ACROSS = ["n > s0.n", "s = s0.s", "x > avg(s0.x)", "n > 1 AND count(s0) < 3", "n
 
 @st.composite
 def sql_patterns(draw: st.DrawFn) -> Pattern:
-    """Patterns over the columns of `table`, whose windows fit its minutes."""
+    """Random patterns with conditions in SQL, and windows in minutes, as the events are apart."""
     pattern = draw(patterns())
+    first = pattern.leaves[0]
 
-    def stage(number: int, stage: Stage) -> Stage:
-        text = draw(st.sampled_from(TEXTS if number == 0 else TEXTS + ACROSS))
-        consecutive = stage.quantifier.consecutive and stage.quantifier.times is not None
-        quantifier = replace(stage.quantifier, consecutive=consecutive)
-        return Stage(stage.name, stage.contiguity, (Condition(text),), quantifier)
+    def minutes(window: timedelta | None) -> timedelta | None:
+        return None if window is None else timedelta(minutes=window.microseconds)
 
-    stages = tuple(stage(i, s) for i, s in enumerate(pattern.stages))
-    window = timedelta(minutes=draw(st.integers(2, 30)))
-    return Pattern(stages, window, pattern.skip_strategy)
+    def with_sql(stage: Stage) -> Stage:
+        text = draw(st.sampled_from(TEXTS if stage is first else TEXTS + ACROSS))
+        return replace(
+            stage,
+            conditions=() if stage.group else (Condition(text),),
+            quantifier=replace(stage.quantifier, window=minutes(stage.quantifier.window)),
+            until=None if stage.until is None else "n = 0",
+            window=minutes(stage.window),
+            group=tuple(map(with_sql, stage.group)),
+        )
+
+    skip = replace(pattern.skip_strategy, error_on_miss=False)
+    window = timedelta(minutes=draw(st.integers(5, 30)))
+    return Pattern(tuple(map(with_sql, pattern.stages)), window, skip)
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

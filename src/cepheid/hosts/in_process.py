@@ -154,11 +154,10 @@ def _usable(timed: _Timed, plan: Plan, request: Request, until: int | None) -> t
     if not counts.null_keys and not counts.null_times:
         return timed, counts
     if request.nulls == "error":
-        raise EventError(
-            f"{counts.null_keys} events have a NULL in the key ({', '.join(plan.schema.key) or 'none'}) and "
-            f"{counts.null_times} have no time ({plan.schema.time}). "
-            'Drop them before, or with nulls="drop", which counts them in the report'
-        )
+        found = [f"{counts.null_keys} with a NULL in the key ({', '.join(plan.schema.key)})"] * bool(counts.null_keys)
+        found += [f"{counts.null_times} without a time ({plan.schema.time})"] * bool(counts.null_times)
+        how = 'Drop them before, or with nulls="drop", which counts them in the report'
+        raise EventError(f"events that have no place in the order: {', '.join(found)}. {how}")
     return timed.filter(pa.array(~(no_key | no_time))), counts
 
 

@@ -95,7 +95,7 @@ class ReferenceMatcher:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
-        self.partial_matches = list(dict.fromkeys(survivors))
+        self.partial_matches = list({(p.state, _positions(p)): p for p in survivors}.values())
         return matches + self._release(completed, event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -210,7 +210,7 @@ class ReferenceMatcher:
         is open.
         """
         self.step += 1
-        once = {match.taken: match for match in completed}  # branches of groups may have taken the same
+        once = {_positions(match): match for match in completed}  # branches of groups may have taken the same
         self.completed += [(self.step, match) for match in once.values()]
         self.completed.sort(key=_order)
         matches = []
