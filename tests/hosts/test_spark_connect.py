@@ -1,0 +1,53 @@
+"""detect on a DataFrame of Spark Connect, whose client has no JVM: only the public DataFrame API is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A process of its own: one process has either a classic session or one of Connect.
+DETECTION = """
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from cepheid import Pattern, PatternError, Report, detect
+
+spark = SparkSession.builder.remote("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=i) for i in range(5)], pa.timestamp("us", "UTC"))
+events = pa.table({"k": ["x", "x", "x", "y", "y"], "at": times, "n": [1, 2, 5, 1, 4]})
+frame = spark.createDataFrame(events)
+assert ".connect." in type(frame).__module__
+pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n > a.n + 1")
+report = Report()
+for measures in (None, {"d": "b.n - a.n"}):
+    options = {"key": "k", "time": "at", "columns": ["n"], "measures": measures}
+    expected = detect(events, pattern, **options).to_pylist()
+    found = detect(frame, pattern, report=report, **options).toArrow().to_pylist()
+    assert len(found) == 2
+    assert sorted(map(str, found)) == sorted(map(str, expected)), (found, expected)
+    assert report.counts.events == 5 and report.counts.matches == 2
+try:
+    detect(frame, Pattern.begin("a").where("m = 1"), key="k", time="at")
+except PatternError as error:
+    assert "no column named 'm'" in str(error)
+else:
+    raise AssertionError("a column that is not there was accepted")
+spark.stop()
+print("the same")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_connect_gives_the_same() -> None:
+    """Matches, measures, counts and problems are those of the other hosts."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-c", DETECTION], capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
+    assert done.stdout.splitlines()[-1:] == ["the same"], done.stderr[-3000:]
