@@ -275,7 +275,7 @@ class _Step:
             if leave is not None:
                 state.proceed(leave, self.sequence.unless)
             return state
-        state, take, number = _Node(self.stage.name), self._take_of(first=first), self._number
+        state, take, number = _Node(self.stage.name), self._take, self._number
         window = self._window(first=first)
         if self._is_plain:
             state.window, window = window, None
@@ -326,9 +326,6 @@ class _Step:
         # The event that ends a greedy loop is offered to what comes after it, also one that the loop could take.
         state.proceed(self.unfavoured, self.sequence.unless & until)
         state.proceed(leave, self.sequence.unless & ~until)
-
-    def _take_of(self, *, first: bool) -> Guard:
-        return self.sequence.condition(self.stage) if first and self.stage.until is None else self._take
 
     def _passing(self, *, first: bool) -> Guard | None:
         """Which events are passed over while the stage waits for one; None: none."""

@@ -39,8 +39,6 @@ class Evaluated(NamedTuple):
 class DuckDbEngine:
     """Types and evaluates expressions over columns. It has a connection of its own; one thread uses it at a time."""
 
-    name = "in process"
-
     def __init__(self, *, time_zone: str = "UTC") -> None:
         self.time_zone = time_zone
         self._connection = duckdb.connect()

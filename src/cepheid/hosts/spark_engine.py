@@ -59,8 +59,6 @@ def is_carried(type_: DataType) -> bool:
 class SparkEngine:
     """Types expressions over the columns of `events`, or over columns of given Arrow types."""
 
-    name = "Spark"
-
     def __init__(self, events: DataFrame) -> None:
         self._events = events
         self._columns = arrow_schema(events.schema)

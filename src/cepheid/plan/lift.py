@@ -90,7 +90,7 @@ class Lifting:
             raise problem_at(node, f"{function} cannot be applied across events", hint)
         types = [self.type_of(arg) for arg in node.args]
         try:
-            return type_of_call(_as_known(node.call), types)
+            return type_of_call(node.call, types)
         except PatternError as error:
             raise _placed(error, node) from None
 
@@ -305,10 +305,6 @@ def _placed(error: PatternError, node: Node) -> PatternError:
     if source is None:
         return error
     return PatternError([p if p.text else replace(p, where=source.where, text=source.text) for p in error.problems])
-
-
-def _as_known(call: Call) -> Call:
-    return replace(call, function="negate") if call.function == "positive" else call
 
 
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
