@@ -46,6 +46,23 @@ class Events(NamedTuple):
     """(n,) where the key is another than the event's before."""
 
 
+class Visits(NamedTuple):
+    """The keys that a call of the kernel visits, one after the other; v visits."""
+
+    key: Int32s
+    """(v,) number of the key, from 0: where what is open for it is kept between visits."""
+    end: Ints
+    """(v,) position in the working set behind the key's last event; its events begin where the visit before ends, those
+    of the first behind the held events.
+    """
+    until: Ints
+    """(v,) microseconds: behind its events, time passes to here; NO_TIME: it stands at the last event."""
+    closes: Flags
+    """(v,) whether no more events of the key come. With `until` FOREVER its input is complete and what is open ends,
+    else it is dropped.
+    """
+
+
 ROW = np.dtype(
     [
         ("state", np.int32),  # index into Tables.states
