@@ -62,7 +62,7 @@ def test_all_at_once() -> None:
     assert len(refusal(key=["k", "k"], columns=["x", "x"], time=1, nulls="keep", as_of="soon")) == 5
 
 
-@pytest.mark.parametrize("name", ["match_id", "Match_Start", "match_end", "detected_at", "_error", "_ties", "_slot0"])
+@pytest.mark.parametrize("name", ["match_id", "Match_Start", "match_end", "detected_at", "_error", "_counts", "_slot0"])
 def test_keys_with_names_of_the_output(name: str) -> None:
     """A key column stands in the output beside these; any other event column may have such a name."""
     events = EVENTS.rename_columns([name, "at", "x"])

@@ -10,10 +10,13 @@ from cepheid.errors import (
     Problem,
     SchemaError,
     SkipError,
+    SnapshotError,
 )
 from cepheid.hosts.request import EventCounts, Report
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.pattern import Pattern, Skip
+from cepheid.matcher import Matcher
+from cepheid.plan.limits import Limits
 
 __all__ = [
     "CepheidWarning",
@@ -21,6 +24,8 @@ __all__ = [
     "EventCounts",
     "EventError",
     "LimitExceeded",
+    "Limits",
+    "Matcher",
     "Pattern",
     "PatternError",
     "Problem",
@@ -28,6 +33,7 @@ __all__ = [
     "SchemaError",
     "Skip",
     "SkipError",
+    "SnapshotError",
     "detect",
     "pattern_from_text",
     "pattern_to_document",

@@ -12,16 +12,22 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cepheid.errors import PatternError, SchemaError
 from cepheid.hosts.request import Nulls, Report, Request
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import OutputName
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from cepheid.plan.plan import Plan
 
 Events = TypeVar("Events")
 
-_RESERVED = re.compile(r"match_id|match_start|match_end|detected_at|_error|_ties|_slot\d+", re.IGNORECASE)
+_RESERVED = re.compile(r"match_id|match_start|match_end|detected_at|_error|_counts|_slot\d+", re.IGNORECASE)
 """Columns of the output, and of what hosts make it from, where key columns stand as they are named."""
+
+_RESERVED_WITH_OUTPUTS = re.compile(r"kind|pattern|stages|event", re.IGNORECASE)
+"""Those of the output that `outputs` asks for."""
 
 
 def detect(
@@ -33,6 +39,8 @@ def detect(
     sequence: str | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
+    outputs: OutputName | Sequence[OutputName] | None = None,
+    limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
     nulls: Nulls = "error",
@@ -51,6 +59,10 @@ def detect(
         columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
             columns.
+        outputs: What to give: "matches", "timeouts" (partial matches that ran out of time) and "late" (events that came
+            too late, of which a finite input has none), or several of them; then all is in one table, whose shape
+            does not depend on the pattern. Default: matches alone, in columns of their own.
+        limits: Bounds on what one key may keep open and one event complete.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
         time_zone: Of times without one, `as_of` included (default: the Spark session's; in process UTC).
@@ -61,7 +73,9 @@ def detect(
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
-        NULL where the stage is absent, or an array of structs for a loop; or the measures.
+        NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
+        kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
+        name to its events; and event is the late event.
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
@@ -70,6 +84,7 @@ def detect(
         EventError: events that cannot be ordered: without key or time, with an ambiguous local time.
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
+        LimitExceeded: a key keeps more open, or an event completes more, than `limits` allows.
     """
     request = request_of(
         pattern,
@@ -78,6 +93,8 @@ def detect(
         sequence=sequence,
         columns=columns,
         measures=measures,
+        outputs=outputs,
+        limits=limits,
         as_of=as_of,
         time_zone=time_zone,
         nulls=nulls,
@@ -97,9 +114,8 @@ def plan_of(events: object, request: Request) -> Plan:
 
         return plan_on_spark(events, request)
     from cepheid.hosts.in_process import plan_in_process
-    from cepheid.hosts.tables import to_arrow
 
-    return plan_in_process(to_arrow(events)[0].schema, request)
+    return plan_in_process(arrow_table(events).schema, request)
 
 
 def request_of(
@@ -110,6 +126,8 @@ def request_of(
     sequence: str | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
+    outputs: OutputName | Sequence[OutputName] | None = None,
+    limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
     nulls: Nulls = "error",
@@ -119,12 +137,14 @@ def request_of(
     faults: list[str] = []
     request = Request(
         pattern=_checked(pattern),
-        key=_key(key, faults),
+        key=_key(key, faults, with_outputs=outputs is not None),
         time=_name("time", time, faults),
         sequence=None if sequence is None else _name("sequence", sequence, faults),
         columns=None if columns is None else _names("columns", columns, faults),
         measures=None if measures is None else _measures(measures, faults),
-        as_of=None if as_of is None else _time(as_of, faults),
+        outputs=None if outputs is None else _outputs(outputs, faults),
+        limits=Limits() if limits is None else _limits(limits, faults),
+        as_of=None if as_of is None else _as_of(as_of, faults),
         time_zone=_checked_zone(time_zone, faults),
         nulls=_checked_nulls(nulls, faults),
         report=report,
@@ -179,13 +199,13 @@ def _names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
     return names
 
 
-def _key(given: object, faults: list[str]) -> tuple[str, ...]:
+def _key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
     """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
     names = () if given is None else _names("key", given, faults)
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names
-        if _RESERVED.fullmatch(name)
+        if _RESERVED.fullmatch(name) or (with_outputs and _RESERVED_WITH_OUTPUTS.fullmatch(name))
     ]
     return names
 
@@ -195,6 +215,24 @@ def _measures(given: object, faults: list[str]) -> dict[str, str]:
         return dict(given)
     faults.append(f'measures: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
     return {}
+
+
+def _outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
+    allowed = get_args(OutputName)
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    wrong = [name for name in names if name not in allowed]
+    if wrong or not names:
+        told = ", ".join(map(repr, wrong)) or "nothing"
+        faults.append(f"outputs: {told} cannot be asked for; allowed are {', '.join(map(repr, allowed))}")
+        return ()
+    return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
+
+
+def _limits(given: object, faults: list[str]) -> Limits:
+    if isinstance(given, Limits):
+        return given
+    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
+    return Limits()
 
 
 def _checked_zone(time_zone: object, faults: list[str]) -> str | None:
@@ -213,12 +251,27 @@ def _checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
     return nulls
 
 
-def _time(as_of: object, faults: list[str]) -> datetime | None:
+def arrow_table(events: object) -> pa.Table:
+    """A table of any kind that is known, but Spark's, as Arrow; else SchemaError."""
+    from cepheid.hosts.tables import to_arrow
+
+    return to_arrow(events)[0]
+
+
+def time_of(argument: str, given: object) -> datetime:
+    """A datetime, or text in ISO form as one; else SchemaError."""
     try:
-        found = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
+        found = datetime.fromisoformat(given) if isinstance(given, str) else given
     except ValueError:
         found = None
     if isinstance(found, datetime):
         return found
-    faults.append(f"as_of: {as_of!r} is not a time; write it as '2026-01-31 12:00:00'")
+    raise SchemaError(f"{argument}: {given!r} is not a time; write it as '2026-01-31 12:00:00'")
+
+
+def _as_of(given: object, faults: list[str]) -> datetime | None:
+    try:
+        return time_of("as_of", given)
+    except SchemaError as error:
+        faults.append(str(error))
     return None

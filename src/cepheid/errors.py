@@ -78,6 +78,10 @@ class LimitExceeded(RuntimeError):
     """A stated limit was reached; the message names it and says how to raise it."""
 
 
+class SnapshotError(ValueError):
+    """A snapshot cannot be restored: it is damaged, of another format, or of another pattern."""
+
+
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as meant; the message says what would settle it."""
 

@@ -15,37 +15,84 @@ from cepheid.kernel.layout import NO_TIME, Int32s
 from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
 
+MATCH, TIMEOUT, LATE = "match", "timeout", "late"
+"""Kinds of rows."""
 
-def match_schema(plan: Plan) -> pa.Schema:
+
+def row_schema(plan: Plan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then a column a stage, or a column a slot of the
-    measures.
+    measures. With outputs beside matches: kind and pattern in front, all stages in one map, and the late event.
     """
     common = [
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,
-        pa.field("match_start", TIME_TYPE, nullable=False),
-        pa.field("match_end", TIME_TYPE, nullable=False),
+        pa.field("match_start", TIME_TYPE),
+        pa.field("match_end", TIME_TYPE),
         pa.field("detected_at", TIME_TYPE),
     ]
     if plan.measures is not None:
-        return pa.schema([*common, *(pa.field(name, slot.type) for name, slot in plan.slots.items())])
-    return pa.schema([*common, *(_stage_field(plan, column) for column in plan.stage_columns)])
+        common += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
+    elif plan.outputs is None:
+        common += [_stage_field(plan, column) for column in plan.stage_columns]
+    else:
+        common.append(pa.field("stages", pa.map_(pa.string(), pa.list_(_event_type(plan)))))
+    if plan.outputs is None:
+        return pa.schema(common)
+    told = [pa.field("kind", pa.string(), nullable=False), pa.field("pattern", pa.string(), nullable=False)]
+    return pa.schema([*told, *common, pa.field("event", _event_type(plan))])
+
+
+def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+    """What was emitted as rows of `row_schema`; the i-th event of `emitted` is row position[i] of `events`."""
+    if plan.outputs is None:
+        return _rows(plan, MATCH, emitted, events, position)
+    parts, places = [], []
+    for kind, asked, chosen in (
+        (MATCH, "matches" in plan.outputs, ~emitted.timeout),
+        (TIMEOUT, "timeouts" in plan.outputs, emitted.timeout),
+    ):
+        if asked and chosen.any():
+            part, taken = emitted.only(chosen)
+            parts.append(_rows(plan, kind, part, events, position[taken]))
+            places.append(np.flatnonzero(chosen))
+    if not parts:
+        return pa.RecordBatch.from_pylist([], row_schema(plan))
+    return pa.concat_batches(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+
+def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
+    """Events that came when time had passed to `time`, as rows; the plan's outputs have "late"."""
+    schema = row_schema(plan)
+    columns: dict[str, pa.Array] = {
+        "kind": pa.array([LATE] * len(events)),
+        "pattern": pa.array([plan.pattern.name] * len(events)),
+        "match_id": _hex(digests(_identities(events), range(1, len(events) + 1), _purpose(plan, LATE))),
+        **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
+        "detected_at": pa.array([time] * len(events), pa.int64()).cast(TIME_TYPE),
+        "event": _structs(_event_type(plan), plan, events, np.arange(len(events), dtype=np.int32)),
+    }
+    nothing = (pa.nulls(len(events), field.type) for field in schema)
+    filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]
+    return pa.RecordBatch.from_arrays([_as(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
+
+
+def _event_type(plan: Plan) -> pa.DataType:
+    return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
 
 
 def _stage_field(plan: Plan, column: StageColumn) -> pa.Field:
-    event = pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+    event = _event_type(plan)
     return pa.field(column.name, pa.list_(event) if column.repeats else event)
 
 
-def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
-    """The matches as rows of `match_schema`; the i-th event of `emitted` is row position[i] of `events`."""
-    schema = match_schema(plan)
+def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+    schema, count = row_schema(plan), len(emitted.end)
     ends = emitted.end
     starts = np.concatenate([[0], ends[:-1]])
     first, last = position[starts], position[ends - 1]
     times = events.column(TIME)
     columns = [
-        _match_ids(plan, emitted, events, position),
+        _match_ids(plan, kind, emitted, events, position),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         times.take(pa.array(first)),
         times.take(pa.array(last)),
@@ -54,9 +101,14 @@ def match_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     if plan.measures is not None:
         slots = plan.slots.values()
         columns += [slot_values(slot, StageEvents.of(emitted, position, slot.stage), events) for slot in slots]
-    else:
+    elif plan.outputs is None:
         stages = [(column, StageEvents.of(emitted, position, column.stage)) for column in plan.stage_columns]
         columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
+    else:
+        columns.append(_stage_map(plan, emitted, events, position))
+    if plan.outputs is not None:
+        told = [pa.array([text] * count, pa.string()) for text in (kind, plan.pattern.name)]
+        columns = [*told, *columns, pa.nulls(count, _event_type(plan))]
     typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
@@ -76,17 +128,38 @@ def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: B
     if not column.repeats:
         row = taken.nth(0)
         return _structs(type_, plan, events, row, absent=row < 0)
-    structs = _structs(type_.value_type, plan, events, taken.rows, absent=np.zeros(len(taken.rows), np.bool_))
+    structs = _structs(type_.value_type, plan, events, taken.rows)
     return pa.ListArray.from_arrays(pa.array(taken.offsets, pa.int32()), structs, type=type_)
 
 
-def _structs(type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, absent: np.ndarray) -> pa.Array:
+def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
+    """A map a match: every stage's events by its name."""
+    stages, count = plan.stage_columns, len(emitted.end)
+    place = np.zeros(len(plan.conditions), np.int64)
+    place[[column.stage for column in stages]] = np.arange(len(stages))
+    match = np.repeat(np.arange(count), np.diff(emitted.end, prepend=0))
+    entry = match * len(stages) + place[emitted.stage]
+    order = np.argsort(entry, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(entry, minlength=count * len(stages)))])
+    type_ = row_schema(plan).field("stages").type
+    structs = _structs(_event_type(plan), plan, events, position[order])
+    items = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=type_.item_type)
+    names = pa.array([column.name for column in stages] * count, pa.string())
+    entries = np.arange(count + 1) * len(stages)
+    return pa.MapArray.from_arrays(pa.array(entries, pa.int32()), names, items, type=type_)
+
+
+def _structs(
+    type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, absent: np.ndarray | None = None
+) -> pa.Array:
+    """Events as structs of their chosen columns, NULL where `absent`."""
     indices, missing = pa.array(rows), None
-    if absent.any():
+    if absent is not None and absent.any():
         indices, missing = pa.array(rows, mask=absent), pa.array(absent)
     fields = [events.column(EVENT_PREFIX + name).take(indices) for name in plan.columns]
     if not fields:
-        return pa.Array.from_buffers(type_, len(rows), [pc.invert(pa.array(absent)).buffers()[1]])
+        valid = None if missing is None else pc.invert(missing).buffers()[1]
+        return pa.Array.from_buffers(type_, len(rows), [valid])
     return pa.StructArray.from_arrays(
         [_as(type_.field(i).type, field) for i, field in enumerate(fields)],
         fields=[type_.field(i) for i in range(len(fields))],
@@ -94,15 +167,31 @@ def _structs(type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, abs
     )
 
 
-def _match_ids(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
+def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
     """A digest of the pattern's name, the key, and the identity and stage of each event."""
-    identity = [events.column(TIME), events.column(ORDINAL)]
-    named = SEQUENCE in events.data.schema.names
-    identity += [events.column(SEQUENCE)] if named else events.chosen
-    rows = pa.array(position)
-    taken = [column.take(rows) for column in [*events.keys, *identity]]
-    purpose = blake2b(plan.pattern.name.encode(), digest_size=blake2b.PERSON_SIZE, person=b"match").digest()
-    found = digests(canonical_bytes([pa.array(emitted.stage), *taken], len(position)), emitted.end, purpose)
+    taken = [column.take(pa.array(position)) for column in _identity(events)]
+    rows = canonical_bytes([pa.array(emitted.stage), *taken], len(position))
+    return _hex(digests(rows, emitted.end, _purpose(plan, kind)))
+
+
+def _identities(events: Batch) -> pa.Array:
+    return canonical_bytes(_identity(events), len(events))
+
+
+def _identity(events: Batch) -> list[pa.Array]:
+    """What tells the events apart, of all keys."""
+    if SEQUENCE in events.data.schema.names:
+        return [*events.keys, events.column(TIME), events.column(ORDINAL), events.column(SEQUENCE)]
+    return [*events.keys, events.column(TIME), events.column(ORDINAL), *events.chosen]
+
+
+def _purpose(plan: Plan, kind: str) -> bytes:
+    """Keeps the ids of patterns and of kinds of rows apart."""
+    name = plan.pattern.name.encode()
+    return blake2b(name, digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
+
+
+def _hex(found: list[bytes]) -> pa.Array:
     length = 2 * DIGEST_SIZE
     offsets = np.arange(len(found) + 1, dtype=np.int32) * length
     text = b"".join(found).hex().encode()

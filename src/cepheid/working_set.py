@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.events import MASK, TIME, Batch, join
 from cepheid.identity import as_integers
-from cepheid.kernel.layout import Events, Flags, Int32s
+from cepheid.kernel.layout import Events, Int32s
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,6 @@ class WorkingSet:
 
     held: Batch | None
     batch: Batch
-    key_start: Flags
-    """(len(batch),)"""
 
     def take(self, positions: Int32s) -> Batch:
         """The events at `positions`, which ascend."""
@@ -56,8 +54,15 @@ class WorkingSet:
             mask=np.concatenate([_mask(part) for part in parts]),
             values=values,
             missing=missing,
-            key_start=np.concatenate([np.zeros(length - len(self.batch), np.bool_), self.key_start]),
         )
+
+
+def relevant(batch: Batch, pattern: CompiledPattern) -> Batch:
+    """The batch without events that cannot matter to the pattern."""
+    if pattern.relevant is None:
+        return batch
+    matters = _mask(batch) & pattern.relevant != 0
+    return batch if matters.all() else batch.take(pa.array(np.flatnonzero(matters)))
 
 
 def _mask(batch: Batch) -> npt.NDArray[np.int64]:

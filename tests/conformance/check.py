@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, TypeAlias
 
 import pyarrow as pa
-from tests.conformance.case import Answer, Case, Fails, Rejected
+from tests.conformance.case import Answer, Case, Fails, Match, Rejected
 from tests.conformance.compare import Found, difference
-from tests.conformance.reference import reference
+from tests.conformance.reference import TIME_ALONE, reference
 from tests.conformance.shown import matches_text
-from tests.conformance.translate import TIME, Question, Unsupported, translate
+from tests.conformance.translate import EPOCH, TIME, Question, Unsupported, translate
 
-from cepheid import CepheidWarning, ConditionError, PatternError, detect
+from cepheid import CepheidWarning, ConditionError, Matcher, PatternError, detect
 from cepheid.errors import SkipError
 
 ACCEPTED: Mapping[str, str] = {
@@ -28,7 +29,7 @@ NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be
 """FlinkCEP's message where the stage to skip to is in a group, too; Cepheid skips to it."""
 
 Host: TypeAlias = Callable[[Question], Found]
-Events = TypeVar("Events")
+OUTPUTS = ("matches", "timeouts", "late")
 
 
 @dataclass(frozen=True)
@@ -52,44 +53,73 @@ Result: TypeAlias = Passed | Failed | NotThere
 
 
 def in_process(question: Question) -> Found:
-    return _found(question, _detect(_events(question), question))
+    """Through a matcher, in the case's own steps: what it gives at each, and what it calls late."""
+    _check_order(question)
+    # Without an operator events count as they come; with one they wait for a watermark.
+    matcher = Matcher(
+        question.pattern,
+        question.events.schema,
+        key=question.key or (),
+        time=TIME,
+        sequence=question.sequence,
+        columns=["id"],
+        outputs=OUTPUTS,
+        lateness=None if question.operator else "0 seconds",
+    )
+    found = []
+    for item in question.items:
+        if item.event is None:
+            rows = matcher.advance_time(EPOCH + timedelta(milliseconds=item.ts))
+        else:
+            rows = matcher.process(question.events.slice(item.event, 1))
+        at = TIME_ALONE if item.event is None else item.event
+        found += [(row, at) for row in rows.to_pylist()]
+    return _found(found, told=not question.operator)
 
 
 def spark_batch(question: Question) -> Found:
+    """Through `detect`, without the late events, which a finite input has not."""
     from cepheid.hosts.spark_session import local_session
 
-    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(_events(question))
+    _check_order(question)
+    on_time = pa.array([i not in question.late for i in range(len(question.events))], pa.bool_())
+    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(question.events.filter(on_time))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CepheidWarning)  # most cases have no key, and so one partition
-        return _found(question, _detect(frame, question).toArrow())
+        rows = detect(
+            frame,
+            question.pattern,
+            key=question.key or (),
+            time=TIME,
+            sequence=question.sequence,
+            columns=["id"],
+            outputs=OUTPUTS,
+            as_of=question.as_of,
+        )
+        found = _found([(row, TIME_ALONE) for row in rows.toArrow().to_pylist()], told=False)
+    return replace(found, late=None)
 
 
 HOSTS: Mapping[str, Host] = {"in_process": in_process, "spark_batch": spark_batch, "reference": reference}
 
 
-def _events(question: Question) -> pa.Table:
-    """What an operator would let through."""
-    times = [step.ts for step in question.steps if step.event is not None]
-    if question.key is None and times != sorted(times):
+def _check_order(question: Question) -> None:
+    times = [item.ts for item in question.items if item.event is not None]
+    if not question.operator and times != sorted(times):
         raise Unsupported("events out of the order of time, without an operator")
-    return question.events.filter(pa.array([i not in question.late for i in range(len(question.events))], pa.bool_()))
 
 
-def _detect(events: Events, question: Question) -> Events:
-    return detect(
-        events,
-        question.pattern,
-        key=question.key or (),
-        time=TIME,
-        sequence=question.sequence,
-        columns=["id"],
-        as_of=question.as_of,
+def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Found:
+    """Rows as `detect` gives them, each with the event that brought it; whether those are `told`."""
+    matches = [(_match(row), at) for row, at in rows if row["kind"] == "match"]
+    timeouts = [(_match(row), row["detected_at"], at) for row, at in rows if row["kind"] == "timeout"]
+    return Found(
+        matches=tuple(match for match, _ in matches),
+        matches_at=tuple(at for _, at in matches) if told else None,
+        timeouts=tuple((match, (time - EPOCH) // timedelta(milliseconds=1)) for match, time, _ in timeouts),
+        timeouts_at=tuple(at for *_, at in timeouts) if told else None,
+        late=frozenset(row["event"]["id"] for row, _ in rows if row["kind"] == "late"),
     )
-
-
-def _found(question: Question, rows: pa.Table) -> Found:
-    names = [leaf.name for leaf in question.pattern.leaves if not leaf.contiguity.negated]
-    return Found(tuple(frozenset(_stages(names, row)) for row in rows.to_pylist()))
 
 
 def check(case: Case, host: Host) -> Result:
@@ -124,10 +154,5 @@ def _may_accept(case: Case, message: str) -> bool:
     return any(message.startswith(start) for start in ACCEPTED)
 
 
-def _stages(names: Sequence[str], row: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """What the stages took: a loop has a list of events, another stage an event or, left out, None."""
-    for name in names:
-        value = row[name]
-        events = value if isinstance(value, list) else [value] if value else []
-        if events:
-            yield name, tuple(event["id"] for event in events)
+def _match(row: Mapping[str, Any]) -> Match:
+    return frozenset((name, tuple(event["id"] for event in events)) for name, events in row["stages"] if events)

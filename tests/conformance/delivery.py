@@ -24,14 +24,22 @@ class Step:
     """The event's id."""
 
 
+def listed(case: Case) -> tuple[Step, ...]:
+    """The items as they come, of no key in particular; at the end, time comes to where the case lets it."""
+    steps = [Step(None, item.ts, item.id if isinstance(item, Event) else None) for item in case.items]
+    if case.operator and case.final_watermark:
+        steps.append(Step(None, END))
+    elif case.advance_to is not None:
+        steps.append(Step(None, case.advance_to))
+    return tuple(steps)
+
+
 def delivered(case: Case) -> tuple[tuple[Step, ...], frozenset[int]]:
     """The steps, and the ids of events that came behind the watermark."""
     if case.operator:
         operator = _Operator(case)
         return tuple(operator.steps()), frozenset(operator.late)
-    steps = [Step(None, item.ts, item.id if isinstance(item, Event) else None) for item in case.items]
-    end = [] if case.advance_to is None else [Step(None, case.advance_to)]
-    return (*steps, *end), frozenset()
+    return listed(case), frozenset()
 
 
 def in_order(event: Event, comparator: str | None) -> tuple[Any, ...]:

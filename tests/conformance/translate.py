@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from tests.conformance.case import Call, Case, Event, PatternFacts, SkipFacts, StageFacts, Value
 from tests.conformance.condition import fields, parse, quoted, to_sql
-from tests.conformance.delivery import END, Step, delivered, in_order
+from tests.conformance.delivery import END, Step, delivered, in_order, listed
 
 from cepheid import Pattern, Skip
 from cepheid.lang.pattern import SkipTo
@@ -49,7 +49,12 @@ class Question:
     key: str | None
     sequence: str
     """The column that orders events of equal time."""
+    operator: bool
+    """Whether events wait until a watermark passes them."""
+    items: tuple[Step, ...]
+    """What comes, in its order: events, and how far time has come (of all keys)."""
     steps: tuple[Step, ...]
+    """What that makes of it for each key: events in their order, and time."""
     late: frozenset[int]
     """The ids of events that came behind the watermark."""
     as_of: datetime
@@ -65,7 +70,7 @@ def translate(case: Case) -> Question:
     pattern = to_pattern(case.pattern)
     sequence = "id" if case.comparator is None else ORDER
     steps, late = delivered(case)
-    return Question(pattern, _table(case), case.key, sequence, steps, late, _as_of(case))
+    return Question(pattern, _table(case), case.key, sequence, case.operator, listed(case), steps, late, _as_of(case))
 
 
 # The pattern

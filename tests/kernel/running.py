@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +13,35 @@ from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference import Event, ReferenceMatcher
 from cepheid.plan.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
-Found = list[tuple[tuple[tuple[int, int], ...], int | None]]
+Taken = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Matches as ((stage, position), …) and detected_at, in the order of keys and emission; timeouts in any order."""
+
+    matches: list[tuple[Taken, int | None]]
+    timeouts: set[tuple[Taken, int]]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """So many further rows of a key; then, where `time_told`, time passes to the key's next row."""
+
+    key: int
+    rows: int
+    time_told: bool = False
 
 
 def run_reference(plan: Plan, keys: Sequence[Sequence[Row]], until: int | None = None) -> Found | str:
-    """Matches as ((stage, position), …) and detected_at; "failed" if a condition fails."""
+    """What the definition finds; "failed" if a condition fails."""
     automaton = build_automaton(plan.pattern)
-    found: Found = []
+    found = Found([], set())
     position = 0
     try:
         for rows in keys:
@@ -33,43 +51,62 @@ def run_reference(plan: Plan, keys: Sequence[Sequence[Row]], until: int | None =
                 matches += matcher.process(Event(position, time, mask, values))
                 position += 1
             matches += matcher.finish() if until is None else matcher.advance_time(until)
-            found += [(match.taken, match.detected_at) for match in matches]
+            found.matches.extend((match.taken, match.detected_at) for match in matches)
+            found.timeouts.update((timeout.taken, timeout.deadline) for timeout in matcher.timeouts)
     except (ConditionError, SkipError):
         return "failed"
     return found
 
 
 def run_compiled(
-    plan: Plan, keys: Sequence[Sequence[Row]], sizes: Sequence[int] = (), until: int | None = None, capacity: int = 64
+    plan: Plan,
+    keys: Sequence[Sequence[Row]],
+    batches: Sequence[Sequence[Visit]] = (),
+    until: int | None = None,
+    capacity: int = 64,
 ) -> Found | str:
-    """The same from the compiled kernel, the rows cut into batches of `sizes`."""
+    """The same from the compiled kernel. What `batches` leave of the rows comes last, and all keys are closed."""
     compiled = compile_plan(plan)
     rows = [row for key in keys for row in key]
-    starts = np.zeros(len(rows), np.bool_)
-    starts[[s for s in np.cumsum([0, *map(len, keys)])[:-1] if s < len(rows)]] = True
+    first_of = np.cumsum([0, *map(len, keys)]).tolist()
     texts = sorted(
         {v for row in rows for v in row[2] if isinstance(v, str)} | set(compiled.string_constants.values()),
         key=str.encode,
     )
     for number, text in compiled.string_constants.items():
         compiled.tables.constants[number] = texts.index(text)
-    matcher = CompiledMatcher(compiled.tables, FOREVER if until is None else until, capacity=capacity)
-    held: list[int] = []
-    found: Found = []
-    ends = [min(e, len(rows)) for e in np.cumsum(sizes)] + [len(rows)]
+    matcher = CompiledMatcher(compiled.tables, capacity=capacity)
+    done, held = [0] * len(keys), list[int]()
+    found = [Found([], set()) for _ in keys]
+    key_of = np.repeat(np.arange(len(keys)), [len(key) for key in keys])
     try:
-        for start, end in zip([0, *ends[:-1]], ends, strict=True):
-            positions = [*held, *range(start, end)]
-            last = end == len(rows)
-            emitted = matcher.run(_events(plan, rows, starts, positions, texts), finish=last and end is ends[-1])
-            found += _found(emitted, positions)
+        for number in range(len(batches) + 1):
+            last = number == len(batches)
+            visits = [Visit(key, len(rows)) for key in range(len(keys))] if last else batches[number]
+            positions, entries = list(held), []
+            for visit in visits:
+                begin, stop = done[visit.key], min(done[visit.key] + visit.rows, len(keys[visit.key]))
+                positions += range(first_of[visit.key] + begin, first_of[visit.key] + stop)
+                done[visit.key] = stop
+                told = keys[visit.key][stop][0] if visit.time_told and stop < len(keys[visit.key]) else NO_TIME
+                end_time = FOREVER if until is None else until
+                entries.append((visit.key, len(positions), end_time if last else told, last))
+            emitted = matcher.run(_events(plan, rows, positions, texts), _visits(entries))
+            _collect(emitted, positions, key_of, found)
             held = [positions[i] for i in matcher.hold()]
     except (ConditionFailed, SkipError):
         return "failed"
-    return found
+    return Found([match for part in found for match in part.matches], {t for part in found for t in part.timeouts})
 
 
-def _events(plan: Plan, rows: Sequence[Row], starts: np.ndarray, positions: list[int], texts: list[str]) -> Events:
+def _visits(entries: list[tuple[int, int, int, bool]]) -> Visits:
+    key, end, until, closes = zip(*entries, strict=True) if entries else ((), (), (), ())
+    return Visits(
+        np.array(key, np.int32), np.array(end, np.int64), np.array(until, np.int64), np.array(closes, np.bool_)
+    )
+
+
+def _events(plan: Plan, rows: Sequence[Row], positions: list[int], texts: list[str]) -> Events:
     chosen = [rows[p] for p in positions]
     values = np.zeros((len(plan.values), len(chosen)), np.int64)
     missing = np.zeros(values.shape, np.bool_)
@@ -82,7 +119,6 @@ def _events(plan: Plan, rows: Sequence[Row], starts: np.ndarray, positions: list
         mask=np.array([row[1] for row in chosen], np.int64),
         values=values,
         missing=missing,
-        key_start=starts[positions] if positions else np.zeros(0, np.bool_),
     )
 
 
@@ -90,11 +126,17 @@ def _code(value: object, type_: pa.DataType, texts: list[str]) -> int:
     return texts.index(value) if isinstance(value, str) else encode(value, type_)  # type: ignore[arg-type]
 
 
-def _found(emitted: Emitted, positions: list[int]) -> Found:
-    found: Found = []
+def _collect(emitted: Emitted, positions: list[int], key_of: np.ndarray, found: Sequence[Found]) -> None:
+    """Adds what was emitted to what was found of its key."""
     begin = 0
-    for end, detected in zip(emitted.end.tolist(), emitted.detected_at.tolist(), strict=True):
-        taken = [(int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end)]
-        found.append((tuple(taken), None if detected == NO_TIME else detected))
+    for end, detected, timeout in zip(
+        emitted.end.tolist(), emitted.detected_at.tolist(), emitted.timeout.tolist(), strict=True
+    ):
+        taken = tuple((int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end))
+        part = found[key_of[taken[0][1]]]
+        if timeout:
+            assert (taken, detected) not in part.timeouts, "a timeout is told once"
+            part.timeouts.add((taken, detected))
+        else:
+            part.matches.append((taken, None if detected == NO_TIME else detected))
         begin = end
-    return found

@@ -227,7 +227,7 @@ def plans(draw: st.DrawFn, *, scripted: bool = True) -> Plan:
     column = Name(("x",), ((0, 1),))
     conditions = tuple(
         StageCondition(
-            bit=draw(st.sampled_from([None, i, i, i])),
+            bit=draw(st.sampled_from([None, i, i, i])) if i < len(pattern.leaves) else i,  # an until has a condition
             script=draw(st.none() | booleans(min(i, len(pattern.leaves) - 1))) if scripted else None,
         )
         for i in range(len(pattern.leaves) + len(pattern.loops_until))
@@ -240,6 +240,7 @@ def plans(draw: st.DrawFn, *, scripted: bool = True) -> Plan:
         conditions=conditions,
         measures=None,
         columns=(),
+        outputs=("matches", "timeouts"),
     )
 
 

@@ -112,10 +112,20 @@ def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
 
 
 def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
-    windows = any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states)))
-    skip, groups = plan.skip, any(stage.group for stage in plan.pattern.stages)
-    kind = SkipKind[skip.to.name]
-    return flat.automaton.start, _or_none(plan.window), windows, kind, _or_none(skip.stage), skip.error_on_miss, groups
+    skip, limits = plan.skip, plan.limits
+    return (
+        flat.automaton.start,
+        _or_none(plan.window),
+        any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states))),
+        SkipKind[skip.to.name],
+        _or_none(skip.stage),
+        skip.error_on_miss,
+        any(stage.group for stage in plan.pattern.stages),
+        "timeouts" in (plan.outputs or ()),
+        limits.max_partial_matches,
+        limits.max_matches_per_event,
+        limits.on_limit == "drop",
+    )
 
 
 def _or_none(value: int | None) -> int:

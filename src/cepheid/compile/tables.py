@@ -82,6 +82,10 @@ SETTINGS = np.dtype(
         ("skip_stage", np.int64),  # the stage whose event is skipped to, or NONE
         ("skip_checked", np.int64),  # 1: it is an error if there is no event to skip to
         ("distinct", np.int64),  # 1 if branches may complete the same match
+        ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
+        ("most_partial_matches", np.int64),  # of a key
+        ("most_matches", np.int64),  # that an event, a deadline or the end of the input completes
+        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
     ]
 )
 

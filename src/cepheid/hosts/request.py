@@ -5,16 +5,24 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import CepheidWarning, SchemaError
+from cepheid.events import Schema
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.build import build_plan
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import OutputName, Plan
 
-ERROR, TIES = "_error", "_ties"
-"""Columns of a Spark worker's rows beside the matcher's: what it tells besides matches."""
+ERROR, COUNTS = "_error", "_counts"
+"""Columns of a Spark worker's rows beside the matcher's: what it tells besides."""
+
+MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches")
+"""The fields of EventCounts that a matcher knows."""
 
 Nulls: TypeAlias = Literal["error", "drop"]
 """What happens to events without a key or a time: an error, or they are dropped and counted."""
@@ -33,6 +41,12 @@ class EventCounts:
     ties: int = 0
     """Events that agree with another of their key in time and sequence, so that their content orders them."""
     matches: int = 0
+    timeouts: int = 0
+    """Partial matches that ran out of time, where timeouts are among the outputs."""
+    dropped_partial_matches: int = 0
+    """Open partial matches dropped because of `Limits.max_partial_matches`."""
+    dropped_matches: int = 0
+    """Matches dropped because of `Limits.max_matches_per_event`."""
 
 
 class Report:
@@ -66,12 +80,28 @@ class Request:
     sequence: str | None = None
     columns: tuple[str, ...] | None = None
     measures: Mapping[str, str] | None = None
+    outputs: tuple[OutputName, ...] | None = None
+    """None: matches alone, in columns of their own."""
+    limits: Limits = field(default_factory=Limits)
     as_of: datetime | None = None
     """One without a zone is read as times without one are."""
     time_zone: str | None = None
     """How times without a zone are read; None: the host's default."""
     nulls: Nulls = "error"
     report: Report | None = None
+
+
+def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
+    """The request's pattern as a plan; raises as `build_plan` does."""
+    return build_plan(
+        request.pattern,
+        schema,
+        engine,
+        columns=request.columns,
+        measures=request.measures,
+        outputs=request.outputs,
+        limits=request.limits,
+    )
 
 
 def instant_of(as_of: datetime, zone: str) -> datetime:

@@ -19,15 +19,24 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SchemaError
 from cepheid.events import KEY_PREFIX, MASK, SEQUENCE, TIME, Schema, microseconds
-from cepheid.hosts.request import ERROR, TIES, EventCounts, Request, instant_of, repeated_names, warn
+from cepheid.hosts.request import (
+    COUNTS,
+    ERROR,
+    MATCHER_COUNTS,
+    EventCounts,
+    Request,
+    instant_of,
+    planned,
+    repeated_names,
+    warn,
+)
 from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
-from cepheid.plan.build import build_plan
 from cepheid.plan.plan import Plan
 
 
@@ -35,7 +44,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     """The matches in `events`, in no order: a plan that runs with an action on it.
 
     Ties and dropped events are counted, not warned of, as they are met after this returns. The counts are those of the
-    first action on the result; a `limit` or `show` may stop it before all matches are counted.
+    first action on the result; a `limit` or `show` may stop it before all is counted.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
@@ -67,7 +76,7 @@ def plan_on_spark(events: DataFrame, request: Request) -> Plan:
     _check(events, request)
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
     engine = SparkEngine(events)
-    return build_plan(request.pattern, schema, engine, columns=request.columns, measures=request.measures)
+    return planned(request, schema, engine)
 
 
 def _check(events: DataFrame, request: Request) -> None:
@@ -174,35 +183,45 @@ def _version() -> str | None:
 
 def _row_type(plan: Plan, events: StructType) -> StructType:
     """The workers' rows: what they tell, then the matcher's columns, in the events' own types."""
-    fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (TIES, LongType()), ("match_id", StringType())]
+    counts = StructType([StructField(name, LongType()) for name in MATCHER_COUNTS])
+    fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (COUNTS, counts)]
+    if plan.outputs is not None:
+        fields += [(name, StringType()) for name in ("kind", "pattern")]
+    fields += [("match_id", StringType())]
     fields += [(name, events[name].dataType) for name in plan.schema.key]
     fields += [(name, TimestampType()) for name in ("match_start", "match_end", "detected_at")]
+    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
     if plan.measures is not None:
         slots = plan.slots.items()
         fields += [(name, from_arrow_type(slot.type, prefer_timestamp_ntz=True)) for name, slot in slots]
-    else:
-        event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
+    elif plan.outputs is None:
         fields += [(c.name, ArrayType(event) if c.repeats else event) for c in plan.stage_columns]
+    else:
+        fields.append(("stages", MapType(StringType(), ArrayType(event))))
+    if plan.outputs is not None:
+        fields.append(("event", event))
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
 def _told(rows: DataFrame, found: Observation) -> DataFrame:
-    """The matches alone. What workers tell besides is counted, or fails the query.
+    """The matcher's rows alone. What workers tell besides is counted, or fails the query.
 
     It fails in a filter, because a column that raises is left out where a later select does not need it.
     """
-    counted = rows.observe(
-        found,
-        F.coalesce(F.sum(named(TIES)), F.lit(0)).alias("ties"),
-        F.count(F.when(named(TIES).isNull(), 1)).alias("matches"),
-    )
-    return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(TIES).isNull()))
+    sums = [F.coalesce(F.sum(named(COUNTS)[name]), F.lit(0)).alias(name) for name in MATCHER_COUNTS]
+    counted = rows.observe(found, *sums)
+    return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
 def _output(plan: Plan) -> Iterator[Column]:
-    for name in ("match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
+    told = () if plan.outputs is None else ("kind", "pattern")
+    for name in (*told, "match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
         yield named(name)
-    if plan.measures is None:
+    if plan.measures is not None:
+        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)
+    elif plan.outputs is None:
         yield from (named(column.name) for column in plan.stage_columns)
     else:
-        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)
+        yield named("stages")
+    if plan.outputs is not None:
+        yield named("event")

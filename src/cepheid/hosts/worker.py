@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.errors import ConditionError, EventError, SkipError
+from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
-from cepheid.hosts.request import ERROR, TIES
+from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.kernel.compiled import warm_up
-from cepheid.matcher import Matcher
-from cepheid.output import match_schema
+from cepheid.output import row_schema
+from cepheid.sorted_matcher import SortedMatcher
 
 ROWS = 1 << 17
 """Events handed to the matcher at once. Spark sends 10,000 a batch."""
@@ -42,17 +43,18 @@ def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.R
     """The matches in a partition, whose events come in the order of key, time and sequence."""
     warm_up()
     pattern = _compiled(task.plan)
-    matcher = Matcher(pattern, until=task.until)
-    schema = _output_schema(match_schema(pattern.plan))
+    matcher = SortedMatcher(pattern, until=task.until)
+    schema = _output_schema(row_schema(pattern.plan))
     try:
         for events in _gathered(batches):
             yield from _rows(matcher.process(_batch(events, task.layout)), schema)
         yield from _rows(matcher.finish(), schema)
-    except (ConditionError, EventError, SkipError) as error:
+    except (ConditionError, EventError, LimitExceeded, SkipError) as error:
         yield _told(schema, ERROR, str(error))
         return
-    if matcher.counts.ties:
-        yield _told(schema, TIES, matcher.counts.ties)
+    counts = {"ties": matcher.ties, **asdict(matcher.found)}
+    if any(counts.values()):
+        yield _told(schema, COUNTS, counts)
 
 
 @lru_cache(maxsize=8)
@@ -84,16 +86,17 @@ def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch
 def _rows(matches: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if matches.num_rows == 0:
         return
-    nothing = [pa.nulls(matches.num_rows, schema.field(name).type) for name in (ERROR, TIES)]
+    nothing = [pa.nulls(matches.num_rows, schema.field(name).type) for name in (ERROR, COUNTS)]
     table = pa.Table.from_arrays([*nothing, *matches.columns], schema=schema)
     yield from table.combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
 
 
-def _told(schema: pa.Schema, column: str, value: str | int) -> pa.RecordBatch:
+def _told(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{column: value}], schema=schema)
 
 
 def _output_schema(rows: pa.Schema) -> pa.Schema:
     """`rows` with the columns for what is told besides; any column may be NULL, as it is in those rows."""
-    told = [pa.field(ERROR, pa.string()), pa.field(TIES, pa.int64())]
+    counts = pa.struct([pa.field(name, pa.int64()) for name in MATCHER_COUNTS])
+    told = [pa.field(ERROR, pa.string()), pa.field(COUNTS, counts)]
     return pa.schema([*told, *(field.with_nullable(nullable=True) for field in rows)])

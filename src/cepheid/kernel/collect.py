@@ -1,4 +1,4 @@
-"""Frees the nodes that nothing reaches any more, and renames events when the working set changes."""
+"""Frees what nothing reaches any more, and renames events when the working set changes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import numpy as np
 from cepheid.compile.tables import Records, Tables
 from cepheid.kernel.jit import allocating
 from cepheid.kernel.layout import Cursor, Flags, Int32s, PartialMatches
+from cepheid.kernel.park import assign
 
 
 @allocating
 def collect(partials: PartialMatches, cursor: Cursor) -> None:
-    """Keeps only the nodes that a live partial match or a waiting match reaches; their order stays."""
+    """Keeps only the nodes that a partial match or a waiting match reaches, in their order; what is parked has no
+    rubbish in it afterwards.
+    """
+    pack(partials, cursor)
     nodes = partials.nodes
     reached = np.zeros(cursor.nodes, np.bool_)
-    live = partials.live[cursor.side]
-    first, end = cursor.first, cursor.first + cursor.live
-    for i in range(first, end):
-        mark(reached, nodes, partials.rows[live[i]].node)
+    rows = rows_in_use(partials, cursor)
+    for number in rows:
+        mark(reached, nodes, partials.rows[number].node)
     for i in range(cursor.completed):
         mark(reached, nodes, partials.completed[i].node)
+    for i in range(cursor.parked_completed):
+        mark(reached, nodes, partials.parked.completed[i].node)
     moved_to = np.full(cursor.nodes, -1, np.int32)
     count = 0
     for node in range(cursor.nodes):
@@ -31,10 +36,12 @@ def collect(partials: PartialMatches, cursor: Cursor) -> None:
             append.parent = moved_to[parent] if parent >= 0 else -1
             count += 1
     cursor.nodes = count
-    for i in range(first, end):
-        partials.rows[live[i]].node = moved_to[partials.rows[live[i]].node]
+    for number in rows:
+        partials.rows[number].node = moved_to[partials.rows[number].node]
     for i in range(cursor.completed):
         partials.completed[i].node = moved_to[partials.completed[i].node]
+    for i in range(cursor.parked_completed):
+        partials.parked.completed[i].node = moved_to[partials.parked.completed[i].node]
 
 
 @allocating
@@ -45,16 +52,47 @@ def mark(reached: Flags, nodes: Records, node: int) -> None:
 
 
 @allocating
+def pack(partials: PartialMatches, cursor: Cursor) -> None:
+    """Moves what is parked to the front of its arrays, key by key."""
+    parked = partials.parked
+    live, completed = parked.live[: cursor.parked_live].copy(), parked.completed[: cursor.parked_completed].copy()
+    to_live = to_completed = 0
+    for key in range(len(parked.keys)):
+        entry = parked.keys[key]
+        first = to_live
+        for i in range(entry.live, entry.live_end):
+            parked.live[to_live] = live[i]
+            to_live += 1
+        entry.live, entry.live_end = first, to_live
+        first = to_completed
+        for i in range(entry.completed, entry.completed_end):
+            assign(parked.completed[to_completed], completed[i])
+            to_completed += 1
+        entry.completed, entry.completed_end = first, to_completed
+    cursor.parked_live, cursor.parked_completed = to_live, to_completed
+
+
+@allocating
+def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Int32s:
+    """The rows of the live partial matches, then of those that are parked, which are packed."""
+    rows = np.empty(cursor.live + cursor.parked_live, np.int32)
+    rows[: cursor.live] = partials.live[cursor.side, cursor.first : cursor.first + cursor.live]
+    rows[cursor.live :] = partials.parked.live[: cursor.parked_live]
+    return rows
+
+
+@allocating
 def rebase(tables: Tables, partials: PartialMatches, cursor: Cursor, position: Int32s) -> None:
-    """Renames events: the one at `i` is at position[i] from now on. Only events that nodes name are asked for."""
+    """Renames events: the one at `i` is at position[i] from now on. Only events that nodes name are asked for; no key
+    is loaded, and what is parked is packed.
+    """
     for node in range(cursor.nodes):
         partials.nodes[node].event = position[partials.nodes[node].event]
-    live = partials.live[cursor.side]
-    for i in range(cursor.first, cursor.first + cursor.live):
-        number = live[i]
+    for number in rows_in_use(partials, cursor):
         partials.rows[number].start = position[partials.rows[number].start]
         for slot in range(len(tables.slots)):
             if tables.slots[slot].initial < 0 and partials.slots[number, slot] >= 0:
                 partials.slots[number, slot] = position[partials.slots[number, slot]]
-    for i in range(cursor.completed):
-        partials.completed[i].start = position[partials.completed[i].start]
+    for i in range(cursor.parked_completed):
+        match = partials.parked.completed[i]
+        match.start = position[match.start]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,16 @@ from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import (
     FOREVER,
     Events,
+    Flags,
     Int32s,
+    Parked,
+    Visits,
     new_cursor,
     new_output,
     new_partial_matches,
 )
-from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START
+from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
+from cepheid.kernel.state import check_state
 from cepheid.kernel.step import Status, run
 
 T = TypeVar("T", bound=np.generic)
@@ -38,6 +43,10 @@ SKIP_FAILURES = {
     NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
     SKIPS_TO_START: "the event to skip to is the first of the match itself",
 }
+LIMITS = {
+    TOO_MANY_PARTIAL_MATCHES: "max_partial_matches",
+    TOO_MANY_MATCHES: "max_matches_per_event",
+}
 
 
 @dataclass(frozen=True)
@@ -48,10 +57,25 @@ class Emitted:
     """(matches,) match i has the events from end[i - 1] (0 for the first) to end[i]."""
     detected_at: Ints
     """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
+    timeout: Flags
+    """(matches,) whether it is none, but a partial match that ran out of time then."""
     event: Int32s
     """(events,) position in the working set."""
     stage: Int32s
     """(events,) the stage that took it."""
+
+    def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
+        """The chosen matches, and which of the events are theirs."""
+        lengths = np.diff(self.end, prepend=0)
+        taken = np.repeat(chosen, lengths)
+        part = Emitted(
+            end=np.cumsum(lengths[chosen]),
+            detected_at=self.detected_at[chosen],
+            timeout=self.timeout[chosen],
+            event=self.event[taken],
+            stage=self.stage[taken],
+        )
+        return part, taken
 
 
 class ConditionFailed(Exception):
@@ -64,31 +88,36 @@ class ConditionFailed(Exception):
         self.reason = reason
 
 
-class CompiledMatcher:
-    """Runs the kernel for one key after the other. `until` is the time that each key's input reaches (FOREVER:
-    complete).
-    """
+class PassedLimit(Exception):
+    """A key has too many partial matches, or a step too many matches; `event` is the next to be processed."""
 
-    def __init__(self, tables: Tables, until: int, *, capacity: int = 1024) -> None:
+    def __init__(self, event: int, limit: str) -> None:
+        super().__init__(limit)
+        self.event = event
+        self.limit = limit
+
+
+class CompiledMatcher:
+    """Runs the kernel. What is open for a key is kept, by the key's number, from one visit to the next."""
+
+    def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
         self.tables = tables
-        self.until = until
         self.partials = new_partial_matches(tables, capacity)
         self.cursor = new_cursor(tables, self.partials)
         self.output = new_output(1 << 16, 1 << 18)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
         self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
 
-    def run(self, events: Events, *, finish: bool) -> Emitted:
-        """Processes the events of the working set that are not processed yet; the last key ends too if `finish`.
+    def run(self, events: Events, visits: Visits) -> Emitted:
+        """Makes the visits. The working set begins with the events that `hold` named.
 
         Raises:
-            ConditionFailed: the matcher is of no use afterwards.
+            ConditionFailed, SkipError, PassedLimit: the matcher is of no use afterwards.
         """
+        self.cursor.visit = 0
         parts: list[Emitted] = []
         while True:
-            status = run(
-                self.tables, events, self.partials, self.output, self.cursor, self.until, finish, *self.scratch
-            )
+            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, *self.scratch)
             parts.append(self._take_output())
             match status:
                 case Status.DONE:
@@ -96,18 +125,15 @@ class CompiledMatcher:
                 case Status.OUTPUT_FULL:
                     self._grow_output()
                 case Status.ROOM_NEEDED:
-                    self._make_room()
-                case _ if self.cursor.failure < 0:
-                    raise SkipError(SKIP_FAILURES[int(self.cursor.failure)])
+                    self._make_room(visits)
                 case _:
-                    reason = FAILURES[int(self.cursor.failure)]
-                    raise ConditionFailed(int(self.cursor.event), int(self.cursor.failed_script), reason)
+                    raise self._failure()
 
     def hold(self) -> Int32s:
         """The positions of the events that partial matches hold, ascending. They are renamed 0, 1, … and are the
         start of the next working set.
         """
-        if self.cursor.live == 0:
+        if self.cursor.parked == 0:
             self.cursor.nodes = 0
         collect(self.partials, self.cursor)
         held = np.unique(self.partials.nodes["event"][: self.cursor.nodes])
@@ -117,11 +143,72 @@ class CompiledMatcher:
         self.cursor.event = len(held)
         return held
 
+    @property
+    def open_partial_matches(self) -> Ints:
+        """(keys,) how many partial matches each key has, by its number; keys behind the last have none."""
+        keys = self.partials.parked.keys
+        counts: Ints = keys["live_end"] - keys["live"]
+        return counts
+
+    @property
+    def deadlines(self) -> Ints:
+        """(keys,) the earliest deadline of each key's partial matches, FOREVER where there is none."""
+        deadlines: Ints = np.where(self.open_partial_matches > 0, self.partials.parked.keys["deadline"], FOREVER)
+        return deadlines
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """How many partial matches, and how many matches, were over a limit."""
+        return int(self.cursor.dropped), int(self.cursor.dropped_matches)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        partials, cursor = self.partials, self.cursor
+        rows = partials.parked.live[: cursor.parked_live]
+        return {
+            "rows": partials.rows[rows],
+            "slots": partials.slots[rows],
+            "nodes": partials.nodes[: cursor.nodes],
+            "keys": partials.parked.keys,
+            "completed": partials.parked.completed[: cursor.parked_completed],
+            "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
+        """Continues from what `state` gave, with `held` events held.
+
+        Raises:
+            SnapshotError: it does not fit the pattern.
+        """
+        rows, slots, nodes, keys, completed = (state[name] for name in ("rows", "slots", "nodes", "keys", "completed"))
+        check_state(self.tables, state, held)
+        count = len(rows)
+        fresh = new_partial_matches(self.tables, max(1024, 2 * (count + 1)))
+        fresh.rows[1 : count + 1], fresh.slots[1 : count + 1] = rows, slots
+        capacity = len(fresh.free)
+        fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1, dtype=np.int32)
+        live = _grown(np.arange(1, count + 1, dtype=np.int32), max(1024, 2 * count))
+        parked = Parked(keys.copy(), live, _grown(completed, max(1024, 2 * len(completed))))
+        self.partials = fresh._replace(nodes=_grown(nodes, max(4096, 2 * len(nodes))), parked=parked)
+        self.cursor = cursor = new_cursor(self.tables, self.partials)
+        cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
+        cursor.parked = cursor.parked_live = count
+        cursor.parked_completed = len(completed)
+        cursor.step, cursor.dropped, cursor.dropped_matches = state["totals"]
+
+    def _failure(self) -> Exception:
+        failure, event = int(self.cursor.failure), int(self.cursor.event)
+        if failure in SKIP_FAILURES:
+            return SkipError(SKIP_FAILURES[failure])
+        if failure in LIMITS:
+            return PassedLimit(event, LIMITS[failure])
+        return ConditionFailed(event, int(self.cursor.failed_script), FAILURES[failure])
+
     def _take_output(self) -> Emitted:
         matches = self.output.matches[: self.cursor.matches]
         events = self.output.events[: self.cursor.match_events]
         self.cursor.matches = self.cursor.match_events = 0
-        fields = (matches["end"], matches["detected_at"], events["event"], events["stage"])
+        fields = (matches["end"], matches["detected_at"], matches["timeout"] != 0, events["event"], events["stage"])
         return Emitted(*(np.array(field) for field in fields))
 
     def _grow_output(self) -> None:
@@ -130,9 +217,14 @@ class CompiledMatcher:
         if length > len(self.output.events):
             self.output = new_output(len(self.output.matches), 2 * length)
 
-    def _make_room(self) -> None:
+    def _make_room(self, visits: Visits) -> None:
         cursor, partials = self.cursor, self.partials
         collect(partials, cursor)
+        if cursor.loaded:
+            self._park_room(int(cursor.live), int(cursor.completed))
+        else:
+            self._load_room(visits)
+            return
         most = int((cursor.live + 1) * cursor.fanout)
         if cursor.free < most:
             self._grow_rows(2 * most)
@@ -141,6 +233,27 @@ class CompiledMatcher:
         if len(partials.completed) - cursor.completed < most + cursor.live:
             room = 2 * int(cursor.completed + most + cursor.live)
             self.partials = self.partials._replace(completed=_grown(partials.completed, room))
+
+    def _park_room(self, live: int, completed: int) -> None:
+        """At least half free after a collection: its cost is shared."""
+        cursor, parked = self.cursor, self.partials.parked
+        live, completed = live + int(cursor.parked_live), completed + int(cursor.parked_completed)
+        if len(parked.live) < 2 * live:
+            parked = parked._replace(live=_grown(parked.live, 4 * live))
+        if len(parked.completed) < 2 * completed:
+            parked = parked._replace(completed=_grown(parked.completed, 4 * completed))
+        self.partials = self.partials._replace(parked=parked)
+
+    def _load_room(self, visits: Visits) -> None:
+        """For all keys of the visits, and what is open for the next."""
+        keys, partials = int(visits.key.max()) + 1, self.partials
+        if len(partials.parked.keys) < keys:
+            parked = partials.parked._replace(keys=_grown(partials.parked.keys, 2 * keys))
+            self.partials = partials = partials._replace(parked=parked)
+        entry = partials.parked.keys[visits.key[self.cursor.visit]]
+        completed = int(entry["completed_end"] - entry["completed"])
+        if len(partials.completed) < completed:
+            self.partials = partials._replace(completed=_grown(partials.completed, 2 * completed))
 
     def _grow_rows(self, more: int) -> None:
         before = len(self.partials.rows)
@@ -165,7 +278,7 @@ def warm_up() -> None:
 @cache
 def _run_once() -> None:
     tables = Tables(
-        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0)], SETTINGS),
+        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0, 0, 0, 0, 0)], SETTINGS),
         states=np.zeros(1, STATE),
         edges=np.zeros(0, EDGE),
         state_scripts=np.zeros(0, np.int64),
@@ -175,10 +288,10 @@ def _run_once() -> None:
         stage_slots=np.zeros(2, np.int64),
         slots=np.zeros(0, SLOT),
     )
-    times, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    nothing = Events(times, times.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_), flags)
-    matcher = CompiledMatcher(tables, FOREVER)
-    matcher.run(nothing, finish=True)
+    words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
+    matcher = CompiledMatcher(tables)
+    matcher.run(events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags))
     matcher.hold()
 
 
@@ -195,6 +308,7 @@ def _join(parts: list[Emitted]) -> Emitted:
     return Emitted(
         end=np.concatenate([part.end + start for part, start in zip(parts, starts, strict=True)]),
         detected_at=np.concatenate([part.detected_at for part in parts]),
+        timeout=np.concatenate([part.timeout for part in parts]),
         event=np.concatenate([part.event for part in parts]),
         stage=np.concatenate([part.stage for part in parts]),
     )

@@ -1,8 +1,7 @@
 """What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
 
 The working set is the events that partial matches hold from earlier batches, followed by the batch; events are named
-by their position in it. Everything is for one key at a time: when a key ends, its partial matches end, and the arrays
-are used for the next.
+by their position in it. The kernel works on one key at a time, which it loads; what is open for the others is parked.
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ class Events(NamedTuple):
     """
     missing: Flags
     """(c, n) where a lifted column is NULL."""
-    key_start: Flags
-    """(n,) where the key is another than the event's before."""
 
 
 class Visits(NamedTuple):
@@ -56,7 +53,7 @@ class Visits(NamedTuple):
     of the first behind the held events.
     """
     until: Ints
-    """(v,) microseconds: behind its events, time passes to here; NO_TIME: it stands at the last event."""
+    """(v,) microseconds: behind its events, time passes to here, if it has not come there with the last of them."""
     closes: Flags
     """(v,) whether no more events of the key come. With `until` FOREVER its input is complete and what is open ends,
     else it is dropped.
@@ -80,7 +77,8 @@ NODE = np.dtype(
 )
 COMPLETED = np.dtype(
     [
-        ("step", np.int64),  # the step that completed the match
+        ("step", np.int64),  # the step that completed the match, or at which it timed out
+        ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
         ("start", np.int32),  # position of the first event
         ("node", np.int32),  # the last event
         ("length", np.int32),  # number of events
@@ -90,9 +88,36 @@ MATCH = np.dtype(
     [
         ("end", np.int64),  # its events are those from the end of the match before (0 for the first) to here
         ("detected_at", np.int64),  # microseconds since 1970 UTC, NO_TIME for none
+        ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
     ]
 )
 MATCH_EVENT = np.dtype([("event", np.int32), ("stage", np.int32)])
+
+
+KEY = np.dtype(
+    [
+        ("live", np.int64),  # its partial matches are Parked.live from here to live_end, in order of their start
+        ("live_end", np.int64),
+        ("completed", np.int64),  # its waiting matches are Parked.completed from here to completed_end, as a heap
+        ("completed_end", np.int64),
+        ("wake", np.int64),  # see CURSOR
+        ("deadline", np.int64),  # the earliest deadline of its partial matches, or a time before it
+        ("reached", np.int64),  # the time of its last event
+    ]
+)
+
+
+class Parked(NamedTuple):
+    """What is open for the keys that are not loaded. What a key leaves is appended; what it had left before is
+    rubbish.
+    """
+
+    keys: Records
+    """(any,) KEY, by number of the key."""
+    live: Int32s
+    """(any,) rows, the first Cursor.parked_live of them."""
+    completed: Records
+    """(any,) COMPLETED, the first Cursor.parked_completed of them."""
 
 
 class PartialMatches(NamedTuple):
@@ -110,6 +135,7 @@ class PartialMatches(NamedTuple):
     """(any,) NODE; a parent has a smaller index than its child."""
     completed: Records
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next of them first."""
+    parked: Parked
 
 
 class Output(NamedTuple):
@@ -126,7 +152,12 @@ CURSOR = np.dtype(
         (name, np.int64)
         for name in (
             "event",  # next event of the working set to process
-            "opened",  # whether the current key has had an event
+            "visit",  # the visit that is under way or next
+            "loaded",  # whether it is under way
+            "parked",  # partial matches that are parked, of all keys
+            "parked_live",  # used of Parked.live
+            "parked_completed",  # used of Parked.completed
+            "reached",  # the time of the key's last event
             "now",  # time of the step that is being released
             "step",  # steps done
             "side",  # which of PartialMatches.live is in use
@@ -137,6 +168,9 @@ CURSOR = np.dtype(
             "free",
             "nodes",
             "completed",
+            "found",  # matches that the last step completed
+            "dropped",  # partial matches that were one too many, see SETTINGS
+            "dropped_matches",
             "matches",  # in Output
             "match_events",  # in Output
             "fanout",  # the most edges that a state has
@@ -167,6 +201,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
         free=np.arange(capacity, 0, -1, dtype=np.int32) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),
+        parked=Parked(np.zeros(1, KEY), np.zeros(capacity, np.int32), np.zeros(capacity, COMPLETED)),
     )
 
 

@@ -85,10 +85,13 @@ class ReferenceMatcher:
         self.completed: list[Completed] = []
         self.timeouts: list[Timeout] = []
         self.step = 0
+        self.reached: int | None = None
+        """The time of the last event."""
 
     def process(self, event: Event) -> list[Match]:
         """Time passes to the event's, then the event is offered to every partial match and to the start state."""
-        matches = self.advance_time(event.time)
+        matches = self._pass(event.time)
+        self.reached = event.time
         survivors: list[PartialMatch] = []
         completed: list[PartialMatch] = []
         for partial_match in [*self.partial_matches, None]:
@@ -99,7 +102,12 @@ class ReferenceMatcher:
         return matches + self._release(completed, event.time)
 
     def advance_time(self, time: int) -> list[Match]:
-        """Lets every deadline up to `time` pass, in order; the skip strategy is applied after each."""
+        """Lets every deadline up to `time` pass, in order, if time has not come there with the last event; the skip
+        strategy is applied after each.
+        """
+        return self._pass(time) if self.reached is None or time > self.reached else []
+
+    def _pass(self, time: int) -> list[Match]:
         matches: list[Match] = []
         while (deadline := self._earliest_deadline()) is not None and deadline <= time:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
@@ -114,7 +122,7 @@ class ReferenceMatcher:
         """The input is complete: every deadline passes, then every partial match ends."""
         matches: list[Match] = []
         while (deadline := self._earliest_deadline()) is not None:
-            matches += self.advance_time(deadline)
+            matches += self._pass(deadline)
         ended, self.partial_matches = self.partial_matches, []
         return matches + self._release([p for p in ended if self._complete(p)], None)
 

@@ -10,15 +10,28 @@ from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import Cursor, Output, PartialMatches
 from cepheid.kernel.rows import drop_first
 
-NOTHING_TO_SKIP_TO, SKIPS_TO_START = -1, -2
-"""Failures of a skip strategy, beside those of scripts."""
+NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
+"""Failures beside those of scripts."""
 
 
 @inlined
 def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
     """Adds a match to those that wait."""
+    add(partials, cursor, start, node, length, 0)
+    cursor.found += 1
+
+
+@inlined
+def time_out(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
+    """Adds a partial match that ran out of time; none waits."""
+    add(partials, cursor, start, node, length, 1)
+
+
+@inlined
+def add(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int, timeout: int) -> None:
     match = partials.completed[cursor.completed]
     match.start, match.step, match.node, match.length = start, cursor.step, node, length
+    match.timeout = timeout
     cursor.completed += 1
     rise(partials, cursor.completed - 1)
 
@@ -30,17 +43,23 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
     With a skip strategy a match waits while a partial match with an earlier start is open.
     """
     settings = tables.settings[0]
+    if cursor.found > settings.most_matches:
+        limit_matches(tables, partials, cursor)
+        if cursor.failure != NO_FAILURE:
+            return False
+    cursor.found = 0
     while cursor.completed:
         match = partials.completed[0]
-        if settings.skip != SkipKind.NO_SKIP and cursor.live and earliest_start(partials, cursor) < match.start:
+        waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
+        if waits and cursor.live and earliest_start(partials, cursor) < match.start:
             return True
         if not has_room_for(output, cursor, match.length):
             return False
-        kept_from = first_kept(tables, partials, cursor)
+        kept_from = 0 if match.timeout else first_kept(tables, partials, cursor)
         if cursor.failure != NO_FAILURE:
             return False
-        emit(partials, output, cursor, match.node, match.length)
-        if settings.distinct:
+        emit(partials, output, cursor)
+        if settings.distinct or match.timeout:
             while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
         remove_first(partials, cursor)
@@ -93,17 +112,41 @@ def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
 
 
 @inlined
-def emit(partials: PartialMatches, output: Output, cursor: Cursor, node: int, length: int) -> None:
-    """Writes a match."""
-    at = cursor.match_events + length
+def emit(partials: PartialMatches, output: Output, cursor: Cursor) -> None:
+    """Writes the first of those that wait."""
+    first = partials.completed[0]
+    at = cursor.match_events + first.length
     match = output.matches[cursor.matches]
-    match.end, match.detected_at = at, cursor.now
+    match.end, match.detected_at, match.timeout = at, cursor.now, first.timeout
     cursor.matches += 1
     cursor.match_events = at
+    node = first.node
     while node >= 0:
         at -= 1
         output.events[at].event, output.events[at].stage = partials.nodes[node].event, partials.nodes[node].stage
         node = partials.nodes[node].parent
+
+
+@kernel
+def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+    """Drops the matches of this step that are more than the limit, those with the earliest start, or fails."""
+    settings, completed = tables.settings[0], partials.completed
+    if not settings.limits_drop:
+        cursor.failure = TOO_MANY_MATCHES
+        return
+    more = cursor.found - settings.most_matches
+    cursor.dropped_matches += more
+    count = cursor.completed
+    while cursor.completed:
+        remove_first(partials, cursor)  # to the end of the heap's array: then they stand there, the last first
+    for i in range(count // 2):
+        swap(completed[i], completed[count - 1 - i])
+    for i in range(count):
+        if more and completed[i].step == cursor.step and not completed[i].timeout:
+            more -= 1
+        else:
+            swap(completed[cursor.completed], completed[i])
+            cursor.completed += 1
 
 
 # The matches that wait are a binary heap: the first of all is at 0, and `i` comes before 2 i + 1 and 2 i + 2.
@@ -143,12 +186,15 @@ def swap(left: Any, right: Any) -> None:
     left.step, right.step = right.step, left.step
     left.node, right.node = right.node, left.node
     left.length, right.length = right.length, left.length
+    left.timeout, right.timeout = right.timeout, left.timeout
 
 
 @kernel
 def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
-    """By start, step, most events, earliest events, earliest stages."""
+    """What timed out before matches; then by start, step, most events, earliest events, earliest stages."""
     left, right = partials.completed[i], partials.completed[j]
+    if left.timeout != right.timeout:
+        return left.timeout > right.timeout
     if left.start != right.start:
         return left.start < right.start
     if left.step != right.step:

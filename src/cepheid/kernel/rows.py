@@ -8,7 +8,7 @@ from cepheid.compile.script import SlotKind
 from cepheid.compile.tables import Ints, Tables
 from cepheid.kernel.interpret import sum_overflows
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.layout import Cursor, Events, PartialMatches
+from cepheid.kernel.layout import FOREVER, Cursor, Events, PartialMatches
 
 
 @inlined
@@ -74,6 +74,20 @@ def beats(values: Ints, event: int, other: int, kind: int) -> bool:
     if kind == SlotKind.GREATEST_F:
         left, right = right, left
     return left < right or (np.isnan(right) and not np.isnan(left))
+
+
+@inlined
+def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
+    """When the partial match runs out of time; FOREVER: never."""
+    row, window = partials.rows[number], tables.settings[0].window
+    end = later(events.time[row.start], window) if window >= 0 else FOREVER
+    gap = tables.states[row.state].window
+    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
+
+
+@inlined
+def later(time: int, window: int) -> int:
+    return time + window if time <= FOREVER - window else FOREVER
 
 
 @kernel

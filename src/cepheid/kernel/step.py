@@ -1,10 +1,10 @@
 """The compiled kernel: equal to `reference`, over arrays.
 
-`run` is a loop of small steps: a deadline passes, a key ends, an event is processed. Each step may complete matches;
-they are released before the next step. All state is in the arrays and the cursor, so `run` may return between any two
-steps for more room and be called again. An event visits the live partial matches that it wakes (`State.wake`); one that
-wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are kept in order of their start, so the
-earliest deadline is the first one's, and what a skip strategy drops is a prefix.
+`run` is a loop of small steps: a key is loaded, a deadline passes, an event is processed, a key is parked. Each step
+may complete matches; they are released before the next step. All state is in the arrays and the cursor, so `run` may
+return between any two steps for more room and be called again. An event visits the live partial matches that it wakes
+(`State.wake`); one that wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are kept in order
+of their start, so the earliest deadline is the first one's, and what a skip strategy drops is a prefix.
 """
 
 from __future__ import annotations
@@ -17,9 +17,21 @@ import numpy as np
 from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Ints, Tables
 from cepheid.kernel.interpret import NO_FAILURE, run_script
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.layout import FOREVER, NO_TIME, START_ROW, Cursor, Events, Flags, Int32s, Output, PartialMatches
-from cepheid.kernel.release import complete, release
-from cepheid.kernel.rows import append_node, copy_row, drop_first, keep_from, take_into_slots
+from cepheid.kernel.layout import (
+    FOREVER,
+    NO_TIME,
+    START_ROW,
+    Cursor,
+    Events,
+    Flags,
+    Int32s,
+    Output,
+    PartialMatches,
+    Visits,
+)
+from cepheid.kernel.park import has_room_to_load, has_room_to_park, load, park
+from cepheid.kernel.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
+from cepheid.kernel.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
 
 ENDS, GOES_ON, STOPS = range(3)
 """What an event makes of a partial match: no edge is followed, some are, or one that stops it."""
@@ -29,52 +41,65 @@ class Status(IntEnum):
     """Why `run` returned."""
 
     DONE = 0
-    """All events are processed and, if asked for, the last key has ended."""
+    """All visits are made."""
     OUTPUT_FULL = 1
     ROOM_NEEDED = 2
-    """For nodes, partial matches or completed matches: see `room_needed`."""
+    """For nodes, partial matches, matches or what is parked: see `room_needed` and `park`."""
     FAILED = 3
-    """A condition failed on the event at the cursor, or a match has no event to skip to: see `Cursor.failure`."""
+    """A condition failed on the event at the cursor, a match has no event to skip to, or there is too much: see
+    `Cursor.failure`.
+    """
 
 
 @kernel
 def run(
     tables: Tables,
     events: Events,
+    visits: Visits,
     partials: PartialMatches,
     output: Output,
     cursor: Cursor,
-    until: int,
-    finish: bool,
     stack: Ints,
     null: Flags,
 ) -> int:
-    """Processes the events from the cursor on. At the end of a key, and of the last one if `finish`, time passes to
-    `until`.
+    """Makes the visits from the cursor on.
 
     `stack` and `null` are scratch for scripts: see `run_script`.
     """
     while True:
         if cursor.completed and not release(tables, partials, output, cursor):
             return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
-        at_end = cursor.event >= len(events.time)
-        if at_end and not finish:
-            return Status.DONE
-        key_ends = cursor.opened and (at_end or events.key_start[cursor.event])
-        if at_end and not key_ends:
-            return Status.DONE
-        time = until if key_ends else events.time[cursor.event]
+        if cursor.live > tables.settings[0].most_partial_matches:
+            drop_oldest(tables, partials, cursor)
+            if cursor.failure != NO_FAILURE:
+                return Status.FAILED
+            continue
+        visit = cursor.visit
+        if not cursor.loaded:
+            if visit == len(visits.key):
+                return Status.DONE
+            if not has_room_to_load(partials, visits.key[visit]):
+                return Status.ROOM_NEEDED
+            load(partials, cursor, visits.key[visit])
+            continue
         if cursor.live and room_needed(partials, cursor):
             return Status.ROOM_NEEDED
-        if cursor.live and has_deadline(tables, events, partials, cursor, time):
+        at_end = cursor.event == visits.end[visit]
+        time = visits.until[visit] if at_end else events.time[cursor.event]
+        passes = not at_end or time > cursor.reached
+        if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
             expire(tables, events, partials, cursor)
-        elif key_ends:
-            end_key(tables, partials, cursor, until)
-        else:
+        elif not at_end:
             process(tables, events, partials, cursor, stack, null)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
+        elif visits.closes[visit] and cursor.live:
+            close(tables, partials, cursor, time)
+        elif has_room_to_park(partials, cursor):
+            park(tables, events, partials, cursor, visits.key[visit])
+        else:
+            return Status.ROOM_NEEDED
 
 
 @inlined
@@ -108,20 +133,6 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
     return cursor.earliest
 
 
-@inlined
-def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
-    """When the partial match runs out of time; FOREVER: never."""
-    row, window = partials.rows[number], tables.settings[0].window
-    end = later(events.time[row.start], window) if window >= 0 else FOREVER
-    gap = tables.states[row.state].window
-    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
-
-
-@inlined
-def later(time: int, window: int) -> int:
-    return time + window if time <= FOREVER - window else FOREVER
-
-
 @kernel
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
     """Lets the earliest deadline pass: the partial matches that have it end."""
@@ -135,6 +146,8 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
         if deadline_of(tables, events, partials, live[i]) == cursor.now:
             if tables.states[row.state].complete or tables.states[row.state].pending:
                 complete(partials, cursor, row.start, row.node, row.length)
+            elif tables.settings[0].timeouts:
+                time_out(partials, cursor, row.start, row.node, row.length)
             partials.free[cursor.free] = live[i]
             cursor.free += 1
         elif alone:
@@ -150,7 +163,7 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
 
 
 @kernel
-def end_key(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
+def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
     """The key's events and deadlines are over. With more to come (`until` is a time), what is still open is left
     behind.
     """
@@ -162,7 +175,6 @@ def end_key(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int
     else:
         cursor.completed = 0
         drop_first(partials, cursor, cursor.live)
-    cursor.opened = 0
 
 
 @inlined
@@ -174,14 +186,27 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
     drop_first(partials, cursor, 1)
 
 
+@kernel
+def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+    """Drops the partial matches that are more than the limit, those with the earliest start, or fails."""
+    settings = tables.settings[0]
+    if not settings.limits_drop:
+        cursor.failure = TOO_MANY_PARTIAL_MATCHES
+        return
+    more = cursor.live - settings.most_partial_matches
+    cursor.dropped += more
+    drop_first(partials, cursor, more)
+
+
 @inlined
 def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags) -> None:
     """Offers the event at the cursor to every live partial match that it wakes, and to the start state."""
     event = cursor.event
+    cursor.reached = events.time[event]
     if cursor.live == 0:
-        cursor.nodes = 0  # no partial match is open, so no match waits either
         cursor.wake, cursor.earliest = 0, FOREVER
-    cursor.opened = 1
+        if cursor.parked == 0:
+            cursor.nodes = 0  # no partial match is open, so no match waits either
     word = events.mask[event] | (np.int64(1) << ALWAYS)
     live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
     if word & cursor.wake == 0:
@@ -192,7 +217,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
     if first == end and not starts:
         return
     cursor.step += 1
-    cursor.now = events.time[event]
+    cursor.now = cursor.reached
     moved, count = live, end
     if first < end:
         moved, count = partials.live[1 - cursor.side], 0

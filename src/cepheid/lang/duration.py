@@ -19,18 +19,19 @@ _UNITS = {
 _PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
 
 
-def parse_duration(length: timedelta | str) -> timedelta:
+def parse_duration(length: timedelta | str, *, or_zero: bool = False) -> timedelta:
     """`length` as a timedelta.
 
     Raises:
-        PatternError: neither text nor timedelta, not positive, or not of the form "<whole number> <unit>", repeated.
+        PatternError: neither text nor timedelta, not positive (or zero, with `or_zero`), or not of the form "<whole
+            number> <unit>", repeated.
     """
     if not isinstance(length, str | timedelta):
         raise PatternError(
             f"a length of time is text such as '12 hours', or a timedelta; got {type(length).__name__}: {length!r}"
         )
     duration = _parse_text(length) if isinstance(length, str) else length
-    if duration <= timedelta(0):
+    if duration < timedelta(0) or (duration == timedelta(0) and not or_zero):
         raise PatternError(f"a length of time must be positive, got {length!r}")
     return duration
 

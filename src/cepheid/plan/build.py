@@ -17,8 +17,9 @@ from cepheid.plan import resolve
 from cepheid.plan.check import pattern_problems
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
+from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
-from cepheid.plan.plan import MAX_CONDITIONS, Plan, StageCondition
+from cepheid.plan.plan import MAX_CONDITIONS, OutputName, Plan, StageCondition
 from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.types import is_orderable, sql_name
 
@@ -33,6 +34,8 @@ def build_plan(
     *,
     columns: Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
+    outputs: tuple[OutputName, ...] | None = None,
+    limits: Limits | None = None,
 ) -> Plan:
     """What a host and a matcher need to find the pattern in events of the schema.
 
@@ -69,6 +72,8 @@ def build_plan(
         conditions=tuple(stage_conditions),
         measures=built if measures is not None else None,
         columns=chosen,
+        outputs=outputs,
+        limits=limits or Limits(),
     )
 
 

@@ -5,7 +5,8 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -14,7 +15,11 @@ from cepheid.events import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.pattern import Pattern, SkipTo, Stage
+from cepheid.plan.limits import Limits
 from cepheid.plan.script import Aggregate, Script, StageValue
+
+OutputName: TypeAlias = OneOf["matches", "timeouts", "late"]
+"""What a detection can give."""
 
 MAX_CONDITIONS = 63
 """Each is a bit of one word; the last bit stands for what is always true."""
@@ -98,6 +103,9 @@ class Plan:
     """None: stage columns are given instead."""
     columns: tuple[str, ...]
     """The event columns that come along in the output's stage columns."""
+    outputs: tuple[OutputName, ...] | None = None
+    """What is asked for beside or instead of matches; None: matches alone, in columns of their own."""
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def stage_columns(self) -> tuple[StageColumn, ...]:

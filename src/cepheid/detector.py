@@ -1,0 +1,109 @@
+"""A pattern at work: the kernel, the events that its partial matches hold, and the rows that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.compile.compiled import CompiledPattern
+from cepheid.errors import ConditionError, LimitExceeded, SkipError
+from cepheid.events import EVENT_PREFIX, Batch
+from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
+from cepheid.kernel.layout import Visits
+from cepheid.lang.pattern import Pattern
+from cepheid.output import row_schema, rows_of
+from cepheid.working_set import WorkingSet
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of the events, and what was over a limit (`Limits.on_limit` "drop")."""
+
+    matches: int = 0
+    timeouts: int = 0
+    dropped_partial_matches: int = 0
+    dropped_matches: int = 0
+
+
+class Detector:
+    """Finds one pattern in the events of many keys, each known by a number."""
+
+    def __init__(self, pattern: CompiledPattern) -> None:
+        constants = pattern.tables.constants.copy()  # those that are strings change with every working set
+        self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
+        self.kernel = CompiledMatcher(self.pattern.tables)
+        self.held: Batch | None = None
+        self._matches = 0
+        self._timeouts = 0
+
+    @property
+    def found(self) -> Found:
+        return Found(self._matches, self._timeouts, *self.kernel.dropped)
+
+    def restore_found(self, found: Found) -> None:
+        """Goes on counting from there; the kernel keeps what it dropped itself."""
+        self._matches, self._timeouts = found.matches, found.timeouts
+
+    def step(self, batch: Batch, visits: Visits) -> pa.Table:
+        """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` counts in
+        `batch`.
+
+        Raises:
+            ConditionError, SkipError, LimitExceeded: the detector is of no use afterwards.
+        """
+        working_set = WorkingSet(self.held, batch)
+        held = 0 if self.held is None else len(self.held)
+        visits = visits._replace(end=visits.end + held)
+        try:
+            emitted = self.kernel.run(working_set.events(self.pattern), visits)
+        except ConditionFailed as failure:
+            raise self._failed(failure, working_set) from failure
+        except PassedLimit as passed:
+            raise self._passed(passed, working_set) from passed
+        except SkipError as error:
+            skip = self.pattern.plan.pattern.skip_strategy
+            raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
+        rows = [self._rows(working_set, emitted)] if len(emitted.end) else []
+        self.held = working_set.take(self.kernel.hold())
+        return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
+
+    def _rows(self, working_set: WorkingSet, emitted: Emitted) -> pa.RecordBatch:
+        plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
+        self._matches += len(emitted.end) - timeouts
+        self._timeouts += timeouts
+        used, position = np.unique(emitted.event, return_inverse=True)
+        return rows_of(plan, emitted, working_set.take(used), position.astype(np.int32))
+
+    def _failed(self, failure: ConditionFailed, working_set: WorkingSet) -> ConditionError:
+        """Which condition failed on which event."""
+        scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
+        where = _condition(self.pattern.plan.pattern, scripted[failure.script])
+        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(working_set, failure.event)}")
+
+    def _passed(self, passed: PassedLimit, working_set: WorkingSet) -> LimitExceeded:
+        limits = self.pattern.plan.limits
+        what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
+        at = _shown(working_set, max(passed.event - 1, 0))
+        advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
+        return LimitExceeded(
+            f"more than {getattr(limits, passed.limit)} {what} for one key ({passed.limit}), near the event {at}. "
+            f"{advice}"
+        )
+
+
+def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:
+    """The event's chosen columns."""
+    event = working_set.take(np.array([position], np.int32)).data.to_pylist()[0]
+    return {name.removeprefix(EVENT_PREFIX): value for name, value in event.items() if name.startswith(EVENT_PREFIX)}
+
+
+def _condition(pattern: Pattern, number: int) -> str:
+    """Which of the plan's conditions it is, and how it was written."""
+    leaves = pattern.leaves
+    if number >= len(leaves):
+        loop = pattern.loops_until[number - len(leaves)]
+        return f"the until of {loop.label} ({loop.until})"
+    text = " / ".join(condition.text for condition in leaves[number].conditions)
+    return f"the condition of {leaves[number].label} ({text})"

@@ -1,0 +1,133 @@
+"""What happens to a table of events before a matcher sees it in process: times are read, events without a place are
+dropped or refused, and DuckDB computes the lifted columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE, TIME, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.request import EventCounts, Request
+from cepheid.hosts.tables import as_plain
+from cepheid.lang.expression import Call, Expression, Name
+from cepheid.plan.plan import Plan
+
+
+def used_columns(plan: Plan) -> list[str]:
+    """The event columns that the output, the order or a condition needs."""
+    lifted = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
+    schema = plan.schema
+    needed = {*schema.key, schema.time, *([] if schema.sequence is None else [schema.sequence]), *plan.columns}
+    return [name for name in schema.columns.names if name in needed or name.lower() in lifted]
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    """The columns it names, and perhaps parameters of a lambda."""
+    match expression:
+        case Name(parts=parts):
+            yield parts[0]
+        case Call(args=args):
+            for arg in args:
+                yield from _names(arg)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Events as they came, and their times as instants."""
+
+    events: pa.Table
+    time: pa.ChunkedArray
+
+    def __len__(self) -> int:
+        return int(self.events.num_rows)
+
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Timed:
+        return Timed(self.events.filter(mask), self.time.filter(mask))
+
+    def slice(self, start: int, length: int) -> Timed:
+        return Timed(self.events.slice(start, length), self.time.slice(start, length))
+
+    def take(self, rows: pa.ChunkedArray) -> Timed:
+        return Timed(self.events.take(rows), self.time.take(rows))
+
+
+def usable(timed: Timed, plan: Plan, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
+    """The events up to `as_of` that have a key and a time; and how many had not."""
+    if until is not None:
+        reached = pc.less_equal(timed.time, pa.scalar(until, pa.int64()).cast(TIME_TYPE))
+        timed = timed.filter(reached.fill_null(fill_value=True))
+    no_key = _any_null(timed.events, plan.schema.key)
+    no_time = timed.time.is_null().to_numpy() & ~no_key
+    counts = EventCounts(events=len(timed), null_keys=int(no_key.sum()), null_times=int(no_time.sum()))
+    if not counts.null_keys and not counts.null_times:
+        return timed, counts
+    if request.nulls == "error":
+        found = [f"{counts.null_keys} with a NULL in the key ({', '.join(plan.schema.key)})"] * bool(counts.null_keys)
+        found += [f"{counts.null_times} without a time ({plan.schema.time})"] * bool(counts.null_times)
+        how = 'Drop them before, or with nulls="drop", which counts them in the report'
+        raise EventError(f"events that have no place in the order: {', '.join(found)}. {how}")
+    return timed.filter(pa.array(~(no_key | no_time))), counts
+
+
+def _any_null(events: pa.Table, columns: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    null = np.zeros(events.num_rows, np.bool_)
+    for column in columns:
+        if events.column(column).null_count:
+            null |= events.column(column).is_null().to_numpy()
+    return null
+
+
+def timed(events: pa.Table, request: Request) -> Timed:
+    """The events with their times as instants in microseconds; those without a zone are read in the request's.
+
+    Raises:
+        EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
+    """
+    time = events.column(request.time)
+    try:
+        time = time.cast(pa.timestamp("us", time.type.tz))
+    except pa.ArrowInvalid as error:
+        message = (
+            f"a time in {request.time!r} does not fit microseconds: {error}. Round the column to microseconds first"
+        )
+        raise EventError(message) from error
+    if time.type.tz is not None:
+        return Timed(events, time.cast(TIME_TYPE))
+    zone = request.time_zone or "UTC"
+    try:
+        return Timed(events, pc.assume_timezone(time, zone).cast(TIME_TYPE))
+    except pa.ArrowInvalid as error:
+        raise EventError(
+            f"a local time in {request.time!r} is ambiguous or does not exist in {zone}: {error}. "
+            "Convert the column to instants (with a zone) first, where it is known which is meant"
+        ) from error
+
+
+def lifted(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Batch:
+    """The events, in their order, as a matcher takes them."""
+    events = as_plain(piece.events, plan.schema.columns)
+    found = engine.evaluate(events, bits=plan.bits, values=plan.values)
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {
+        **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
+        TIME: piece.time,
+        **({} if plan.schema.sequence is None else {SEQUENCE: events.column(plan.schema.sequence)}),
+        MASK: pa.array(found.mask),
+        **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
+        **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
+    }
+    return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
+
+
+def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])

@@ -1,0 +1,279 @@
+"""The matcher of inputs that go on: events of all keys come mixed, wait until their order is certain, and time is told.
+
+A pattern compiles to a small program; a matcher runs that program over events in time order, moving partial matches
+from state to state, and emits a match when one reaches the end; a host only feeds the matcher and keeps its state. No
+I/O, no clock, no threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.compile.compiled import CompiledPattern
+from cepheid.detector import Detector, Found
+from cepheid.errors import SnapshotError
+from cepheid.events import ORDINAL, SEQUENCE, TIME, Batch, join
+from cepheid.identity import canonical_bytes
+from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.order import Ordering, leaves
+from cepheid.output import late_rows, row_schema
+from cepheid.snapshot import Snapshot, differences, from_bytes, to_bytes
+from cepheid.working_set import relevant
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class LiveMatcher:
+    """Finds one pattern in events that come in any order of keys and, until time has passed them, of time."""
+
+    def __init__(self, pattern: CompiledPattern) -> None:
+        self.detector = Detector(pattern)
+        self.keys = KeyNumbers()
+        self.now = NO_TIME
+        """Microseconds: time has passed to here; what comes with an earlier time is late."""
+        self.now_is_over = False
+        """Whether what comes with this time is late, too."""
+        self.last: dict[bytes, Any] = {}
+        """If it is not over: the sequence of the last event that each key had at this time."""
+        self.waiting: list[Batch] = []
+        self.late = 0
+        self.ties = 0
+
+    def process(self, batch: Batch) -> pa.Table:
+        """Takes events, which wait for time to pass them. The rows are those of the late events, if they are asked for.
+
+        Nothing is emitted for an event before `advance_time` or `settle` has passed it.
+        """
+        late = self._is_late(batch)
+        plan = self.detector.pattern.plan
+        rows = row_schema(plan).empty_table()
+        if late.any():
+            self.late += int(late.sum())
+            events = batch.take(pa.array(np.flatnonzero(late)))
+            if "late" in (plan.outputs or ()):
+                ordinals = pa.array(np.zeros(len(events), np.int32))
+                rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
+            batch = batch.take(pa.array(np.flatnonzero(~late)))
+        batch = relevant(batch, self.detector.pattern)
+        if len(batch):
+            self.waiting.append(batch)
+        return rows
+
+    def advance_time(self, time: int) -> pa.Table:
+        """No event up to `time` comes any more: those that wait are processed, and every deadline up to it passes.
+
+        Raises:
+            ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
+        """
+        if time < self.now or (time == self.now and self.now_is_over):
+            return row_schema(self.detector.pattern.plan).empty_table()
+        rows = self._pass(time, self._due(time), until=time, closes=False)
+        self.now, self.now_is_over, self.last = time, True, {}
+        return rows
+
+    def settle(self, time: int) -> pa.Table:
+        """No event before `time` comes any more, and of each key none at `time` whose sequence is not greater than the
+        last that came. Without a sequence the events at `time` itself wait on, as others may come before them.
+        """
+        if time < self.now or (self.now_is_over and time == self.now):
+            return row_schema(self.detector.pattern.plan).empty_table()
+        in_sequence = self.detector.pattern.plan.schema.sequence is not None
+        events = self._due(time if in_sequence else time - 1)
+        rows = self._pass(time, events, until=time, closes=False)
+        if time > self.now:
+            self.last = {}
+        self.now, self.now_is_over = time, False
+        if in_sequence and events is not None:
+            self._remember(events)
+        return rows
+
+    def finish(self) -> pa.Table:
+        """The input is complete: every deadline passes and what is open ends."""
+        rows = self._pass(FOREVER, self._due(FOREVER), until=FOREVER, closes=True)
+        self.now, self.now_is_over, self.last = FOREVER, True, {}
+        return rows
+
+    @property
+    def open_partial_matches(self) -> int:
+        return int(self.detector.kernel.open_partial_matches.sum())
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        """All that is open and waits.
+
+        `made_for` says in JSON values what the matcher is of, which `restore` compares; `kept` is what the host keeps,
+        which `restore` gives back.
+        """
+        header = {
+            "made_for": made_for,
+            "kept": kept,
+            "now": self.now,
+            "now_is_over": self.now_is_over,
+            "counts": {"late": self.late, "ties": self.ties},
+            "found": asdict(self.detector.found),
+        }
+        numbers = pa.array(self.keys.number_of.values(), pa.int32())
+        batches = {"names": pa.record_batch({"number": numbers, "name": pa.array(self.keys.number_of, pa.binary())})}
+        if self.last:
+            batches["last"] = pa.record_batch(
+                {
+                    "name": pa.array(self.last, pa.binary()),
+                    "sequence": pa.array(self.last.values(), self._sequence_type),
+                }
+            )
+        if self.waiting:
+            batches["waiting"] = join(self.waiting).data
+        if self.detector.held is not None:
+            batches["held"] = self.detector.held.data
+        return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
+
+    def restore(self, data: bytes, made_for: Mapping[str, Any]) -> dict[str, Any]:
+        """Continues where the matcher was that wrote the snapshot; what this one had is gone.
+
+        Raises:
+            SnapshotError: it is damaged, or of another pattern or other columns; this matcher is as it was.
+        """
+        header, arrays, batches = from_bytes(data)
+        if changed := differences(header["made_for"], made_for):
+            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+        held = Batch(batches["held"]) if "held" in batches else None
+        self.detector.kernel.restore(arrays, 0 if held is None else len(held))
+        self.detector.held = held
+        self.detector.restore_found(Found(**header["found"]))
+        keys = batches["names"]
+        self.keys = KeyNumbers.of(keys.column("name").to_pylist(), keys.column("number").to_numpy())
+        self.now, self.now_is_over = header["now"], header["now_is_over"]
+        last = [column.to_pylist() for column in batches["last"].columns] if "last" in batches else [[], []]
+        self.last = dict(zip(*last, strict=True))
+        self.waiting = [Batch(batches["waiting"])] if "waiting" in batches else []
+        self.late, self.ties = header["counts"]["late"], header["counts"]["ties"]
+        kept: dict[str, Any] = header["kept"]
+        return kept
+
+    @property
+    def _sequence_type(self) -> pa.DataType:
+        schema = self.detector.pattern.plan.schema
+        return schema.columns.field(schema.sequence).type
+
+    def _is_late(self, batch: Batch) -> Flags:
+        times = _times(batch)
+        late: Flags = times <= self.now if self.now_is_over else times < self.now
+        if not self.now_is_over and self.last:
+            at = np.flatnonzero(times == self.now)
+            here = batch.take(pa.array(at))
+            for place, name, sequence in zip(at, _names(here), here.column(SEQUENCE).to_pylist(), strict=True):
+                late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
+        return late
+
+    def _due(self, time: int) -> Batch | None:
+        """The waiting events up to `time`, which then wait no more."""
+        if not self.waiting:
+            return None
+        events = join(self.waiting)
+        due = _times(events) <= time
+        self.waiting = [] if due.all() else [events.take(pa.array(np.flatnonzero(~due)))]
+        return events.take(pa.array(np.flatnonzero(due))) if due.any() else None
+
+    def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
+        """Visits the keys that have events or, up to `time`, a deadline."""
+        schema = row_schema(self.detector.pattern.plan)
+        kernel = self.detector.kernel
+        open_ = kernel.open_partial_matches > 0
+        due = np.flatnonzero(open_ if closes else open_ & (kernel.deadlines <= time)).astype(np.int32)
+        if events is None:
+            if not len(due):
+                return schema.empty_table()
+            held = self.detector.held
+            assert held is not None  # by the open partial matches
+            batch, numbers = held.slice(0, 0), np.zeros(0, np.int32)
+        else:
+            batch, numbers = self._ordered(events)
+        keys = np.unique(np.concatenate([numbers, due]))
+        ends = np.searchsorted(numbers, keys, side="right")
+        visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
+        rows = self.detector.step(batch, visits)
+        open_partial_matches = kernel.open_partial_matches
+        self.keys.free(keys[open_partial_matches[keys] == 0])
+        return rows
+
+    def _ordered(self, events: Batch) -> tuple[Batch, Int32s]:
+        """The events by key number, time and sequence, ties by their content; and their key numbers."""
+        numbers = self.keys.numbers(_names(events))
+        ranks = [leaf for column in events.order for leaf in leaves(column)]
+        columns = {f"c{i}": column for i, column in enumerate([pa.array(numbers), *ranks])}
+        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+        ordering = Ordering()
+        parts = [*ordering.process(events.take(order)), *ordering.finish()]
+        self.ties += ordering.ties
+        return join([part.batch for part in parts]), numbers[order.to_numpy()]
+
+    def _remember(self, events: Batch) -> None:
+        here = events.take(pa.array(np.flatnonzero(_times(events) == self.now)))
+        for name, sequence in zip(_names(here), here.column(SEQUENCE).to_pylist(), strict=True):
+            if name not in self.last or _rank(self.last[name]) < _rank(sequence):
+                self.last[name] = sequence
+
+
+@dataclass
+class KeyNumbers:
+    """Numbers of the keys that have something open; a number that is free again is given to another key."""
+
+    number_of: dict[bytes, int] = field(default_factory=dict)
+    name_of: list[bytes] = field(default_factory=list)
+    unused: list[int] = field(default_factory=list)
+
+    def numbers(self, names: Iterable[bytes]) -> Int32s:
+        """The number of each key, by its canonical bytes; a new one if it has none."""
+        return np.array([self._number(name) for name in names], np.int32)
+
+    def free(self, numbers: Int32s) -> None:
+        for number in numbers.tolist():
+            del self.number_of[self.name_of[number]]
+            self.unused.append(number)
+
+    @staticmethod
+    def of(names: Sequence[bytes], numbers: Int32s) -> KeyNumbers:
+        """Those that are used."""
+        used = int(numbers.max(initial=-1)) + 1
+        name_of = [b""] * used
+        for name, number in zip(names, numbers.tolist(), strict=True):
+            name_of[number] = name
+        taken = set(numbers.tolist())
+        unused = [number for number in range(used) if number not in taken]
+        return KeyNumbers(dict(zip(names, numbers.tolist(), strict=True)), name_of, unused)
+
+    def _number(self, name: bytes) -> int:
+        number = self.number_of.get(name)
+        if number is not None:
+            return number
+        if self.unused:
+            number = self.unused.pop()
+            self.name_of[number] = name
+        else:
+            number = len(self.name_of)
+            self.name_of.append(name)
+        self.number_of[name] = number
+        return number
+
+
+def _names(batch: Batch) -> list[bytes]:
+    if not batch.keys:
+        return [b""] * len(batch)
+    names: list[bytes] = canonical_bytes(batch.keys, len(batch)).to_pylist()
+    return names
+
+
+def _times(batch: Batch) -> npt.NDArray[np.int64]:
+    times: npt.NDArray[np.int64] = batch.column(TIME).cast(pa.int64()).to_numpy()
+    return times
+
+
+def _rank(sequence: Any) -> tuple[bool, Any]:
+    """NULL comes last."""
+    return sequence is None, sequence

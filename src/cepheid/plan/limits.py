@@ -1,0 +1,42 @@
+"""Bounds on what a key may keep open and what a single event may set free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from cepheid.errors import SchemaError
+
+OnLimit: TypeAlias = Literal["raise", "drop"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a pattern may find or keep open, for each key.
+
+    Raises:
+        SchemaError: a number is not positive, or `on_limit` is unknown.
+    """
+
+    max_partial_matches: int = 10_000_000
+    """Open partial matches of a key."""
+    max_matches_per_event: int = 10_000_000
+    """Matches that one event, one deadline or the end of the input completes."""
+    on_limit: OnLimit = "raise"
+    """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report."""
+
+    def __post_init__(self) -> None:
+        numbers: tuple[tuple[str, object], ...] = (
+            ("max_partial_matches", self.max_partial_matches),
+            ("max_matches_per_event", self.max_matches_per_event),
+        )
+        faults = [
+            f"limits: {name} is a whole number of at least 1, got {value!r}"
+            for name, value in numbers
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1
+        ]
+        if self.on_limit not in get_args(OnLimit):
+            allowed = " or ".join(repr(name) for name in get_args(OnLimit))
+            faults.append(f"limits: on_limit is {allowed}, got {self.on_limit!r}")
+        if faults:
+            raise SchemaError("\n".join(faults))

@@ -1,0 +1,101 @@
+"""A matcher's state as bytes: a header in JSON, then arrays in NumPy's format and events in Arrow's, and a digest.
+
+Nothing in it is code, and nothing is taken from it before the digest, the format and the pattern agree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.errors import SnapshotError
+
+MAGIC = b"CEPHEID\n"
+FORMAT = 1
+"""Raised when older versions can no longer read what is written."""
+
+_DIGEST = 16
+_ADVICE = "Start without it, or restore one that this matcher's own kind has written"
+
+
+class Snapshot(NamedTuple):
+    """What a matcher keeps."""
+
+    header: dict[str, Any]
+    """Values that JSON can hold."""
+    arrays: Mapping[str, npt.NDArray[Any]]
+    batches: Mapping[str, pa.RecordBatch]
+
+
+def to_bytes(snapshot: Snapshot) -> bytes:
+    parts = [(name, "array", _array_bytes(array)) for name, array in snapshot.arrays.items()]
+    parts += [(name, "batch", _batch_bytes(batch)) for name, batch in snapshot.batches.items()]
+    listed = [(name, kind, len(data)) for name, kind, data in parts]
+    header = json.dumps({"format": FORMAT, "parts": listed, **snapshot.header}).encode()
+    body = b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *(data for _, _, data in parts)])
+    return body + blake2b(body, digest_size=_DIGEST).digest()
+
+
+def from_bytes(data: bytes) -> Snapshot:
+    """
+    Raises:
+        SnapshotError: it is no snapshot, damaged, or of a format that is not known.
+    """
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if not body.startswith(MAGIC):
+        raise SnapshotError(f"these {len(data)} bytes are not a snapshot of a matcher. {_ADVICE}")
+    if blake2b(body, digest_size=_DIGEST).digest() != digest:
+        raise SnapshotError(f"the snapshot is damaged: its digest does not agree with its {len(data)} bytes. {_ADVICE}")
+    start = len(MAGIC) + 8
+    stop = start + int.from_bytes(body[len(MAGIC) : start], "little")
+    header = json.loads(body[start:stop])
+    if header.pop("format") != FORMAT:
+        raise SnapshotError(f"the snapshot is of another format than {FORMAT}. {_ADVICE}")
+    found = dict(_parts(body, stop, header.pop("parts")))
+    arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
+    batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}
+    return Snapshot(header, arrays, batches)
+
+
+def differences(before: Any, now: Any, where: str = "") -> list[str]:
+    """Where two JSON values differ, in words; of objects and arrays the parts that do."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = dict.fromkeys([*before, *now])
+        pairs = [(f"{where}.{name}" if where else name, before.get(name), now.get(name)) for name in names]
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(before, now, strict=True))]
+    else:
+        return [] if before == now else [f"{where} was {json.dumps(before)} and is {json.dumps(now)}"]
+    return [text for name, was, is_ in pairs for text in differences(was, is_, name)]
+
+
+def _parts(body: bytes, at: int, listed: list[tuple[str, str, int]]) -> Iterator[tuple[str, Any]]:
+    for name, kind, length in listed:
+        data = body[at : at + length]
+        at += length
+        yield name, np.load(BytesIO(data), allow_pickle=False) if kind == "array" else _batch(data)
+
+
+def _array_bytes(array: npt.NDArray[Any]) -> bytes:
+    buffer = BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _batch_bytes(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _batch(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_next_batch()

@@ -1,0 +1,73 @@
+"""The matcher of finite inputs: events come sorted by key, so that one key is open at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.compile.compiled import CompiledPattern
+from cepheid.detector import Detector, Found
+from cepheid.events import Batch
+from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
+from cepheid.order import Ordered, Ordering
+from cepheid.output import row_schema
+
+
+class SortedMatcher:
+    """Finds one pattern in events that come key by key, each key's in order of time and sequence.
+
+    A key is over when the next one begins: then time passes to `until` (microseconds since 1970 UTC; None: every
+    deadline passes and the input is complete).
+    """
+
+    def __init__(self, pattern: CompiledPattern, *, until: int | None = None) -> None:
+        self._detector = Detector(pattern)
+        self._schema = row_schema(pattern.plan)
+        self._until = FOREVER if until is None else until
+        self._ordering = Ordering()
+        self._last: Batch | None = None
+
+    def process(self, batch: Batch) -> pa.Table:
+        """The rows that these events make certain, in the order of keys and emission.
+
+        Raises:
+            EventError: the events are not in order.
+            ConditionError: a condition fails on an event.
+            SkipError: a match has no event to skip to, and that is an error.
+            LimitExceeded: a key has more open than the plan's limits allow.
+        """
+        return self._run([*self._ordering.process(batch)])
+
+    def finish(self) -> pa.Table:
+        """No more events come: the last key is over too."""
+        rows = [self._run([*self._ordering.finish()])]
+        if self._last is not None:
+            end = _visits(np.zeros(1, np.int64), self._until)
+            rows.append(self._detector.step(self._last, end))
+        return pa.concat_tables(rows)
+
+    @property
+    def found(self) -> Found:
+        return self._detector.found
+
+    @property
+    def ties(self) -> int:
+        """Events that agree with another in key, time and sequence: their content orders them."""
+        return self._ordering.ties
+
+    def _run(self, parts: list[Ordered]) -> pa.Table:
+        rows = [self._schema.empty_table()]
+        for part in parts:
+            ends = np.append(np.flatnonzero(part.key_start), len(part.batch))
+            visits = _visits(ends, self._until)
+            visits.closes[-1], visits.until[-1] = False, NO_TIME
+            rows.append(self._detector.step(part.batch, visits))
+            self._last = part.batch.slice(0, 0)
+        return pa.concat_tables(rows)
+
+
+def _visits(ends: npt.NDArray[np.int64], until: int) -> Visits:
+    """Visits to one key after the other, each of which is over then; one is open at a time, so all have one number."""
+    count = len(ends)
+    return Visits(np.zeros(count, np.int32), ends, np.full(count, until), np.ones(count, np.bool_))
