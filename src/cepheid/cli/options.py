@@ -26,7 +26,9 @@ Key = Annotated[
     list[str] | None,
     typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
 ]
-Sequence = Annotated[str | None, typer.Option(help="The column that orders events of the same time.")]
+Sequence = Annotated[
+    list[str] | None, typer.Option(help="A column that orders events of the same time; repeat for several.")
+]
 Columns = Annotated[
     list[str] | None, typer.Option(help="An event column that comes along; repeat for several. Default: all.")
 ]
@@ -50,7 +52,7 @@ class EventOptions:
     time: str | None
     """None: the first timestamp."""
     key: list[str] | None
-    sequence: str | None
+    sequence: list[str] | None
     columns: list[str] | None
     measures: Mapping[str, str] | None
     time_zone: str

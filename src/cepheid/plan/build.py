@@ -14,7 +14,7 @@ from cepheid.lang.expression import Call, Expression, Span
 from cepheid.lang.pattern import Condition, Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
-from cepheid.plan.check import pattern_problems
+from cepheid.plan.check import pattern_problems, problems_without_time
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
@@ -50,6 +50,8 @@ def build_plan(
     chosen = tuple(schema.columns.names if columns is None else columns)
     faults = _schema_faults(schema, chosen)
     problems = pattern_problems(pattern, schema.columns.names)
+    if schema.time is None:
+        problems += problems_without_time(pattern)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions = [_parts(pattern, written, schema.columns, problems) for written in _written(pattern)]
@@ -99,9 +101,10 @@ def _raise_if_any(problems: Sequence[Problem], faults: Sequence[str] = ()) -> No
 
 def _schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
     names = schema.columns.names
-    named = [("key", k) for k in schema.key] + [("time", schema.time)] + [("columns", c) for c in chosen]
-    if schema.sequence is not None:
-        named.append(("sequence", schema.sequence))
+    named = [("key", k) for k in schema.key]
+    if schema.time is not None:
+        named.append(("time", schema.time))
+    named += [("columns", c) for c in chosen] + [("sequence", s) for s in schema.sequence]
     faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
     return faults + [
         f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))

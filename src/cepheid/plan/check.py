@@ -34,6 +34,15 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
     return [*problems, *_last_not_problems(pattern), *_skip_problems(pattern)]
 
 
+def problems_without_time(pattern: Pattern) -> list[Problem]:
+    """In processing order no time passes: every window is a problem."""
+    parts = _parts(pattern)
+    labels = ["within"] * (pattern.window is not None)
+    labels += [part.label for part in parts if part.window is not None or part.quantifier.window is not None]
+    hint = "Name the column of event times with time=…, or take the window away."
+    return [Problem("a window needs event times, and none are named", label, hint=hint) for label in labels]
+
+
 def _parts(pattern: Pattern) -> list[Stage]:
     """Every stage and group, each before those in it."""
     return [part for stage in pattern.stages for part in stage.parts]

@@ -194,7 +194,7 @@ def _skip(skip: Skip) -> str:
 
 def _input(plan: Plan) -> Iterator[str]:
     yield f"Key: {', '.join(plan.schema.key) or 'none, all events are one sequence'}"
-    order = [plan.schema.time, *([plan.schema.sequence] if plan.schema.sequence else [])]
+    order = [*([plan.schema.time] if plan.schema.time else []), *plan.schema.sequence]
     yield f"Order: {', '.join(order)}"
     if plan.measures is None:
         yield f"Event columns in the matches: {', '.join(plan.columns)}"
