@@ -1,0 +1,243 @@
+"""`longest` on a group, by the definition: the compiled kernel does not have it yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from tests.kernel.running import Row
+from tests.kernel.strategies import event_rows, named, sequences, windows
+
+from cepheid.compile.automaton import build_automaton
+from cepheid.kernel.reference import Event, Match, ReferenceMatcher
+from cepheid.lang.duration import microseconds
+from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.plan.check import pattern_problems
+from cepheid.plan.longest import longest_group_problems
+from cepheid.plan.plan import SkipRule, StageCondition
+
+MOST_CONDITIONS = 10
+
+Taken = tuple[tuple[int, int], ...]
+
+
+def matcher_of(pattern: Pattern, conditions: Sequence[StageCondition]) -> ReferenceMatcher:
+    window = None if pattern.window is None else microseconds(pattern.window)
+    skip, names = pattern.skip_strategy, [leaf.name for leaf in pattern.leaves]
+    stage = None if skip.stage is None else names.index(skip.stage)
+    return ReferenceMatcher(build_automaton(pattern), conditions, window, SkipRule(skip.to, stage, skip.error_on_miss))
+
+
+def stage(letter: str) -> Pattern:
+    return Pattern.begin(letter)
+
+
+def found(pattern: Pattern, letters: str, *, finish: bool = True) -> list[str]:
+    """Matches as text, each with the time at which it was certain; a stage takes the events of its name's letter, one
+    comes a microsecond, and z is an event that ends the group's loop.
+    """
+    names = [*(leaf.name for leaf in pattern.leaves), *("z" for _ in pattern.loops_until)]
+    assert not [*longest_group_problems(pattern.stages[-1], pattern)]
+    matcher = matcher_of(pattern, [StageCondition(bit, None) for bit in range(len(names))])
+    matches: list[Match] = []
+    for time, letter in enumerate(letters):
+        mask = sum(1 << bit for bit, name in enumerate(names) if name[0] == letter)
+        matches += matcher.process(Event(time, time, mask, ()))
+    matches += matcher.finish() if finish else []
+    ends = ("the end" if match.detected_at is None else match.detected_at for match in matches)
+    taken = (" ".join(f"{names[stage]}{position}" for stage, position in match.taken) for match in matches)
+    return [f"{text} at {end}" for text, end in zip(taken, ends, strict=True)]
+
+
+BC = stage("b").next("c")
+STRICT = stage("a").next(BC).one_or_more().consecutive().longest()
+RELAXED = stage("a").followed_by(BC).one_or_more().longest().within("9 microseconds")
+
+
+def test_the_last_whole_turn_counts() -> None:
+    """A loop that is broken within a turn gives the whole turns before, at the event that breaks it."""
+    assert found(STRICT, "abcbcbx") == ["a0 b1 c2 b3 c4 at 6"]
+    assert found(STRICT, "abcbcx") == ["a0 b1 c2 b3 c4 at 5"]
+    assert found(STRICT, "abcbcb") == ["a0 b1 c2 b3 c4 at the end"]
+    assert found(STRICT, "abcbcb", finish=False) == []
+
+
+def test_below_the_least_number_of_turns() -> None:
+    """A loop with too few whole turns dies."""
+    assert found(STRICT, "abx") == []
+    twice = stage("a").next(BC).times_or_more(2).consecutive().longest()
+    assert found(twice, "abcbx") == []
+    assert found(twice, "abcbcbx") == ["a0 b1 c2 b3 c4 at 6"]
+
+
+def test_the_greatest_number_of_turns() -> None:
+    """The match is certain at once where no further turn may come."""
+    twice = stage("a").next(BC).times(1, 2).consecutive().longest()
+    assert found(twice, "abcbcbc") == ["a0 b1 c2 b3 c4 at 4"]
+    assert found(twice, "abcbb") == ["a0 b1 c2 at 4"]
+
+
+def test_a_loop_at_the_end_of_the_last_turn() -> None:
+    """Where the last turn may still grow, it is waited for."""
+    turns = stage("b").next("c").one_or_more().consecutive()
+    assert found(stage("a").next(turns).times(2).consecutive().longest(), "abcbccx") == ["a0 b1 c2 b3 c4 c5 at 6"]
+
+
+def test_the_deadline() -> None:
+    """Whole turns at the deadline are a match, before the events of that time; what is not whole of them is not."""
+    assert found(RELAXED, "axxxbcxxxb") == ["a0 b4 c5 at 9"]
+    assert found(RELAXED, "abcxbcbxxxx") == ["a0 b1 c2 b4 c5 at 9"]
+
+
+def test_timeouts() -> None:
+    """A partial match with a whole turn does not time out; one without does."""
+    matcher = matcher_of(RELAXED, [StageCondition(bit, None) for bit in range(3)])
+    for time, mask in enumerate([1, 2, 4, 2]):
+        matcher.process(Event(time, time, mask, ()))
+    assert [match.taken for match in matcher.advance_time(9)] == [((0, 0), (1, 1), (2, 2))]
+    assert not matcher.timeouts
+    for time, mask in enumerate([1, 2], start=20):
+        matcher.process(Event(time, time, mask, ()))
+    matcher.advance_time(29)
+    assert [timeout.taken for timeout in matcher.timeouts] == [((0, 20), (1, 21))]
+
+
+def test_until() -> None:
+    """The event of until ends the loop, also within a turn."""
+    ended = stage("a").followed_by(BC).one_or_more().until("z").longest()
+    assert found(ended, "abcxbcz") == ["a0 b1 c2 b4 c5 at 6"]
+    assert found(ended, "abcxbz") == ["a0 b1 c2 at 5"]
+
+
+def test_it_starts_anew_at_the_event_that_breaks() -> None:
+    """The match is given before the event that breaks the loop may start one."""
+    overlapping = STRICT.skip(Skip.past_last_event())
+    assert found(overlapping, "abcabc") == ["a0 b1 c2 at 3", "a3 b4 c5 at the end"]
+
+
+def test_an_optional_stage_at_the_end_of_a_turn() -> None:
+    """A turn that was whole without its optional last stage counts once, with it."""
+    group = stage("b").next("c").optional()
+    pattern = stage("a").next(group).one_or_more().consecutive().longest()
+    assert found(pattern, "abcbx") == ["a0 b1 c2 b3 at 4"]
+    assert found(pattern, "abcx") == ["a0 b1 c2 at 3"]
+
+
+def test_an_optional_group() -> None:
+    """Without a turn the match is what is before the loop, and certain when none may begin."""
+    assert found(STRICT.optional(), "ax") == ["a0 at 1"]
+    assert found(STRICT.optional(), "abx") == ["a0 at 2"]
+    assert found(STRICT.optional(), "abcx") == ["a0 b1 c2 at 3"]
+    several = stage("a").one_or_more().consecutive().next(BC).one_or_more().consecutive().optional().longest()
+    assert found(several, "aabcx") == ["a0 at 1", "a0 a1 b2 c3 at 4", "a1 b2 c3 at 4"]
+
+
+def test_branches_within_a_turn() -> None:
+    """Each way through the group that no other one continues gives a match; whole turns are given once, however many
+    partial matches share them, and not if one of these goes on to another.
+    """
+    any_ = stage("a").next(stage("b").followed_by_any("c")).one_or_more().longest().within("20 microseconds")
+    assert found(any_, "abcxc") == ["a0 b1 c2 at 20", "a0 b1 c4 at 20"]
+    assert found(any_, "abcbc") == ["a0 b1 c2 b3 c4 at 20", "a0 b1 c4 at 20"]
+    inner = stage("b").one_or_more().consecutive().next("c")
+    runs = stage("a").next(inner).one_or_more().consecutive().longest()
+    assert found(runs, "abbcbbbcbbx") == ["a0 b1 b2 c3 b4 b5 b6 c7 at 10"]
+
+
+def test_a_branch_that_ends_is_no_match_while_another_goes_on() -> None:
+    """What one partial match loses another may still have."""
+    either = stage("b").next("c").optional().followed_by("d")
+    pattern = stage("a").next(either).one_or_more().longest().within("20 microseconds")
+    assert found(pattern, "abdbcxd") == ["a0 b1 d2 b3 c4 d6 at 20", "a0 b1 d2 b3 d6 at 20"]
+    assert found(pattern, "abdbcx") == ["a0 b1 d2 at 20"]
+
+
+def test_a_not_within_the_group() -> None:
+    """It ends the turn; the whole ones before it are the match."""
+    group = stage("b").not_followed_by("n").next("c")
+    assert found(stage("a").next(group).one_or_more().consecutive().longest(), "abcbnc") == ["a0 b1 c2 at 4"]
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    """Patterns with a longest group."""
+    before = draw(st.just(()) | sequences(depth=1, most=2))
+    contiguities = [Contiguity.STRICT, Contiguity.RELAXED, Contiguity.RELAXED_ANY]
+    times = draw(st.sampled_from([Times(1, None), Times(2, None), Times(1, 3), Times(2, 2), Times(2, 3)]))
+    flags = {flag: draw(st.booleans()) for flag in ("optional", "consecutive")}
+    last = Stage(
+        "",
+        draw(st.sampled_from(contiguities)) if before else Contiguity.STRICT,
+        quantifier=Quantifier(times, window=draw(windows), longest=True, **flags),
+        until="x" if times.maximum is None and draw(st.booleans()) else None,
+        window=draw(windows),
+        group=draw(sequences(depth=1, most=3)),
+    )
+    stages = named((*before, last), (f"s{i}" for i in range(20)))
+    window = draw(st.sampled_from([None, 6, 12]))
+    pattern = Pattern(stages, window=None if window is None else timedelta(microseconds=window))
+    assume(not pattern_problems(without_longest(pattern), ()))
+    assume(not [*longest_group_problems(pattern.stages[-1], pattern)])
+    assume(len(pattern.leaves) + len(pattern.loops_until) <= MOST_CONDITIONS)
+    return pattern
+
+
+def without_longest(pattern: Pattern) -> Pattern:
+    last = pattern.stages[-1]
+    plain = replace(last, quantifier=replace(last.quantifier, longest=False))
+    return replace(pattern, stages=(*pattern.stages[:-1], plain))
+
+
+def matches_of(pattern: Pattern, conditions: Sequence[StageCondition], rows: list[Row]) -> list[Taken]:
+    matcher = matcher_of(pattern, conditions)
+    events = [Event(position, time, mask, ()) for position, (time, mask, _) in enumerate(rows)]
+    matches = [match for event in events for match in matcher.process(event)] + matcher.finish()
+    return [match.taken for match in matches]
+
+
+CONDITIONS = st.lists(st.booleans(), min_size=MOST_CONDITIONS, max_size=MOST_CONDITIONS).map(
+    lambda always: [StageCondition(None if a and i % 3 == 0 else i, None) for i, a in enumerate(always)]
+)
+
+
+@given(patterns(), CONDITIONS, event_rows(MOST_CONDITIONS))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+def test_what_longest_leaves_out(pattern: Pattern, conditions: list[StageCondition], rows: list[Row]) -> None:
+    """Of the matches without longest, exactly those are left that no other one continues with events of the loop; each
+    comes once.
+    """
+    loop = range(len(pattern.leaves) - len(pattern.stages[-1].leaves), len(pattern.leaves))
+    plain = matches_of(without_longest(pattern), conditions, rows)
+    got = matches_of(pattern, conditions, rows)
+    note(f"without {plain}\n    got {got}")
+    assert sorted(got) == sorted(match for match in set(plain) if not any(continues(p, match, loop) for p in plain))
+
+
+def continues(match: Taken, other: Taken, loop: range) -> bool:
+    more = match[len(other) :]
+    return match[: len(other)] == other and bool(more) and all(stage in loop for stage, _ in more)
+
+
+@given(patterns(), st.sampled_from(SkipTo), CONDITIONS, event_rows(MOST_CONDITIONS))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+def test_skip_strategies(pattern: Pattern, to: SkipTo, conditions: list[StageCondition], rows: list[Row]) -> None:
+    """A skip strategy only leaves matches out, and none is left waiting."""
+    first = next(leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated)
+    skip = Skip(to, first if to in (SkipTo.FIRST, SkipTo.LAST) else None)
+    every = matches_of(pattern, conditions, rows)
+    got = matches_of(pattern.skip(skip), conditions, rows)
+    note(f"every {every}\n  got {got}")
+    assert set(got) <= set(every)
+    assert bool(got) == bool(every)
+
+
+@pytest.mark.parametrize("pattern", [STRICT, RELAXED])
+def test_the_automaton_is_that_without(pattern: Pattern) -> None:
+    """Longest changes what is given, not how partial matches move."""
+    automaton = build_automaton(pattern)
+    assert automaton.loop == {1, 2}
+    assert replace(automaton, loop=frozenset()) == build_automaton(without_longest(pattern))
