@@ -165,6 +165,15 @@ def test_times_as_numbers(seconds: type) -> None:
     assert "  0   0.0   a" in failure([], [{**ROWS[0], "time": 0.0}], A)
 
 
+def test_processing_order() -> None:
+    """Without a time rows count in their order, or in that of several columns."""
+    rows = [{"id": n, "letter": letter} for n, letter in enumerate("axbbc")]
+    assert_matches(LOOP, rows, BOTH, time=None)
+    assert "  id  letter  missing 1  as" in failure([*BOTH, {"a": 0}], rows, time=None)
+    ordered = [{**row, "m": -row["id"], "n": 0} for row in rows]
+    assert "  id  n  m   letter  missing 1\n" in failure([{"a": 0}], ordered, time=None, sequence=["n", "m"])
+
+
 def test_naive_times() -> None:
     """Times without a zone are read as detect reads them."""
     rows = [{"id": 1, "time": datetime(2026, 7, 1, 12)}]  # noqa: DTZ001

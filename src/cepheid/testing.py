@@ -41,8 +41,8 @@ def assert_matches(
     expected: Sequence[Mapping[str, object]],
     *,
     key: str | Sequence[str] | None = None,
-    time: str = "time",
-    sequence: str | None = None,
+    time: str | None = "time",
+    sequence: str | Sequence[str] | None = None,
     ids: str = "id",
     as_of: datetime | str | float | None = None,
     time_zone: str | None = None,
@@ -58,7 +58,7 @@ def assert_matches(
         expected: Each match as a mapping of stage to the id of the event that it took, or a list of ids in the order of
             the events. Stages that took none are left out. As often as it stands here a match must be found.
         key: As in `detect`; so are `sequence` and `time_zone`.
-        time: The column of event times.
+        time: The column of event times; None: processing order, as in `detect`.
         ids: A column whose values name the events: each event has one of its own.
         as_of: As in `detect`; a number is seconds since 1970 UTC, as in rows.
         in_order: Whether the matches of each key must also come in the order in which they are expected.
@@ -76,10 +76,10 @@ def assert_matches(
     as_of = EPOCH + timedelta(seconds=as_of) if isinstance(as_of, int | float) else as_of
     found = detect(table, pattern, key=key, time=time, sequence=sequence, as_of=as_of, time_zone=time_zone)
     got = _found(_arrow(found), pattern, ids)
-    keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    keys = _names(key)
     difference = _Difference(wanted, got, shown.order_of_keys(keys, ids) if in_order else None)
     if difference:
-        named = [ids, *keys, time, *([] if sequence is None else [sequence])]
+        named = [ids, *keys, *_names(time), *_names(sequence)]
         raise AssertionError("\n".join(_failure(difference, shown, pattern, named)))
 
 
@@ -103,7 +103,11 @@ class _Shown:
         return {id_: places.setdefault(its, len(places)) for id_, its in zip(self.columns[ids], keys, strict=True)}
 
 
-def _read(events: object, time: str) -> tuple[_Shown, object]:
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def _read(events: object, time: str | None) -> tuple[_Shown, object]:
     """The events to be shown, and as `detect` takes them."""
     if isinstance(events, Sequence) and all(isinstance(row, Mapping) for row in events):
         names = list(dict.fromkeys(name for row in events for name in row))
@@ -111,7 +115,7 @@ def _read(events: object, time: str) -> tuple[_Shown, object]:
         return _Shown(names, columns), _table(columns, time)
     if isinstance(events, Sequence):
         odd = next(row for row in events if not isinstance(row, Mapping))
-        raise SchemaError(f'events: rows are mappings, as in {{"id": 1, "{time}": 0}}, got {odd!r}')
+        raise SchemaError(f'events: rows are mappings, as in {{"id": 1, "time": 0}}, got {odd!r}')
     table = _arrow(events)
     return _Shown(table.schema.names, table.to_pydict()), events if is_spark(events) else table
 
@@ -120,7 +124,7 @@ def _arrow(table: object) -> pa.Table:
     return table.toArrow() if is_spark(table) else to_arrow(table)[0]
 
 
-def _table(columns: Mapping[str, list[Any]], time: str) -> pa.Table:
+def _table(columns: Mapping[str, list[Any]], time: str | None) -> pa.Table:
     arrays, faults = {}, []
     for name, values in columns.items():
         try:
