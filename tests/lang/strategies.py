@@ -82,6 +82,8 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     return pattern.within_previous(draw(durations)) if draw(st.booleans()) else pattern
 
 
+# So far from the ends of Python's time that it is a time in every zone.
+FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 29)  # noqa: DTZ001
 versions = st.none() | names | st.integers(0) | st.sampled_from(["1.10", "007", "1e3"])
 parameters = st.dictionaries(
     st.sampled_from(["limit", "who", "since", "Größe"]),
@@ -92,7 +94,7 @@ parameters = st.dictionaries(
     | text
     | st.dates()
     | st.datetimes()
-    | st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=st.timezones()),
+    | st.datetimes(FIRST, LAST, timezones=st.timezones()),
     max_size=3,
 )
 

@@ -173,8 +173,9 @@ def test_documents_keep_patterns(pattern: Pattern) -> None:
     Draft202012Validator(pattern_schema()).validate(document)
 
 
-KEYS = """begin next followed_by not_next where subtype times times_or_more one_or_more optional longest until within_previous
-window count or name within skip to_first error_on_miss version parameters taxonomy column kinds date timestamp decimal"""
+KEYS = """begin next followed_by not_next where subtype times times_or_more one_or_more optional longest until
+within_previous window count or name within skip to_first error_on_miss version parameters taxonomy column kinds date
+timestamp decimal"""
 keys = st.sampled_from(KEYS.split())
 scalars = st.sampled_from(["a", " ", "1 hour", "no_skip", "0 hours", "12 ours", 0, 1, 2, 2.0, 1.5, True, False, None])
 values = st.recursive(
@@ -217,8 +218,8 @@ BEYOND_THE_SCHEMA = (
 
 @given(mutated_documents())
 def test_schema_and_reader_agree(document: Any) -> None:
-    """The reader accepts what the schema accepts, but for units of time, a <= b, conditions of groups and texts of dates
-    and decimals, and refuses what it refuses.
+    """The reader accepts what the schema accepts, but for units of time, a <= b, conditions of groups and the texts of
+    dates and decimals, and refuses what it refuses.
     """
     valid = Draft202012Validator(pattern_schema()).is_valid(document)
     pattern, problems = read(json.dumps(document))
@@ -317,7 +318,10 @@ STAGE = "stages: [{begin: a}]"
     [
         ("", "there is no pattern here: the text is empty (p.yaml, column 1)"),
         ("# nothing\n", "there is no pattern here: the text is empty (p.yaml, line 1, column 1)"),
-        ("- a", "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, skip and stages, got"),
+        (
+            "- a",
+            "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, skip and stages",
+        ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),

@@ -127,8 +127,10 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
 
 def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
-    if where in ("within", "skip", "taxonomy"):
+    if where in ("within", "skip"):
         return place((where,), marked)
+    if where == "taxonomy":  # its column: what the events have is no matter of the kinds
+        return place(("taxonomy", "column"), marked)
     for name in document.get("parameters", {}):
         if where == f"parameter {name!r}":
             return marked.key_spans["parameters", name]

@@ -45,11 +45,11 @@ def make_parameter(name: str, value: ParameterValue | None) -> Parameter:
     sql = _literal_sql(value)
     if sql is None:
         raise PatternError(Problem(f"{_EXPECTED} is expected, got {_shown(value)}", f"parameter {name!r}"))
-    if isinstance(value, int | Decimal):
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
         try:
-            read_number(f"{value:f}BD")
-        except ValueError as error:
-            raise PatternError(Problem(str(error).removesuffix("BD"), f"parameter {name!r}")) from None
+            read_number(sql[1:-1])
+        except ValueError as error:  # too many digits
+            raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
     return Parameter(name, value, sql)
 
 

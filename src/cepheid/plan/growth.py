@@ -86,14 +86,15 @@ def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str,
     if not quantifier.loops or stage.until is not None:
         return
     skip = "" if whole.skips else _SKIP
-    endless = quantifier.maximum is None
-    advice = _WITHIN_OR_UNTIL if endless else _WITHIN_OR_PREVIOUS
+    # A loop whose turns complete matches that end it is as long as its minimum.
+    endless = quantifier.maximum is None and not whole.drops_at_once(stage)
+    advice = _WITHIN_OR_UNTIL if quantifier.maximum is None else _WITHIN_OR_PREVIOUS
     if quantifier.combinations and (endless or not timed):
         yield _COMBINATIONS, advice + skip
-    elif endless and not (quantifier.consecutive or timed):
-        yield _NEVER_ENDS, advice + skip
-    elif endless and not whole.drops_at_once(stage):
+    elif endless and (quantifier.consecutive or timed):
         yield _RUN, advice
-    elif not endless and not (quantifier.consecutive or timed) and (stage.group or whole.compares(stage)):
-        # A fixed number of events that any partial match would take is soon complete: what starts one moves the others.
+    elif endless:
+        yield _NEVER_ENDS, advice + skip
+    elif not (quantifier.consecutive or timed) and whole.compares(stage):
+        # Else any event that the loop takes, for one partial match, moves all: they are soon complete.
         yield _GAPS, advice
