@@ -68,7 +68,7 @@ def test_check_tells_all_at_once(cepheid: Cepheid) -> None:
     done = cepheid("check", "asked.yaml", "--parameter", "limits=5")
     assert done.returncode == 1
     assert done.stderr == (
-        "the parameter 'symbol' has no value (asked.yaml, stage 'low', where 2, line 13, column 40)\n"
+        "the parameter 'symbol' has no value (asked.yaml, stage 'low', where, line 13, column 40)\n"
         "      where: price < $limit AND symbol = $symbol\n"
         "                                         ^^^^^^^\n"
         "Give it: with_parameters(symbol=…), --parameter symbol=… on the command line, "

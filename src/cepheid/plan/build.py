@@ -171,13 +171,16 @@ def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
 
 
 def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
-    for i, condition in enumerate(stage.conditions):
-        number = f" {i + 1}" if len(stage.conditions) > 1 else ""
-        if not isinstance(condition, Subtype):
-            call = "or_where" if condition.alternative else "where"
-            yield _Text(condition.text, f"{stage.label}, {call}{number}", condition.alternative)
-        elif condition.type in types:  # else its problem is told
-            yield _Text(types[condition.type], f"{stage.label}, subtype{number}")
+    written = [condition for condition in stage.conditions if not isinstance(condition, Subtype)]
+    numbers = iter(range(1, len(written) + 1))
+    for condition in stage.conditions:
+        if isinstance(condition, Subtype):
+            if condition.type in types:  # else its problem is told
+                yield _Text(types[condition.type], f"{stage.label}, subtype")
+            continue
+        call, number = "or_where" if condition.alternative else "where", next(numbers)
+        place = f"{call} {number}" if len(written) > 1 else call
+        yield _Text(condition.text, f"{stage.label}, {place}", condition.alternative)
 
 
 def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:
