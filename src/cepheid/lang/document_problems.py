@@ -13,11 +13,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.lang.arguments import check_times
 from cepheid.lang.document_values import parameter_of, taxonomy_of
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Path, Value
-from cepheid.lang.pattern import Contiguity, check_times
+from cepheid.lang.pattern import Contiguity
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import shown
 from cepheid.lang.literals import read_number
 
 ParameterValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
@@ -44,7 +45,7 @@ def make_parameter(name: str, value: ParameterValue | None) -> Parameter:
         value = value.astimezone(UTC)
     sql = _literal_sql(value)
     if sql is None:
-        raise PatternError(Problem(f"{_EXPECTED} is expected, got {_shown(value)}", f"parameter {name!r}"))
+        raise PatternError(Problem(f"{_EXPECTED} is expected, got {shown(value)}", f"parameter {name!r}"))
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         try:
             read_number(sql[1:-1])
@@ -83,7 +84,3 @@ def _literal_sql(value: Any) -> str | None:
         case date():
             return f"(DATE '{value.isoformat()}')"
     return None
-
-
-def _shown(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__}: {value!r}"

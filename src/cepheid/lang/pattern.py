@@ -14,6 +14,7 @@ from datetime import timedelta
 from enum import Enum
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
@@ -257,7 +258,7 @@ class Pattern:
         """
         if type_ == "" or not isinstance(type_, str):
             hint = 'Name a type as the events do, as in subtype("payment").'
-            message = f"a type is named by text that is not empty, got {_given(type_)}"
+            message = f"a type is named by text that is not empty, got {shown(type_)}"
             raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
         return self._with_condition(Subtype(type_))
 
@@ -365,7 +366,9 @@ class Pattern:
 
         The name is part of every match_id, the version is not: a match that two versions find has the same id.
         """
-        return replace(self, name=_pattern_name(name), version=self.version if version is None else _version(version))
+        return replace(
+            self, name=pattern_name(name), version=self.version if version is None else version_text(version)
+        )
 
     def _append(self, stage: str | Pattern, contiguity: Contiguity) -> Pattern:
         return replace(self, stages=(*self.stages, _stage(contiguity.value, stage, contiguity)))
@@ -394,58 +397,20 @@ class Pattern:
         where = f"{self.stages[-1].label}, {call}"
         if not isinstance(condition, str):
             hint = f'Write it as text, as in {call}("price > 100").'
-            raise PatternError(Problem(f"a condition is SQL text, got {_given(condition)}", where, hint=hint))
+            raise PatternError(Problem(f"a condition is SQL text, got {shown(condition)}", where, hint=hint))
         if not condition.strip():
             hint = "Leave the call out: a stage without conditions takes any event."
             raise PatternError(Problem("a condition must not be empty", where, hint=hint))
         return condition
 
 
-def check_times(minimum: int, maximum: int | None) -> None:
-    """Raises PatternError where these are no arguments of `Pattern.times`."""
-    for count in (minimum,) if maximum is None else (minimum, maximum):
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
-    most = minimum if maximum is None else maximum
-    if minimum < 0 or most < max(minimum, 1):
-        raise PatternError(
-            f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
-            "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
-        )
-
-
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
     """A stage of that name or, of a pattern, the group that it is."""
     if not isinstance(given, Pattern):
-        return Stage(_stage_name(call, given), contiguity)
+        return Stage(stage_name(call, given), contiguity)
     if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:
         whole = "within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it"
         raise PatternError(f"{call}: {whole}")
     if contiguity.negated:
         raise PatternError(f"{call} takes the name of a stage, not a group")
     return Stage("", contiguity, group=given.stages)
-
-
-def _stage_name(call: str, name: str) -> str:
-    hint = f'Name the stage, as in {call}("late").'
-    if not isinstance(name, str):
-        raise PatternError(Problem(f"a stage's name is text, got {_given(name)}", call, hint=hint))
-    if not name:
-        raise PatternError(Problem("a stage's name must not be empty", call, hint=hint))
-    return name
-
-
-def _pattern_name(name: str) -> str:
-    if not isinstance(name, str):
-        raise PatternError(f"a pattern's name is text, got {_given(name)}")
-    return name
-
-
-def _version(version: str | int) -> str:
-    if isinstance(version, bool) or version == "" or not isinstance(version, str | int):
-        raise PatternError(f"a pattern's version is text or a whole number, got {_given(version)}")
-    return str(version)
-
-
-def _given(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__}: {value!r}"
