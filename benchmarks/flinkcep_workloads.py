@@ -90,16 +90,16 @@ _A_FOLLOWED_BY_B = _A.followed_by("b").where(B)
 _RISING = Pattern.begin("run").where("count(run) = 0 OR price > last(run.price)")
 
 KEYED = (
-    Workload("P1", "a next b next c", _A.next("b").where(B).next("c").where(C).within("1 minute"), interleaved),
+    Workload("P1", "a next b next c", _A.next("b").where(B).next("c").where(C).within("30 seconds"), interleaved),
     Workload(
         "P2",
         "a followed_by b followed_by c, past the last event",
-        _A_FOLLOWED_BY_B.followed_by("c").where(C).within("1 minute").skip(Skip.past_last_event()),
+        _A_FOLLOWED_BY_B.followed_by("c").where(C).within("30 seconds").skip(Skip.past_last_event()),
         interleaved,
     ),
-    Workload("P3", "a followed_by_any b followed_by_any c", _a_b_c_any().within("1 minute"), interleaved),
+    Workload("P3", "a followed_by_any b followed_by_any c", _a_b_c_any().within("30 seconds"), interleaved),
     Workload(
-        "P4", "a b+ c", _A_FOLLOWED_BY_B.one_or_more().followed_by("c").where(C).within("1 minute"), interleaved
+        "P4", "a b+ c", _A_FOLLOWED_BY_B.one_or_more().followed_by("c").where(C).within("30 seconds"), interleaved
     ),
     Workload(
         "P5",
@@ -115,16 +115,16 @@ KEYED = (
         .one_or_more()
         .followed_by("c")
         .where(f"{C} AND price < avg(b.price)")
-        .within("1 minute"),
+        .within("30 seconds"),
         interleaved,
     ),
     Workload(
         "P7",
         "a not_followed_by b followed_by c",
-        _A.not_followed_by("b").where(B).followed_by("c").where(C).within("1 minute"),
+        _A.not_followed_by("b").where(B).followed_by("c").where(C).within("30 seconds"),
         interleaved,
     ),
-    Workload("P8", "rising run", _RISING.one_or_more().consecutive().greedy().within("1 minute"), interleaved),
+    Workload("P8", "rising run", _RISING.one_or_more().consecutive().greedy().within("30 seconds"), interleaved),
 )
 
 WITHOUT_KEY = (

@@ -3,6 +3,7 @@ import java.util.Map;
 import org.apache.flink.api.common.JobExecutionResult;
 import org.apache.flink.api.common.accumulators.LongCounter;
 import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.cep.CEP;
 import org.apache.flink.cep.functions.PatternProcessFunction;
 import org.apache.flink.streaming.api.datastream.DataStream;
@@ -28,12 +29,14 @@ final class LocalJob {
     }
 
     /** The seconds are those that the job ran, without the start of the cluster. */
+    @SuppressWarnings("deprecation") // the older kind of source: it says which subtask emits which events
     Measured run(int events) throws Exception {
         StreamExecutionEnvironment environment = StreamExecutionEnvironment.createLocalEnvironment(PARALLELISM);
         environment.getConfig().enableObjectReuse();
         DataStream<Event> source = environment.addSource(new Source(events));
         CEP.pattern(source.keyBy(event -> event.key), Workloads.pattern(workload))
-                .process(new Count())
+                .process(new FirstEvent())
+                .map(new Count())
                 .sinkTo(new DiscardingSink<>());
         JobExecutionResult result = environment.execute();
         long matches = result.<Long>getAccumulatorResult(MATCHES);
@@ -41,7 +44,9 @@ final class LocalJob {
     }
 
     /** Each subtask emits every second event, in the order of time, from memory. */
+    @SuppressWarnings("deprecation")
     private static final class Source extends RichParallelSourceFunction<Event> {
+        private static final long serialVersionUID = 1;
         private static final int EVENTS_BETWEEN_WATERMARKS = 1000;
 
         static Event[] events;
@@ -73,8 +78,20 @@ final class LocalJob {
         }
     }
 
-    /** Sends on what identifies a match, and counts. */
-    private static final class Count extends PatternProcessFunction<Event, Event> {
+    /** Sends on the first event of a match. */
+    private static final class FirstEvent extends PatternProcessFunction<Event, Event> {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public void processMatch(Map<String, List<Event>> match, Context context, Collector<Event> out) {
+            out.collect(match.values().iterator().next().get(0));
+        }
+    }
+
+    /** Counts, as FlinkCEP's function above may not: it has no accumulators. */
+    private static final class Count extends RichMapFunction<Event, Event> {
+        private static final long serialVersionUID = 1;
+
         private final LongCounter matches = new LongCounter();
 
         @Override
@@ -83,9 +100,9 @@ final class LocalJob {
         }
 
         @Override
-        public void processMatch(Map<String, List<Event>> match, Context context, Collector<Event> out) {
+        public Event map(Event first) {
             matches.add(1L);
-            out.collect(match.values().iterator().next().get(0));
+            return first;
         }
     }
 }

@@ -9,7 +9,7 @@ final class Workloads {
     private static final int A = 0;
     private static final int B = 1;
     private static final int C = 2;
-    private static final Duration MINUTE = Duration.ofMinutes(1);
+    private static final Duration WINDOW = Duration.ofSeconds(30);
 
     private Workloads() {}
 
@@ -17,24 +17,24 @@ final class Workloads {
         Pattern<Event, Event> a = Pattern.<Event>begin("a").where(is(A));
         switch (name) {
             case "P1":
-                return a.next("b").where(is(B)).next("c").where(is(C)).within(MINUTE);
+                return a.next("b").where(is(B)).next("c").where(is(C)).within(WINDOW);
             case "P2":
                 return Pattern.<Event>begin("a", AfterMatchSkipStrategy.skipPastLastEvent()).where(is(A))
-                        .followedBy("b").where(is(B)).followedBy("c").where(is(C)).within(MINUTE);
+                        .followedBy("b").where(is(B)).followedBy("c").where(is(C)).within(WINDOW);
             case "P3":
-                return threeOfAny(a).within(MINUTE);
+                return threeOfAny(a).within(WINDOW);
             case "P4":
-                return a.followedBy("b").where(is(B)).oneOrMore().followedBy("c").where(is(C)).within(MINUTE);
+                return a.followedBy("b").where(is(B)).oneOrMore().followedBy("c").where(is(C)).within(WINDOW);
             case "P5":
                 return a.followedBy("b").where(is(B)).oneOrMore().allowCombinations()
                         .followedBy("c").where(is(C)).within(Duration.ofMinutes(2));
             case "P6":
                 return a.followedBy("b").where(is(B)).where(new DearerThanA()).oneOrMore()
-                        .followedBy("c").where(is(C)).where(new CheaperThanAverage()).within(MINUTE);
+                        .followedBy("c").where(is(C)).where(new CheaperThanAverage()).within(WINDOW);
             case "P7":
-                return a.notFollowedBy("b").where(is(B)).followedBy("c").where(is(C)).within(MINUTE);
+                return a.notFollowedBy("b").where(is(B)).followedBy("c").where(is(C)).within(WINDOW);
             case "P8":
-                return Pattern.<Event>begin("run").where(new Rises()).oneOrMore().consecutive().greedy().within(MINUTE);
+                return Pattern.<Event>begin("run").where(new Rises()).oneOrMore().consecutive().greedy().within(WINDOW);
             case "W1":
                 return threeOfAny(a).within(Duration.ofSeconds(100));
             case "W2":
@@ -71,6 +71,8 @@ final class Workloads {
     }
 
     private static final class DearerThanA extends IterativeCondition<Event> {
+        private static final long serialVersionUID = 1;
+
         @Override
         public boolean filter(Event event, Context<Event> context) throws Exception {
             return event.price > context.getEventsForPattern("a").iterator().next().price * 1.1;
@@ -78,6 +80,8 @@ final class Workloads {
     }
 
     private static final class CheaperThanAverage extends IterativeCondition<Event> {
+        private static final long serialVersionUID = 1;
+
         @Override
         public boolean filter(Event event, Context<Event> context) throws Exception {
             double sum = 0;
@@ -91,6 +95,8 @@ final class Workloads {
     }
 
     private static final class Rises extends IterativeCondition<Event> {
+        private static final long serialVersionUID = 1;
+
         @Override
         public boolean filter(Event event, Context<Event> context) throws Exception {
             Event last = null;
