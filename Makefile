@@ -43,7 +43,7 @@ bench: $(READY) ## measure throughput, memory and start-up
 bench-flinkcep: $(READY) $(FLINKCEP)/.ready ## measure beside FlinkCEP 2.3, which is 330 MB from PyPI and needs a JDK
 	@$(BIN)/python benchmarks/against_flinkcep.py
 
-$(FLINKCEP)/.ready: $(READY) requirements-bench.txt
+$(FLINKCEP)/.ready: requirements-bench.txt | $(READY)
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(FLINKCEP) --requirement requirements-bench.txt
 	@touch $@
 
