@@ -84,6 +84,8 @@ def compare_kernels(run: Comparison, workloads: Sequence[Workload], keys: int) -
         run.reached[workload.name, keys] = first.events
         flink, cepheid = (statistics.median(seconds) for seconds in (theirs, ours))
         ratios.append(flink / cepheid)
+        shown = f"FlinkCEP {flink:.2f} s, kernel {cepheid:.4f} s"
+        print(f"{workload.name}, {keys:,} keys, {first.events:,} events: {shown}", file=sys.stderr, flush=True)
         more = at_most(events, workload, run.seconds / 4) if workload in WITHOUT_KEY else []
         speeds = [first.events / seconds / 1e6 for seconds in (flink, cepheid)]
         lines.append(
@@ -141,6 +143,8 @@ def compare_end_to_end(run: Comparison, keys: int) -> None:
                     seconds[name].append(timed(work)[0])
         medians = [statistics.median(taken) for taken in seconds.values()]
         ratios.append([medians[0] / taken for taken in medians[1:]])
+        shown = ", ".join(f"{name} {taken:.2f} s" for name, taken in zip(seconds, medians, strict=True))
+        print(f"{workload.name}, {keys:,} keys, {count:,} events: {shown}", file=sys.stderr, flush=True)
         speeds = [digits(count / taken / 1e6) for taken in medians]
         lines.append([workload.name, count, expected, *speeds, *ratios[-1]])
     session.stop()
