@@ -32,7 +32,7 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"key": ["k", "x", "k"]}, "key: 'k' is named twice"),
     ({"columns": ["x", "x"]}, "columns: 'x' is named twice"),
     ({"columns": 5}, "columns: names of columns are expected, got 5"),
-    ({"time": None}, "time: the name of a column is expected, got None"),
+    ({"time": 1}, "time: the name of a column is expected, got 1"),
     ({"sequence": ["x"]}, "sequence: the name of a column is expected, got ['x']"),
     (
         {"measures": ["count(b)"]},
