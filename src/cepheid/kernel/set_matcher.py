@@ -1,0 +1,125 @@
+"""The kernel of sets with its memory: makes room when it asks for it, and hands out what was emitted."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.tables import Ints, Tables
+from cepheid.kernel.compiled import Emitted
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits
+from cepheid.kernel.set_layout import (
+    NO_EVENT,
+    NO_SET,
+    SetOutput,
+    new_graph,
+    new_set_cursor,
+    new_set_output,
+    new_sets,
+)
+from cepheid.kernel.set_nodes import collect, earliest_starts, rename_events
+from cepheid.kernel.set_step import Status, nodes_needed, run
+
+T = TypeVar("T", bound=np.generic)
+
+
+class SetMatcher:
+    """Finds the matches of a pattern that `compile.form` finds fit for sets."""
+
+    def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
+        self.tables = tables
+        self.window = int(tables.settings["window"][0])
+        self.capacity = capacity
+        self.sets = new_sets(tables, capacity)
+        self.graph = new_graph(tables, capacity, capacity)
+        self.output = new_set_output(capacity, capacity)
+        self.cursor = new_set_cursor()
+
+    def run(self, events: Events, visits: Visits) -> Emitted:
+        """Makes the visits; the events are those held, then the new ones."""
+        self._make_keys(int(visits.key.max(initial=-1)) + 1)
+        self.cursor.visit = 0
+        while True:
+            status = run(
+                self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor
+            )
+            match status:
+                case Status.DONE:
+                    return self._take_output()
+                case Status.OUTPUT_FULL:
+                    self._grow_output()
+                case Status.NODES_FULL:
+                    self._make_nodes()
+                case _:
+                    self._grow_graph()
+
+    def hold(self) -> Int32s:
+        """The positions of the events that open partial matches hold, ascending. They are renamed 0, 1, … and are the
+        start of the next working set.
+        """
+        collect(self.sets, self.cursor, self.window)
+        taken = self.sets.nodes["event"][: self.cursor.nodes]
+        held: Int32s = np.unique(taken[taken != NO_EVENT])
+        position = np.zeros(int(held[-1]) + 1 if len(held) else 0, np.int32)
+        position[held] = np.arange(len(held), dtype=np.int32)
+        rename_events(self.sets, self.cursor, position)
+        self.cursor.event = len(held)
+        return held
+
+    def open_keys(self) -> Int32s:
+        """The numbers of the keys with open partial matches, ascending."""
+        return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
+
+    def deadlines(self, times: Ints) -> Ints:
+        """Per key the earliest deadline, FOREVER where there is none; `times` are those of the events that are held."""
+        starts = earliest_starts(self.sets, self.cursor, self.window, times)
+        if self.window < 0:
+            return np.full(len(starts), FOREVER, np.int64)
+        return np.where(starts > FOREVER - self.window, FOREVER, starts + self.window)
+
+    def _make_keys(self, keys: int) -> None:
+        before = len(self.sets.heads)
+        if keys > before:
+            more = max(keys, 2 * before)
+            heads, now = _grown(self.sets.heads, more), _grown(self.sets.now, more)
+            heads[before:], now[before:] = NO_SET, NO_TIME
+            self.sets = self.sets._replace(heads=heads, now=now)
+
+    def _make_nodes(self) -> None:
+        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off."""
+        collect(self.sets, self.cursor, self.window)
+        most = 4 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
+        if len(self.sets.nodes) < most:
+            nodes, vertex = _grown(self.sets.nodes, 2 * most), _grown(self.sets.vertex, 2 * most)
+            self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
+
+    def _grow_graph(self) -> None:
+        graph = new_graph(self.tables, 2 * len(self.graph.path), 2 * len(self.graph.before))
+        self.graph = graph._replace(moving=self.graph.moving, roots=self.graph.roots)
+
+    def _grow_output(self) -> None:
+        output, cursor = self.output, self.cursor
+        events = max(len(output.event), int(cursor.match_events + cursor.length))
+        self.output = new_set_output(2 * len(output.end), 2 * events)
+        for mine, its in zip(self.output, output, strict=True):
+            mine[: len(its)] = its
+
+    def _take_output(self) -> Emitted:
+        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        matches, events, output = int(self.cursor.matches), int(self.cursor.match_events), self.output
+        self.cursor.matches = self.cursor.match_events = 0
+        emitted = Emitted(
+            output.end[:matches], output.detected_at[:matches], output.event[:events], output.stage[:events]
+        )
+        if 4 * matches < len(output.end) or 4 * events < len(output.event):
+            return Emitted(*(np.array(field) for field in (emitted.end, emitted.detected_at, emitted.event, emitted.stage)))
+        self.output = new_set_output(len(output.end), len(output.event))
+        return emitted
+
+
+def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
+    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
