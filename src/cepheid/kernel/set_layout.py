@@ -21,6 +21,7 @@ from cepheid.kernel.layout import NO_TIME, Cursor, Int32s
 
 NO_SET = -1
 NO_EVENT = -1
+NOTHING_TAKEN = -1
 
 SET_NODE = np.dtype(
     [
@@ -38,27 +39,21 @@ MOVING = np.dtype(
         ("goes_on", np.int32),  # 0: what matches may still match, nothing goes on
     ]
 )
+ROOT = np.dtype([("set", np.int32), ("stage", np.int32)])  # the stage that takes the event that completes, or IGNORED
 VERTEX = np.dtype(
     [
+        ("taken", np.int64),  # event and stage in one, see `taken_of`
+        ("lengths", np.int64),  # bit i: a match may have i more vertices; bit 63: 63 or more
+        ("longest", np.int32),  # the most vertices that follow in a match
         ("node", np.int32),  # the node with its event and stage
         ("event", np.int32),
-        ("stage", np.int32),
         ("starts", np.int32),  # 1: its event is the first of a match
         ("before", np.int32),  # the first of its part of Graph.before; it ends where that of the next vertex begins
         ("after", np.int32),  # its part of Graph.after
         ("after_end", np.int32),
-        ("longest", np.int32),  # the most events that follow in a match
-        ("lengths", np.int64),  # bit i: a match may have i more events; bit 63: 63 or more
     ]
 )
-STEP = np.dtype(
-    [
-        ("event", np.int32),
-        ("stage", np.int32),
-        ("after", np.int32),  # where in Graph.after the vertices not tried yet are
-        ("after_end", np.int32),
-    ]
-)
+STEP = np.dtype([("after", np.int32), ("after_end", np.int32)])  # the part of Graph.after that is not tried yet
 
 
 class Sets(NamedTuple):
@@ -75,20 +70,22 @@ class Sets(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end. All
-    but `moving` and `roots` grows together.
+    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end, and
+    SetCursor.tail behind it.
     """
 
     moving: Records
     """(states,) MOVING: the sets that the event wakes."""
-    roots: Int32s
-    """(edges,) the sets that are complete."""
+    roots: Records
+    """(edges,) ROOT: the sets that are complete, but for SetCursor.tail."""
     vertices: Records
     """(v + 1,) VERTEX"""
     order: Int32s
     """(2, v) vertices by event, on side SetCursor.side; the other side is for sorting."""
-    path: Records
-    """(v,) STEP: the match in the making."""
+    steps: Records
+    """(v,) STEP, for each vertex of the path in the making."""
+    path: Ints
+    """(v + 2,) what the path takes, SetCursor.tail, NOTHING_TAKEN."""
     before: Int32s
     """(e,) vertices that come directly before another."""
     after: Int32s
@@ -100,8 +97,8 @@ class SetOutput(NamedTuple):
 
     end: Ints
     detected_at: Ints
-    event: Int32s
-    stage: Int32s
+    taken: Ints
+    """Event and stage in one, see `taken_of`."""
 
 
 SET_CURSOR = np.dtype(
@@ -121,11 +118,12 @@ SET_CURSOR = np.dtype(
             "kept_nodes",  # nodes that stay when the matches of the event are listed
             "vertices",  # in Graph
             "side",
+            "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
             "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
             "group",  # where in Graph.order the starts begin whose matches are being listed
             "start",  # where in Graph.order the current start is
-            "length",  # of the matches that are being listed
-            "depth",  # in Graph.path
+            "length",  # of the paths that are being listed
+            "depth",  # of the path in the making
             "group_matches",  # in SetOutput, before the first match of the start and length
             "group_events",
             "matches",  # in SetOutput
@@ -154,10 +152,11 @@ def new_graph(tables: Tables, vertices: int, edges: int) -> Graph:
     """Room for `vertices` vertices, and for `edges` edges between them and at their ends."""
     return Graph(
         moving=np.zeros(len(tables.states), MOVING),
-        roots=np.zeros(len(tables.edges), np.int32),
+        roots=np.zeros(len(tables.edges), ROOT),
         vertices=np.zeros(vertices + 1, VERTEX),
         order=np.zeros((2, vertices), np.int32),
-        path=np.zeros(vertices, STEP),
+        steps=np.zeros(vertices, STEP),
+        path=np.zeros(vertices + 2, np.int64),
         before=np.zeros(edges, np.int32),
         after=np.zeros(edges, np.int32),
     )
@@ -165,5 +164,4 @@ def new_graph(tables: Tables, vertices: int, edges: int) -> Graph:
 
 def new_set_output(matches: int, events: int) -> SetOutput:
     """Room for `matches` emitted matches with `events` events together."""
-    int64, int32 = np.dtype(np.int64), np.dtype(np.int32)
-    return SetOutput(*(np.empty(n, t) for n, t in ((matches, int64), (matches, int64), (events, int32), (events, int32))))
+    return SetOutput(np.empty(matches, np.int64), np.empty(matches, np.int64), np.empty(events, np.int64))

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.tables import Records
+from cepheid.compile.tables import Ints, Records
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.layout import Cursor, Int32s
-from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Graph, SetOutput, Sets
+from cepheid.kernel.layout import Cursor
+from cepheid.kernel.set_layout import NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
+from cepheid.kernel.set_nodes import taken_of
 
 MANY = 63
 """Lengths from here on are one bit."""
@@ -42,7 +43,7 @@ def find_vertices(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
     if cursor.roots > len(before):
         return False
     for i in range(cursor.roots):
-        before[i] = graph.roots[i]
+        before[i] = graph.roots[i].set
     place, end, expanded = 0, cursor.roots, 0
     cursor.vertices = 0
     while True:
@@ -79,7 +80,8 @@ def vertex_of(sets: Sets, graph: Graph, cursor: Cursor, number: int) -> int:
     if known < cursor.vertices and graph.vertices[known].node == number:
         return known
     made, node = graph.vertices[cursor.vertices], sets.nodes[number]
-    made.node, made.event, made.stage, made.starts = number, node.event, node.stage, node.before == NO_SET
+    made.node, made.event, made.starts = number, node.event, node.before == NO_SET
+    made.taken = taken_of(node.event, node.stage)
     made.after_end, made.longest, made.lengths = 0, -1, 0
     sets.vertex[number] = cursor.vertices
     cursor.vertices += 1
@@ -174,19 +176,18 @@ def may_follow(vertex: Any, count: int) -> bool:
 @kernel
 def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
     """Writes the matches of the graph; False if the output is full, then it can be called again."""
-    vertices, after, path = graph.vertices, graph.after, graph.path
+    vertices, after, steps = graph.vertices, graph.after, graph.steps
     while cursor.depth or next_start(graph, output, cursor):
         length, depth = cursor.length, cursor.depth
         while depth:
-            left = length - depth  # events that are still to come
-            if left == 0:
-                if cursor.matches == len(output.end) or cursor.match_events + length > len(output.event):
-                    cursor.depth = depth
+            left = length - depth  # vertices that are still to come
+            if left <= 1:
+                cursor.depth = depth
+                if not write(graph, output, cursor):
                     return False
-                write(graph, output, cursor, length)
                 depth -= 1
                 continue
-            step = path[depth - 1]
+            step = steps[depth - 1]
             place, end = step.after, step.after_end
             while place < end and not may_follow(vertices[after[place]], left - 1):
                 place += 1
@@ -202,20 +203,49 @@ def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
 
 @inlined
 def add_step(graph: Graph, depth: int, number: int) -> None:
-    step, vertex = graph.path[depth], graph.vertices[number]
-    step.event, step.stage, step.after, step.after_end = vertex.event, vertex.stage, vertex.after, vertex.after_end
+    step, vertex = graph.steps[depth], graph.vertices[number]
+    step.after, step.after_end = vertex.after, vertex.after_end
+    graph.path[depth] = vertex.taken
 
 
 @inlined
-def write(graph: Graph, output: SetOutput, cursor: Cursor, length: int) -> None:
-    at = cursor.match_events
-    for i in range(length):
-        output.event[at + i] = graph.path[i].event
-        output.stage[at + i] = graph.path[i].stage
-    cursor.match_events = at + length
-    output.end[cursor.matches] = at + length
-    output.detected_at[cursor.matches] = cursor.now
-    cursor.matches += 1
+def write(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
+    """Writes the path as it is or, if one vertex is missing, with each that may be the last; False: there is no room
+    for them.
+    """
+    step, at, matches = graph.steps[cursor.depth - 1], cursor.match_events, cursor.matches
+    most = most_written(step)
+    if len(output.end) - matches < most or len(output.taken) - at < most * (cursor.length + 1):
+        return False
+    if cursor.depth == cursor.length:
+        at = write_path(graph.path, output.taken, at)
+        matches += 1
+    else:
+        for place in range(step.after, step.after_end):
+            vertex = graph.vertices[graph.after[place]]
+            if vertex.lengths & 1:
+                graph.path[cursor.length - 1] = vertex.taken
+                at = write_path(graph.path, output.taken, at)
+                matches += 1
+    cursor.match_events, cursor.matches = at, matches
+    return True
+
+
+@inlined
+def most_written(step: Any) -> int:
+    """The most matches that are written at once."""
+    return step.after_end - step.after + 1
+
+
+@inlined
+def write_path(path: Ints, taken: Ints, at: int) -> int:
+    """A loop up to a mark: with a count it is made for long paths, and for short ones much slower."""
+    i, word = 0, path[0]
+    while word != NOTHING_TAKEN:
+        taken[at + i] = word
+        i += 1
+        word = path[i]
+    return at + i
 
 
 @kernel
@@ -233,18 +263,31 @@ def next_start(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
                     add_step(graph, 0, order[place])
                     return True
                 place += 1
-            if cursor.ambiguous:
-                sort_group(output, cursor)
-            begin_group(cursor, cursor.group, cursor.length - 1)
+            end_group(output, cursor)
+            begin_group(graph, cursor, cursor.group, cursor.length - 1)
         if cursor.length == 0 and not next_group(graph, cursor):
             return False
         place = cursor.group
 
 
 @inlined
-def begin_group(cursor: Cursor, group: int, length: int) -> None:
+def begin_group(graph: Graph, cursor: Cursor, group: int, length: int) -> None:
     cursor.group, cursor.length = group, length
     cursor.group_matches, cursor.group_events = cursor.matches, cursor.match_events
+    graph.path[length] = cursor.tail
+    graph.path[length + 1] = NOTHING_TAKEN
+
+
+@inlined
+def end_group(output: SetOutput, cursor: Cursor) -> None:
+    """Finishes the matches of one start and length."""
+    length = cursor.length + (cursor.tail != NOTHING_TAKEN)
+    if cursor.ambiguous:
+        sort_group(output, cursor, length)
+    end = cursor.group_events
+    for match in range(cursor.group_matches, cursor.matches):
+        end += length
+        output.end[match], output.detected_at[match] = end, cursor.now
 
 
 @inlined
@@ -264,7 +307,7 @@ def next_group(graph: Graph, cursor: Cursor) -> bool:
             if place > first:
                 cursor.ambiguous = 1
         place += 1
-    begin_group(cursor, first, longest)
+    begin_group(graph, cursor, first, longest)
     return True
 
 
@@ -272,47 +315,43 @@ def next_group(graph: Graph, cursor: Cursor) -> bool:
 
 
 @kernel
-def sort_group(output: SetOutput, cursor: Cursor) -> None:
+def sort_group(output: SetOutput, cursor: Cursor, length: int) -> None:
     """Sorts the matches that were written last, all of one start and length: a heap, the last match at its top."""
-    count = cursor.matches - cursor.group_matches
+    taken, count = output.taken[cursor.group_events : cursor.match_events], cursor.matches - cursor.group_matches
     for top in range(count // 2 - 1, -1, -1):
-        sink(output, cursor, top, count)
+        sink(taken, length, top, count)
     for last in range(count - 1, 0, -1):
-        swap(output, cursor, 0, last)
-        sink(output, cursor, 0, last)
+        swap(taken, length, 0, last)
+        sink(taken, length, 0, last)
 
 
 @kernel
-def sink(output: SetOutput, cursor: Cursor, at: int, count: int) -> None:
+def sink(taken: Ints, length: int, at: int, count: int) -> None:
     while 2 * at + 1 < count:
         below = 2 * at + 1
-        if below + 1 < count and comes_before(output, cursor, below, below + 1):
+        if below + 1 < count and comes_before(taken, length, below, below + 1):
             below += 1
-        if not comes_before(output, cursor, at, below):
+        if not comes_before(taken, length, at, below):
             return
-        swap(output, cursor, at, below)
+        swap(taken, length, at, below)
         at = below
 
 
 @inlined
-def swap(output: SetOutput, cursor: Cursor, left: int, right: int) -> None:
-    a, b = cursor.group_events + left * cursor.length, cursor.group_events + right * cursor.length
-    for i in range(cursor.length):
-        output.event[a + i], output.event[b + i] = output.event[b + i], output.event[a + i]
-        output.stage[a + i], output.stage[b + i] = output.stage[b + i], output.stage[a + i]
-
-
-@inlined
-def comes_before(output: SetOutput, cursor: Cursor, left: int, right: int) -> bool:
-    """By events, then by stages."""
-    a, b = cursor.group_events + left * cursor.length, cursor.group_events + right * cursor.length
-    return first_is_less(output.event, a, b, cursor.length, first_is_less(output.stage, a, b, cursor.length, False))
+def swap(taken: Ints, length: int, left: int, right: int) -> None:
+    for i in range(length):
+        a, b = left * length + i, right * length + i
+        taken[a], taken[b] = taken[b], taken[a]
 
 
 @kernel
-def first_is_less(values: Int32s, a: int, b: int, length: int, otherwise: bool) -> bool:
-    """Whether the first value that differs is less from `a` on than from `b` on; `otherwise` if none does."""
+def comes_before(taken: Ints, length: int, left: int, right: int) -> bool:
+    """By events, then by stages."""
+    earlier_stage = later_stage = False
     for i in range(length):
-        if values[a + i] != values[b + i]:
-            return values[a + i] < values[b + i]
-    return otherwise
+        a, b = taken[left * length + i], taken[right * length + i]
+        if np.int32(a) != np.int32(b):  # the events
+            return np.int32(a) < np.int32(b)
+        earlier_stage |= a < b and not later_stage
+        later_stage |= b < a and not earlier_stage
+    return earlier_stage

@@ -96,27 +96,28 @@ class SetMatcher:
             self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
 
     def _grow_graph(self) -> None:
-        graph = new_graph(self.tables, 2 * len(self.graph.path), 2 * len(self.graph.before))
+        graph = new_graph(self.tables, 2 * len(self.graph.steps), 2 * len(self.graph.before))
         self.graph = graph._replace(moving=self.graph.moving, roots=self.graph.roots)
 
     def _grow_output(self) -> None:
         output, cursor = self.output, self.cursor
-        events = max(len(output.event), int(cursor.match_events + cursor.length))
-        self.output = new_set_output(2 * len(output.end), 2 * events)
+        step = self.graph.steps[int(cursor.depth) - 1]
+        most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
+        events = len(output.taken) + most * (int(cursor.length) + 1)
+        self.output = new_set_output(2 * (len(output.end) + most), 2 * events)
         for mine, its in zip(self.output, output, strict=True):
             mine[: len(its)] = its
 
     def _take_output(self) -> Emitted:
         """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
-        matches, events, output = int(self.cursor.matches), int(self.cursor.match_events), self.output
+        output, matches, events = self.output, int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
-        emitted = Emitted(
-            output.end[:matches], output.detected_at[:matches], output.event[:events], output.stage[:events]
-        )
-        if 4 * matches < len(output.end) or 4 * events < len(output.event):
-            return Emitted(*(np.array(field) for field in (emitted.end, emitted.detected_at, emitted.event, emitted.stage)))
-        self.output = new_set_output(len(output.end), len(output.event))
-        return emitted
+        if 4 * matches < len(output.end) or 4 * events < len(output.taken):
+            output = SetOutput(*(field[: max(matches, events)].copy() for field in output))
+        else:
+            self.output = new_set_output(len(output.end), len(output.taken))
+        taken = output.taken.view(np.int32)[: 2 * events]
+        return Emitted(output.end[:matches], output.detected_at[:matches], event=taken[::2], stage=taken[1::2])
 
 
 def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:

@@ -26,6 +26,12 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
 
 
 @inlined
+def taken_of(event: int, stage: int) -> int:
+    """Event and stage in one word: as the output has them, so that one store writes both."""
+    return np.int64(stage) << 32 | event
+
+
+@inlined
 def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
     """All of two sets."""
     if left == NO_SET:

@@ -18,9 +18,9 @@ import numpy as np
 from cepheid.compile.tables import ALWAYS, IGNORED, STOPPED, Ints, Records, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import NO_TIME, Cursor, Visits
-from cepheid.kernel.set_layout import NO_SET, Graph, SetOutput, Sets
+from cepheid.kernel.set_layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
 from cepheid.kernel.set_listing import gather, list_matches
-from cepheid.kernel.set_nodes import extend, limit_of, new_node, unite
+from cepheid.kernel.set_nodes import extend, limit_of, new_node, taken_of, unite
 
 
 class Status(IntEnum):
@@ -192,21 +192,28 @@ def add_moving(states: Records, edges: Records, graph: Graph, at: int, state: in
 def complete(
     states: Records, edges: Records, sets: Sets, graph: Graph, cursor: Cursor, count: int, time: int, word: int
 ) -> None:
-    """Notes the sets that the event makes complete, in nodes that are given back when their matches are listed."""
+    """Notes what the event makes complete: sets, with the event as their tail if one stage takes it behind them all.
+    Else it is put into nodes of its own, which are given back when the matches are listed.
+    """
     cursor.task, cursor.now = Task.GATHER, time
     cursor.kept_nodes, cursor.roots = cursor.nodes, 0
+    stage, alike = IGNORED, True
     for i in range(count):
         moving = graph.moving[i]
         for number in range(states[moving.state].edges, states[moving.state].edges_end):
             edge = edges[number]
-            if not edge.completes or not follows(edge, word) or (edge.stage == IGNORED and moving.set == NO_SET):
-                continue
-            root = moving.set
-            if edge.stage != IGNORED:
-                start = time if root == NO_SET else sets.nodes[root].start
-                root = new_node(sets, cursor, cursor.event, edge.stage, root, NO_SET, start)
-            graph.roots[cursor.roots] = root
-            cursor.roots += 1
+            if edge.completes and follows(edge, word) and (edge.stage != IGNORED or moving.set != NO_SET):
+                alike &= moving.set != NO_SET and (cursor.roots == 0 or edge.stage == stage)
+                stage = edge.stage
+                root = graph.roots[cursor.roots]
+                root.set, root.stage = moving.set, edge.stage
+                cursor.roots += 1
+    cursor.tail = taken_of(cursor.event, stage) if alike and stage != IGNORED else NOTHING_TAKEN
+    for i in range(cursor.roots):
+        root = graph.roots[i]
+        if root.stage != IGNORED and cursor.tail == NOTHING_TAKEN:
+            start = time if root.set == NO_SET else sets.nodes[root.set].start
+            root.set = new_node(sets, cursor, cursor.event, root.stage, root.set, NO_SET, start)
 
 
 @inlined
