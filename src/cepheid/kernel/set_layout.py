@@ -12,12 +12,16 @@ window all is, and whoever walks the nodes may turn back.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.compile.tables import Ints, Records, Tables
 from cepheid.kernel.layout import NO_TIME, Cursor, Int32s
+
+Numbers: TypeAlias = npt.NDArray[np.uint32]
+"""Numbers that are never negative: Numba asks of others whether they count from the end."""
 
 NO_SET = -1
 NO_EVENT = -1
@@ -65,7 +69,7 @@ class Sets(NamedTuple):
     """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
     nodes: Records
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
-    vertex: Int32s
+    vertex: Numbers
     """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
 
 
@@ -80,15 +84,15 @@ class Graph(NamedTuple):
     """(edges,) ROOT: the sets that are complete, but for SetCursor.tail."""
     vertices: Records
     """(v + 1,) VERTEX"""
-    order: Int32s
+    order: Numbers
     """(2, v) vertices by event, on side SetCursor.side; the other side is for sorting."""
     steps: Records
     """(v,) STEP, for each vertex of the path in the making."""
     path: Ints
     """(v + 2,) what the path takes, SetCursor.tail, NOTHING_TAKEN."""
-    before: Int32s
+    before: Numbers
     """(e,) vertices that come directly before another."""
-    after: Int32s
+    after: Numbers
     """(e,) vertices that come directly after another, by event."""
 
 
@@ -144,7 +148,7 @@ def new_sets(tables: Tables, capacity: int) -> Sets:
         heads=np.full((0, len(tables.states)), NO_SET, np.int32),
         now=np.full(0, NO_TIME, np.int64),
         nodes=np.zeros(capacity, SET_NODE),
-        vertex=np.zeros(capacity, np.int32),
+        vertex=np.zeros(capacity, np.uint32),
     )
 
 
@@ -154,11 +158,11 @@ def new_graph(tables: Tables, vertices: int, edges: int) -> Graph:
         moving=np.zeros(len(tables.states), MOVING),
         roots=np.zeros(len(tables.edges), ROOT),
         vertices=np.zeros(vertices + 1, VERTEX),
-        order=np.zeros((2, vertices), np.int32),
+        order=np.zeros((2, vertices), np.uint32),
         steps=np.zeros(vertices, STEP),
         path=np.zeros(vertices + 2, np.int64),
-        before=np.zeros(edges, np.int32),
-        after=np.zeros(edges, np.int32),
+        before=np.zeros(edges, np.uint32),
+        after=np.zeros(edges, np.uint32),
     )
 
 

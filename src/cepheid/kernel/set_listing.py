@@ -15,7 +15,7 @@ import numpy as np
 from cepheid.compile.tables import Ints, Records
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import Cursor
-from cepheid.kernel.set_layout import NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
+from cepheid.kernel.set_layout import NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, Numbers, SetOutput, Sets
 from cepheid.kernel.set_nodes import taken_of
 
 MANY = 63
@@ -25,91 +25,90 @@ MANY = 63
 @kernel
 def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
     """Makes the graph of the matches that started after `limit`; False if there is no room for it."""
-    if not find_vertices(sets, graph, cursor, limit):
+    if cursor.roots > len(graph.before):
         return False
-    sort_vertices(graph, cursor)
-    turn_around(graph, cursor)
+    for i in range(cursor.roots):
+        graph.before[i] = graph.roots[i].set
+    count = find_vertices(sets.nodes, sets.vertex, graph.vertices, graph.before, cursor.roots, limit)
+    if count < 0:
+        return False
+    cursor.vertices = count
+    cursor.side = sort_vertices(graph.vertices, graph.order, count)
+    turn_around(graph.vertices, graph.before, graph.after, graph.order[cursor.side], count)
+    cursor.ambiguous = has_twins(graph.vertices, graph.after, graph.order[cursor.side], count)
     cursor.group = cursor.start = -1
     cursor.length = cursor.depth = 0
     return True
 
 
+# These are handed arrays alone, and few: what does not fit into registers costs as much as the work.
+
+
 @kernel
-def find_vertices(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
-    """Lists the nodes with events that are reached, and what comes before each; what may be last is before the first of
-    them.
+def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Numbers, end: int, limit: int) -> int:
+    """Makes the nodes with events that are reached into vertices, and returns their number, -1 if there is no room.
+    before[:end] are complete sets; these become the vertices that may be last, and behind them are, vertex by vertex,
+    those that may come before it.
     """
-    nodes, before, vertices = sets.nodes, graph.before, graph.vertices
-    if cursor.roots > len(before):
-        return False
-    for i in range(cursor.roots):
-        before[i] = graph.roots[i].set
-    place, end, expanded = 0, cursor.roots, 0
-    cursor.vertices = 0
+    place = expanded = count = 0
     while True:
         while place < end:
-            node = nodes[before[place]]
-            if node.beside != NO_SET and nodes[node.beside].start > limit:
+            number = before[place]
+            node = nodes[number]
+            if node.beside != NO_SET and nodes[np.uint32(node.beside)].start > limit:
                 if end == len(before):
-                    return False
+                    return -1
                 before[end] = node.beside
                 end += 1
             if node.event == NO_EVENT:
                 before[place] = node.before
                 continue
-            if cursor.vertices + 1 == len(vertices):
-                return False
-            before[place] = vertex_of(sets, graph, cursor, before[place])
+            vertex = known[number]
+            if vertex >= count or vertices[vertex].node != number:
+                if count + 1 == len(vertices):
+                    return -1
+                vertex = known[number] = count
+                made = vertices[count]
+                made.node, made.event, made.starts = number, node.event, node.before == NO_SET
+                made.taken = taken_of(node.event, node.stage)
+                made.after_end, made.longest, made.lengths = 0, -1, 0
+                count += 1
+            vertices[vertex].after_end += 1
+            before[place] = vertex
             place += 1
         vertices[expanded].before = end
-        if expanded == cursor.vertices:
-            return True
+        if expanded == count:
+            return count
         behind = nodes[vertices[expanded].node].before
         if behind != NO_SET:
             if end == len(before):
-                return False
+                return -1
             before[end] = behind
             end += 1
         expanded += 1
 
 
-@inlined
-def vertex_of(sets: Sets, graph: Graph, cursor: Cursor, number: int) -> int:
-    """The vertex of a node, made if it is the first time that the node is reached."""
-    known = sets.vertex[number]
-    if known < cursor.vertices and graph.vertices[known].node == number:
-        return known
-    made, node = graph.vertices[cursor.vertices], sets.nodes[number]
-    made.node, made.event, made.starts = number, node.event, node.before == NO_SET
-    made.taken = taken_of(node.event, node.stage)
-    made.after_end, made.longest, made.lengths = 0, -1, 0
-    sets.vertex[number] = cursor.vertices
-    cursor.vertices += 1
-    return cursor.vertices - 1
-
-
 @kernel
-def sort_vertices(graph: Graph, cursor: Cursor) -> None:
+def sort_vertices(vertices: Records, order: Numbers, count: int) -> int:
     """Orders the vertices by node: those of a key are made in the order of their events. They were found in a few runs,
-    each from the latest to the earliest, which are merged until one is left.
+    each from the latest to the earliest, which are merged until one is left. Returns the side that it is on.
     """
-    count, side = cursor.vertices, 0
+    side = 0
     for i in range(count):
-        graph.order[0, i] = count - 1 - i
-    while run_end(graph, side, 0, count) < count:
+        order[0, i] = count - 1 - i
+    while run_end(vertices, order[side], 0, count) < count:
         end = 0
         while end < count:
-            first, middle = end, run_end(graph, side, end, count)
-            end = run_end(graph, side, middle, count)
-            merge(graph, side, first, middle, end)
+            first, middle = end, run_end(vertices, order[side], end, count)
+            end = run_end(vertices, order[side], middle, count)
+            merge(vertices, order[side], order[1 - side], first, middle, end)
         side = 1 - side
-    cursor.side = side
+    return side
 
 
 @inlined
-def run_end(graph: Graph, side: int, first: int, count: int) -> int:
+def run_end(vertices: Records, order: Numbers, first: int, count: int) -> int:
     """Where the ascending run that begins at `first` ends."""
-    order, vertices = graph.order[side], graph.vertices
     end = min(first + 1, count)
     while end < count and vertices[order[end - 1]].node < vertices[order[end]].node:
         end += 1
@@ -117,9 +116,7 @@ def run_end(graph: Graph, side: int, first: int, count: int) -> int:
 
 
 @inlined
-def merge(graph: Graph, side: int, first: int, middle: int, end: int) -> None:
-    """Merges two runs to the other side."""
-    order, merged, vertices = graph.order[side], graph.order[1 - side], graph.vertices
+def merge(vertices: Records, order: Numbers, merged: Numbers, first: int, middle: int, end: int) -> None:
     left, right = first, middle
     for at in range(first, end):
         if right == end or (left < middle and vertices[order[left]].node < vertices[order[right]].node):
@@ -131,33 +128,42 @@ def merge(graph: Graph, side: int, first: int, middle: int, end: int) -> None:
 
 
 @kernel
-def turn_around(graph: Graph, cursor: Cursor) -> None:
-    """Makes Graph.after out of Graph.before, and finds how many events may follow each vertex."""
-    vertices, before, after, order = graph.vertices, graph.before, graph.after, graph.order[cursor.side]
+def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbers, count: int) -> None:
+    """Makes `after` out of `before`, and finds how many vertices may follow each. Vertex.after_end is how often the
+    vertex is in `before`, and becomes the end of its part of `after`.
+    """
+    end = 0
+    for i in range(count):
+        end += vertices[i].after_end
+        vertices[i].after = vertices[i].after_end = end
     for i in range(vertices[0].before):
-        vertices[before[i]].lengths |= 1
-        vertices[before[i]].longest = max(0, vertices[before[i]].longest)
-    for place in range(cursor.vertices - 1, -1, -1):
-        later = vertices[order[place]]
-        lengths = later.lengths << 1 | (later.lengths & np.int64(-1) << MANY)
-        for i in range(later.before, vertices[order[place] + 1].before):
+        vertices[before[i]].lengths = 1
+        vertices[before[i]].longest = 0
+    for place in range(count - 1, -1, -1):  # the latest first, so that its lengths are known
+        number = order[place]
+        later = vertices[number]
+        lengths, longest = later.lengths << 1 | (later.lengths & np.int64(-1) << MANY), later.longest + 1
+        for i in range(later.before, vertices[number + 1].before):
             vertex = vertices[before[i]]
             vertex.lengths |= lengths
-            vertex.longest = max(vertex.longest, later.longest + 1)
-            vertex.after_end += 1
-    total = 0
-    for i in range(cursor.vertices):
-        total += vertices[i].after_end
-        vertices[i].after = vertices[i].after_end = total - vertices[i].after_end
-    cursor.ambiguous = 0
-    for place in range(cursor.vertices):
-        number = order[place]
-        for i in range(vertices[number].before, vertices[number + 1].before):
-            vertex = vertices[before[i]]
-            if vertex.after_end > vertex.after and same_event(vertices, after[vertex.after_end - 1], number):
-                cursor.ambiguous = 1
-            after[vertex.after_end] = number
-            vertex.after_end += 1
+            vertex.longest = max(vertex.longest, longest)
+            vertex.after -= 1
+            after[vertex.after] = number
+
+
+@kernel
+def has_twins(vertices: Records, after: Numbers, order: Numbers, count: int) -> bool:
+    """Whether two vertices of one event come after the same."""
+    twins = False
+    for place in range(1, count):
+        twins |= same_event(vertices, order[place - 1], order[place])
+    if not twins:
+        return False
+    for i in range(count):
+        for place in range(vertices[i].after + 1, vertices[i].after_end):
+            if same_event(vertices, after[place - 1], after[place]):
+                return True
+    return False
 
 
 @inlined
@@ -213,22 +219,29 @@ def write(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
     """Writes the path as it is or, if one vertex is missing, with each that may be the last; False: there is no room
     for them.
     """
-    step, at, matches = graph.steps[cursor.depth - 1], cursor.match_events, cursor.matches
+    step, at = graph.steps[cursor.depth - 1], cursor.match_events
     most = most_written(step)
-    if len(output.end) - matches < most or len(output.taken) - at < most * (cursor.length + 1):
+    if len(output.end) - cursor.matches < most or len(output.taken) - at < most * (cursor.length + 1):
         return False
     if cursor.depth == cursor.length:
-        at = write_path(graph.path, output.taken, at)
-        matches += 1
-    else:
-        for place in range(step.after, step.after_end):
-            vertex = graph.vertices[graph.after[place]]
-            if vertex.lengths & 1:
-                graph.path[cursor.length - 1] = vertex.taken
-                at = write_path(graph.path, output.taken, at)
-                matches += 1
-    cursor.match_events, cursor.matches = at, matches
+        cursor.match_events = write_path(graph.path, output.taken, at)
+        cursor.matches += 1
+        return True
+    last = graph.after[step.after : step.after_end]
+    cursor.match_events = write_paths(graph.vertices, last, graph.path, cursor.length - 1, output.taken, at)
+    cursor.matches += (cursor.match_events - at) // (cursor.length + (cursor.tail != NOTHING_TAKEN))
     return True
+
+
+@kernel
+def write_paths(vertices: Records, last: Numbers, path: Ints, place: int, taken: Ints, at: int) -> int:
+    """Writes the path with each of `last` at `place` that a match may end with."""
+    for number in last:
+        vertex = vertices[number]
+        if vertex.lengths & 1:
+            path[place] = vertex.taken
+            at = write_path(path, taken, at)
+    return at
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits
 from cepheid.kernel.set_layout import (
     NO_EVENT,
     NO_SET,
-    SetOutput,
     new_graph,
     new_set_cursor,
     new_set_output,
@@ -100,11 +99,12 @@ class SetMatcher:
         self.graph = graph._replace(moving=self.graph.moving, roots=self.graph.roots)
 
     def _grow_output(self) -> None:
+        """Makes room for what is written at once, and doubles what is too small for it."""
         output, cursor = self.output, self.cursor
         step = self.graph.steps[int(cursor.depth) - 1]
         most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
-        events = len(output.taken) + most * (int(cursor.length) + 1)
-        self.output = new_set_output(2 * (len(output.end) + most), 2 * events)
+        matches, events = int(cursor.matches) + most, int(cursor.match_events) + most * (int(cursor.length) + 1)
+        self.output = new_set_output(_room_for(matches, output.end), _room_for(events, output.taken))
         for mine, its in zip(self.output, output, strict=True):
             mine[: len(its)] = its
 
@@ -112,12 +112,17 @@ class SetMatcher:
         """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
         output, matches, events = self.output, int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
-        if 4 * matches < len(output.end) or 4 * events < len(output.taken):
-            output = SetOutput(*(field[: max(matches, events)].copy() for field in output))
+        end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]
+        if 4 * events < len(output.taken):
+            end, detected_at, taken = end.copy(), detected_at.copy(), taken.copy()
         else:
             self.output = new_set_output(len(output.end), len(output.taken))
-        taken = output.taken.view(np.int32)[: 2 * events]
-        return Emitted(output.end[:matches], output.detected_at[:matches], event=taken[::2], stage=taken[1::2])
+        pairs = taken.view(np.int32)
+        return Emitted(end, detected_at, event=pairs[::2], stage=pairs[1::2])
+
+
+def _room_for(count: int, array: npt.NDArray[Any]) -> int:
+    return len(array) if count <= len(array) else 2 * count
 
 
 def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
