@@ -124,7 +124,10 @@ SET_CURSOR = np.dtype(
             "side",
             "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
             "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
-            "group",  # where in Graph.order the starts begin whose matches are being listed
+            "group",  # part of Graph.order: the vertices of the event whose matches are being listed
+            "group_end",
+            "lengths",  # of the group's starts together, as in VERTEX
+            "longest",
             "start",  # where in Graph.order the current start is
             "length",  # of the paths that are being listed
             "depth",  # of the path in the making

@@ -36,8 +36,8 @@ def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
     cursor.side = sort_vertices(graph.vertices, graph.order, count)
     turn_around(graph.vertices, graph.before, graph.after, graph.order[cursor.side], count)
     cursor.ambiguous = has_twins(graph.vertices, graph.after, graph.order[cursor.side], count)
-    cursor.group = cursor.start = -1
-    cursor.length = cursor.depth = 0
+    cursor.group = cursor.group_end = cursor.start = cursor.length = cursor.depth = 0
+    cursor.group_matches = cursor.matches
     return True
 
 
@@ -173,7 +173,7 @@ def same_event(vertices: Records, left: int, right: int) -> bool:
 
 @inlined
 def may_follow(vertex: Any, count: int) -> bool:
-    """Whether a match may end `count` events after the vertex."""
+    """Whether a match may end `count` vertices after this one, or after one of a group: see `next_group`."""
     if count < MANY:
         return vertex.lengths >> count & 1 != 0
     return vertex.lengths < 0 and count <= vertex.longest
@@ -182,66 +182,66 @@ def may_follow(vertex: Any, count: int) -> bool:
 @kernel
 def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
     """Writes the matches of the graph; False if the output is full, then it can be called again."""
-    vertices, after, steps = graph.vertices, graph.after, graph.steps
-    while cursor.depth or next_start(graph, output, cursor):
-        length, depth = cursor.length, cursor.depth
+    vertices, after, steps, path = graph.vertices, graph.after, graph.steps, graph.path
+    order = graph.order[cursor.side]
+    while True:
+        if cursor.depth == 0:
+            if not next_start(vertices, order, cursor):
+                end_group(output, cursor)
+                if not next_group(vertices, order, cursor):
+                    return True
+                path[cursor.length], path[cursor.length + 1] = cursor.tail, NOTHING_TAKEN
+                continue
+            add_step(vertices, steps, path, 0, order[cursor.start])
+            cursor.depth = 1
+        depth, length = cursor.depth, cursor.length
         while depth:
-            left = length - depth  # vertices that are still to come
+            step, left = steps[depth - 1], length - depth  # vertices that are still to come
             if left <= 1:
                 cursor.depth = depth
-                if not write(graph, output, cursor):
+                if not write(vertices, after, path, step, output, cursor):
                     return False
                 depth -= 1
                 continue
-            step = steps[depth - 1]
             place, end = step.after, step.after_end
             while place < end and not may_follow(vertices[after[place]], left - 1):
                 place += 1
             step.after = place + 1
             if place < end:
-                add_step(graph, depth, after[place])
+                add_step(vertices, steps, path, depth, after[place])
                 depth += 1
             else:
                 depth -= 1
         cursor.depth = 0
-    return True
 
 
 @inlined
-def add_step(graph: Graph, depth: int, number: int) -> None:
-    step, vertex = graph.steps[depth], graph.vertices[number]
+def add_step(vertices: Records, steps: Records, path: Ints, depth: int, number: int) -> None:
+    step, vertex = steps[depth], vertices[number]
     step.after, step.after_end = vertex.after, vertex.after_end
-    graph.path[depth] = vertex.taken
+    path[depth] = vertex.taken
 
 
 @inlined
-def write(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
+def write(vertices: Records, after: Numbers, path: Ints, step: Any, output: SetOutput, cursor: Cursor) -> bool:
     """Writes the path as it is or, if one vertex is missing, with each that may be the last; False: there is no room
     for them.
     """
-    step, at = graph.steps[cursor.depth - 1], cursor.match_events
-    most = most_written(step)
-    if len(output.end) - cursor.matches < most or len(output.taken) - at < most * (cursor.length + 1):
+    at, taken, most = cursor.match_events, output.taken, most_written(step)
+    if len(output.end) - cursor.matches < most or len(taken) - at < most * (cursor.length + 1):
         return False
     if cursor.depth == cursor.length:
-        cursor.match_events = write_path(graph.path, output.taken, at)
+        at = write_path(path, taken, at)
         cursor.matches += 1
-        return True
-    last = graph.after[step.after : step.after_end]
-    cursor.match_events = write_paths(graph.vertices, last, graph.path, cursor.length - 1, output.taken, at)
-    cursor.matches += (cursor.match_events - at) // (cursor.length + (cursor.tail != NOTHING_TAKEN))
+    else:
+        for place in range(step.after, step.after_end):
+            vertex = vertices[after[place]]
+            if vertex.lengths & 1:
+                path[cursor.length - 1] = vertex.taken
+                at = write_path(path, taken, at)
+                cursor.matches += 1
+    cursor.match_events = at
     return True
-
-
-@kernel
-def write_paths(vertices: Records, last: Numbers, path: Ints, place: int, taken: Ints, at: int) -> int:
-    """Writes the path with each of `last` at `place` that a match may end with."""
-    for number in last:
-        vertex = vertices[number]
-        if vertex.lengths & 1:
-            path[place] = vertex.taken
-            at = write_path(path, taken, at)
-    return at
 
 
 @inlined
@@ -261,81 +261,85 @@ def write_path(path: Ints, taken: Ints, at: int) -> int:
     return at + i
 
 
-@kernel
-def next_start(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
-    """Puts the next start on the path: of the same event and length, else of less, else of the next event."""
-    vertices, order = graph.vertices, graph.order[cursor.side]
+@inlined
+def next_start(vertices: Records, order: Numbers, cursor: Cursor) -> bool:
+    """Goes to the group's next vertex that starts matches of the length that is listed."""
     place = cursor.start + 1
-    while True:
-        if cursor.length:
-            event = vertices[order[cursor.group]].event
-            while place < cursor.vertices and vertices[order[place]].event == event:
-                vertex = vertices[order[place]]
-                if vertex.starts and may_follow(vertex, cursor.length - 1):
-                    cursor.start, cursor.depth = place, 1
-                    add_step(graph, 0, order[place])
-                    return True
-                place += 1
-            end_group(output, cursor)
-            begin_group(graph, cursor, cursor.group, cursor.length - 1)
-        if cursor.length == 0 and not next_group(graph, cursor):
-            return False
-        place = cursor.group
+    while place < cursor.group_end:
+        vertex = vertices[order[place]]
+        if vertex.starts and may_follow(vertex, cursor.length - 1):
+            cursor.start = place
+            return True
+        place += 1
+    return False
 
 
 @inlined
-def begin_group(graph: Graph, cursor: Cursor, group: int, length: int) -> None:
-    cursor.group, cursor.length = group, length
+def next_group(vertices: Records, order: Numbers, cursor: Cursor) -> bool:
+    """Goes to the next length that matches of the group have or, after the least, to the next group: the vertices of an
+    event that starts some.
+    """
+    length = cursor.length - 1
+    while length > 0 and not may_follow(cursor, length - 1):
+        length -= 1
+    if length <= 0:
+        first = cursor.group_end
+        while first < cursor.vertices and not vertices[order[first]].starts:
+            first += 1
+        if first == cursor.vertices:
+            return False
+        cursor.group, cursor.group_end = first, first
+        cursor.lengths, cursor.longest = 0, 0
+        starts = 0
+        while cursor.group_end < cursor.vertices and same_event(vertices, order[first], order[cursor.group_end]):
+            vertex = vertices[order[cursor.group_end]]
+            if vertex.starts:
+                cursor.lengths |= vertex.lengths
+                cursor.longest = max(cursor.longest, vertex.longest)
+                starts += 1
+            cursor.group_end += 1
+        if starts > 1:
+            cursor.ambiguous = 1
+        length = cursor.longest + 1
+    cursor.start, cursor.length = cursor.group - 1, length
     cursor.group_matches, cursor.group_events = cursor.matches, cursor.match_events
-    graph.path[length] = cursor.tail
-    graph.path[length + 1] = NOTHING_TAKEN
+    return True
 
 
 @inlined
 def end_group(output: SetOutput, cursor: Cursor) -> None:
-    """Finishes the matches of one start and length."""
+    """Finishes the matches of one group and length."""
     length = cursor.length + (cursor.tail != NOTHING_TAKEN)
-    if cursor.ambiguous:
-        sort_group(output, cursor, length)
-    end = cursor.group_events
+    if cursor.ambiguous and cursor.matches > cursor.group_matches:
+        sort_group(output.taken[cursor.group_events : cursor.match_events], length)
+    end, now = cursor.group_events, cursor.now
     for match in range(cursor.group_matches, cursor.matches):
         end += length
-        output.end[match], output.detected_at[match] = end, cursor.now
-
-
-@inlined
-def next_group(graph: Graph, cursor: Cursor) -> bool:
-    """Goes to the next event that is the first of matches."""
-    vertices, order = graph.vertices, graph.order[cursor.side]
-    event = vertices[order[cursor.group]].event if cursor.group >= 0 else NO_EVENT
-    first = cursor.group + 1
-    while first < cursor.vertices and (vertices[order[first]].event == event or not vertices[order[first]].starts):
-        first += 1
-    if first == cursor.vertices:
-        return False
-    longest, place = 0, first
-    while place < cursor.vertices and same_event(vertices, order[first], order[place]):
-        if vertices[order[place]].starts:
-            longest = max(longest, vertices[order[place]].longest + 1)
-            if place > first:
-                cursor.ambiguous = 1
-        place += 1
-    begin_group(graph, cursor, first, longest)
-    return True
+        output.end[match], output.detected_at[match] = end, now
 
 
 # Where an event may stand under several stages, the ways of one start and length are not in order yet.
 
 
 @kernel
-def sort_group(output: SetOutput, cursor: Cursor, length: int) -> None:
-    """Sorts the matches that were written last, all of one start and length: a heap, the last match at its top."""
-    taken, count = output.taken[cursor.group_events : cursor.match_events], cursor.matches - cursor.group_matches
+def sort_group(taken: Ints, length: int) -> None:
+    """Sorts matches of one length by a heap, the last match at its top."""
+    count = len(taken) // length
+    if is_sorted(taken, length, count):
+        return
     for top in range(count // 2 - 1, -1, -1):
         sink(taken, length, top, count)
     for last in range(count - 1, 0, -1):
         swap(taken, length, 0, last)
         sink(taken, length, 0, last)
+
+
+@inlined
+def is_sorted(taken: Ints, length: int, count: int) -> bool:
+    match = 1
+    while match < count and not comes_before(taken, length, match, match - 1):
+        match += 1
+    return match >= count
 
 
 @kernel
@@ -364,7 +368,7 @@ def comes_before(taken: Ints, length: int, left: int, right: int) -> bool:
     for i in range(length):
         a, b = taken[left * length + i], taken[right * length + i]
         if np.int32(a) != np.int32(b):  # the events
-            return np.int32(a) < np.int32(b)
+            return bool(np.int32(a) < np.int32(b))
         earlier_stage |= a < b and not later_stage
         later_stage |= b < a and not earlier_stage
     return earlier_stage

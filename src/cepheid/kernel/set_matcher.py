@@ -41,9 +41,7 @@ class SetMatcher:
         self._make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor.visit = 0
         while True:
-            status = run(
-                self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor
-            )
+            status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
             match status:
                 case Status.DONE:
                     return self._take_output()
@@ -60,9 +58,10 @@ class SetMatcher:
         """
         collect(self.sets, self.cursor, self.window)
         taken = self.sets.nodes["event"][: self.cursor.nodes]
-        held: Int32s = np.unique(taken[taken != NO_EVENT])
-        position = np.zeros(int(held[-1]) + 1 if len(held) else 0, np.int32)
-        position[held] = np.arange(len(held), dtype=np.int32)
+        holds = np.zeros(int(taken.max(initial=NO_EVENT)) + 1, np.bool_)
+        holds[taken[taken != NO_EVENT]] = True
+        held = np.flatnonzero(holds).astype(np.int32)
+        position = np.cumsum(holds, dtype=np.int32) - np.int32(1)
         rename_events(self.sets, self.cursor, position)
         self.cursor.event = len(held)
         return held

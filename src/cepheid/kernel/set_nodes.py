@@ -28,7 +28,7 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
 @inlined
 def taken_of(event: int, stage: int) -> int:
     """Event and stage in one word: as the output has them, so that one store writes both."""
-    return np.int64(stage) << 32 | event
+    return stage << 32 | event
 
 
 @inlined
@@ -43,9 +43,7 @@ def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
 
 
 @inlined
-def extend(
-    sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before: int, beside: int, limit: int
-) -> int:
+def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before: int, beside: int, limit: int) -> int:
     """What is in time of `beside`, and the event behind each of `before` or, if that is empty, as the first."""
     start = time if before == NO_SET else sets.nodes[before].start
     if beside != NO_SET and sets.nodes[beside].start <= limit:

@@ -47,7 +47,14 @@ class Task(IntEnum):
 
 @kernel
 def run(
-    tables: Tables, times: Ints, masks: Ints, visits: Visits, sets: Sets, graph: Graph, output: SetOutput, cursor: Cursor
+    tables: Tables,
+    times: Ints,
+    masks: Ints,
+    visits: Visits,
+    sets: Sets,
+    graph: Graph,
+    output: SetOutput,
+    cursor: Cursor,
 ) -> int:
     """Makes the visits from the cursor on; `times` and `masks` are those of the events."""
     states, edges, settings = tables.states, tables.edges, tables.settings[0]
