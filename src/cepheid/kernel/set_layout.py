@@ -89,7 +89,7 @@ class Graph(NamedTuple):
     steps: Records
     """(v,) STEP, for each vertex of the path in the making."""
     path: Ints
-    """(v + 2,) what the path takes, SetCursor.tail, NOTHING_TAKEN."""
+    """(v + 2,) what the path takes, without its last vertex if it has several, and NOTHING_TAKEN."""
     before: Numbers
     """(e,) vertices that come directly before another."""
     after: Numbers

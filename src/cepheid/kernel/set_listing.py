@@ -190,7 +190,7 @@ def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
                 end_group(output, cursor)
                 if not next_group(vertices, order, cursor):
                     return True
-                path[cursor.length], path[cursor.length + 1] = cursor.tail, NOTHING_TAKEN
+                path[max(1, cursor.length - 1)] = NOTHING_TAKEN
                 continue
             add_step(vertices, steps, path, 0, order[cursor.start])
             cursor.depth = 1
@@ -227,20 +227,22 @@ def write(vertices: Records, after: Numbers, path: Ints, step: Any, output: SetO
     """Writes the path as it is or, if one vertex is missing, with each that may be the last; False: there is no room
     for them.
     """
-    at, taken, most = cursor.match_events, output.taken, most_written(step)
-    if len(output.end) - cursor.matches < most or len(taken) - at < most * (cursor.length + 1):
+    at, taken, matches, length, tail = cursor.match_events, output.taken, cursor.matches, cursor.length, cursor.tail
+    most = most_written(step)
+    if len(output.end) - matches < most or len(taken) - at < most * (length + 1):
         return False
-    if cursor.depth == cursor.length:
-        at = write_path(path, taken, at)
-        cursor.matches += 1
+    if cursor.depth == length:
+        at = write_tail(write_path(path, taken, at), taken, tail)
+        matches += 1
     else:
         for place in range(step.after, step.after_end):
             vertex = vertices[after[place]]
             if vertex.lengths & 1:
-                path[cursor.length - 1] = vertex.taken
                 at = write_path(path, taken, at)
-                cursor.matches += 1
-    cursor.match_events = at
+                taken[at] = vertex.taken
+                at = write_tail(at + 1, taken, tail)
+                matches += 1
+    cursor.match_events, cursor.matches = at, matches
     return True
 
 
@@ -259,6 +261,14 @@ def write_path(path: Ints, taken: Ints, at: int) -> int:
         i += 1
         word = path[i]
     return at + i
+
+
+@inlined
+def write_tail(at: int, taken: Ints, tail: int) -> int:
+    if tail == NOTHING_TAKEN:
+        return at
+    taken[at] = tail
+    return at + 1
 
 
 @inlined
