@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from tests.plan.operator_engine import OperatorTypes
@@ -18,8 +20,9 @@ SERVED = Pattern.begin("one").where("b = 1").followed_by_any("two").where("b = 2
 LOOP = Pattern.begin("one").where("b = 1").next("run").where("b = 2").one_or_more().consecutive()
 
 
-def form_of(pattern: Pattern, *, timeouts: bool = False) -> Form:
-    return choose_form(compile_plan(build_plan(pattern, SCHEMA, OperatorTypes())), timeouts=timeouts)
+def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Form:
+    plan = replace(build_plan(pattern, SCHEMA, OperatorTypes()), outputs=outputs)
+    return choose_form(compile_plan(plan))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +61,8 @@ def test_sets_do_not_serve(pattern: Pattern, reason: str) -> None:
 
 def test_sets_do_not_serve_timeouts() -> None:
     """A set does not know what of it runs out of time, so timeouts need partial matches one by one."""
-    assert form_of(SERVED, timeouts=True).reasons == ("timeouts are asked for",)
-    assert form_of(SERVED.skip(Skip.to_next()), timeouts=True).reasons == (
+    assert form_of(SERVED, ("matches", "timeouts")).reasons == ("timeouts are asked for",)
+    assert form_of(SERVED.skip(Skip.to_next()), ("timeouts",)).reasons == (
         "the skip strategy drops single partial matches",
         "timeouts are asked for",
     )

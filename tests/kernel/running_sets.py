@@ -88,7 +88,6 @@ def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Even
         mask=np.array([rows[p][1] for p in positions], np.int64),
         values=np.zeros((0, len(positions)), np.int64),
         missing=np.zeros((0, len(positions)), np.bool_),
-        key_start=np.zeros(len(positions), np.bool_),
     )
 
 

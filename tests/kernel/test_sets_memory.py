@@ -56,8 +56,7 @@ def test_nodes_stay_bounded() -> None:
         kind = random.integers(0, 10, 500_000)
         time = np.concatenate([held_time, np.arange(first, first + len(kind))])
         mask = np.concatenate([held_mask, np.where(kind < 3, 1 << kind, 0)])
-        nothing = np.zeros((0, len(time)))
-        events = Events(time, mask, nothing.astype(np.int64), nothing.astype(np.bool_), np.zeros(len(time), np.bool_))
+        events = Events(time, mask, np.zeros((0, len(time)), np.int64), np.zeros((0, len(time)), np.bool_))
         ends = np.array([len(time)])
         visits = visits_behind(0, [Visit(0, (), NO_TIME, closes=False)])._replace(end=ends)
         assert len(matcher.run(events, visits).end) == 0

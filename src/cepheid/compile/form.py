@@ -17,13 +17,13 @@ class Form:
     reasons: tuple[str, ...] = ()
 
 
-def choose_form(compiled: CompiledPattern, *, timeouts: bool = False) -> Form:
-    """Sets, where nothing tells the partial matches of a state apart; `timeouts`: whether these are asked for."""
-    reasons = tuple(_reasons(compiled, timeouts=timeouts))
+def choose_form(compiled: CompiledPattern) -> Form:
+    """Sets, where nothing tells the partial matches of a state apart."""
+    reasons = tuple(_reasons(compiled))
     return Form(sets=not reasons, reasons=reasons)
 
 
-def _reasons(compiled: CompiledPattern, *, timeouts: bool) -> Iterator[str]:
+def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
     if len(tables.scripts):
         yield "a condition looks at earlier events of the match"
@@ -37,5 +37,5 @@ def _reasons(compiled: CompiledPattern, *, timeouts: bool) -> Iterator[str]:
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():
         yield "matches become certain when their time passes"
-    if timeouts:
+    if tables.settings["timeouts"][0]:
         yield "timeouts are asked for"

@@ -117,7 +117,8 @@ class SetMatcher:
         else:
             self.output = new_set_output(len(output.end), len(output.taken))
         pairs = taken.view(np.int32)
-        return Emitted(end, detected_at, event=pairs[::2], stage=pairs[1::2])
+        none = np.zeros(matches, np.bool_)
+        return Emitted(end, detected_at, timeout=none, event=pairs[::2], stage=pairs[1::2])
 
 
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:
