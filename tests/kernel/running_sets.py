@@ -66,19 +66,19 @@ def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
         emitted = matcher.run(events_at(rows, positions), visits_behind(len(held), visits))
         found.append(_found(emitted, positions))
         held = [positions[i] for i in matcher.hold()]
-        _check_open(matcher, calls, found, np.array([rows[p][0] for p in held], np.int64))
+        _check_open(matcher, calls[: len(found)])
     return found
 
 
-def _check_open(matcher: SetMatcher, calls: Calls, found: Sequence[Found], times: np.ndarray) -> None:
-    """The keys that are open are those with a deadline to come, as far as there are deadlines."""
-    deadlines = matcher.deadlines(times)
+def _check_open(matcher: SetMatcher, calls: Calls) -> None:
+    """The keys that are open have not closed, and their deadlines are still to come."""
+    last = {visit.key: visit for visits in calls for visit in visits}
+    open_, deadlines = matcher.open_partial_matches, matcher.deadlines
     if matcher.window >= 0:
-        assert np.flatnonzero(deadlines < FOREVER).tolist() == matcher.open_keys().tolist()
-    for key in matcher.open_keys():
-        last = [visit for visits in calls[: len(found)] for visit in visits if visit.key == key][-1]
-        assert not last.closes
-        assert deadlines[key] > max([last.until, *(time for time, _ in last.rows)])
+        assert (deadlines < FOREVER).tolist() == (open_ > 0).tolist()
+    for key in np.flatnonzero(open_):
+        assert not last[key].closes
+        assert deadlines[key] > max([last[key].until, *(time for time, _ in last[key].rows)])
 
 
 def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Events:

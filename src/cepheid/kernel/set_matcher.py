@@ -18,7 +18,7 @@ from cepheid.kernel.set_layout import (
     new_set_output,
     new_sets,
 )
-from cepheid.kernel.set_nodes import collect, earliest_starts, rename_events
+from cepheid.kernel.set_nodes import collect, count_open, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
 
 T = TypeVar("T", bound=np.generic)
@@ -66,13 +66,15 @@ class SetMatcher:
         self.cursor.event = len(held)
         return held
 
-    def open_keys(self) -> Int32s:
-        """The numbers of the keys with open partial matches, ascending."""
-        return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
+    @property
+    def open_partial_matches(self) -> Ints:
+        """(keys,) how many partial matches each key has, by its number; keys behind the last have none."""
+        return count_open(self.sets, self.cursor, self.window)[0]
 
-    def deadlines(self, times: Ints) -> Ints:
-        """Per key the earliest deadline, FOREVER where there is none; `times` are those of the events that are held."""
-        starts = earliest_starts(self.sets, self.cursor, self.window, times)
+    @property
+    def deadlines(self) -> Ints:
+        """(keys,) the earliest deadline of each key's partial matches, FOREVER where there is none."""
+        _, starts = count_open(self.sets, self.cursor, self.window)
         if self.window < 0:
             return np.full(len(starts), FOREVER, np.int64)
         return np.where(starts > FOREVER - self.window, FOREVER, starts + self.window)

@@ -9,6 +9,9 @@ from cepheid.kernel.jit import allocating, inlined
 from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
 from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Sets
 
+MANY_OPEN = 1 << 50
+"""More are not counted, so that sums over thousands of keys are right."""
+
 
 @inlined
 def limit_of(window: int, now: int) -> int:
@@ -105,15 +108,25 @@ def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int) -> None:
 
 
 @allocating
-def earliest_starts(sets: Sets, cursor: Cursor, window: int, times: Ints) -> Ints:
-    """Per key the time of the earliest event that starts an open partial match, FOREVER where none is open."""
+def count_open(sets: Sets, cursor: Cursor, window: int) -> tuple[Ints, Ints]:
+    """Per key the number of open partial matches, MANY_OPEN for more, and their earliest start, FOREVER for none."""
     owner = owners(sets, cursor, window)
-    earliest = np.full(sets.heads.shape[0], FOREVER, np.int64)
+    count = np.zeros(cursor.nodes, np.int64)
+    open_, earliest = np.zeros(len(sets.now), np.int64), np.full(len(sets.now), FOREVER, np.int64)
     for number in range(cursor.nodes):
         node, key = sets.nodes[number], owner[number]
-        if key >= 0 and node.event != NO_EVENT and node.before == NO_SET:
-            earliest[key] = min(earliest[key], times[node.event])
-    return earliest
+        if key < 0:
+            continue
+        count[number] = 1 if node.before == NO_SET else count[node.before]
+        if node.before == NO_SET:
+            earliest[key] = min(earliest[key], node.start)
+        if node.beside != NO_SET:
+            count[number] = min(MANY_OPEN, count[number] + count[node.beside])
+    for key in range(len(sets.now)):
+        for head in sets.heads[key]:
+            if head != NO_SET:
+                open_[key] = min(MANY_OPEN, open_[key] + count[head])
+    return open_, earliest
 
 
 @allocating
