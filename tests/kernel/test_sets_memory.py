@@ -75,7 +75,7 @@ def test_keys_that_end_leave_nothing() -> None:
     rows = [row for visit in visits for row in visit.rows]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, visits))
     assert len(matcher.hold()) == matcher.open_partial_matches.sum() == 0
-    assert len(matcher.sets.nodes) == 1024
+    assert len(matcher.sets.nodes) == 8192
 
 
 def test_a_set_counts_as_what_it_stands_for() -> None:

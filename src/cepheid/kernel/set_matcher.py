@@ -11,7 +11,6 @@ from cepheid.compile.tables import Ints, Tables
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits
 from cepheid.kernel.set_layout import (
-    NO_EVENT,
     NO_SET,
     new_graph,
     new_set_cursor,
@@ -27,19 +26,20 @@ T = TypeVar("T", bound=np.generic)
 class SetMatcher:
     """Finds the matches of a pattern that `compile.form` finds fit for sets."""
 
-    def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
+    def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
         self.tables = tables
         self.window = int(tables.settings["window"][0])
-        self.capacity = capacity
         self.sets = new_sets(tables, capacity)
         self.graph = new_graph(tables, capacity, capacity)
         self.output = new_set_output(capacity, capacity)
         self.cursor = new_set_cursor()
+        self.events = 0
+        """Events of the working set."""
 
     def run(self, events: Events, visits: Visits) -> Emitted:
         """Makes the visits; the events are those held, then the new ones."""
         self._make_keys(int(visits.key.max(initial=-1)) + 1)
-        self.cursor.visit = 0
+        self.cursor.visit, self.events = 0, len(events.time)
         while True:
             status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
             match status:
@@ -57,12 +57,8 @@ class SetMatcher:
         start of the next working set.
         """
         collect(self.sets, self.cursor, self.window)
-        taken = self.sets.nodes["event"][: self.cursor.nodes]
-        holds = np.zeros(int(taken.max(initial=NO_EVENT)) + 1, np.bool_)
-        holds[taken[taken != NO_EVENT]] = True
-        held = np.flatnonzero(holds).astype(np.int32)
-        position = np.cumsum(holds, dtype=np.int32) - np.int32(1)
-        rename_events(self.sets, self.cursor, position)
+        held: Int32s = rename_events(self.sets, self.cursor, self.events)
+        self.events = len(held)
         self.cursor.event = len(held)
         return held
 

@@ -130,9 +130,20 @@ def count_open(sets: Sets, cursor: Cursor, window: int) -> tuple[Ints, Ints]:
 
 
 @allocating
-def rename_events(sets: Sets, cursor: Cursor, position: Int32s) -> None:
-    """The event at `i` is at position[i] from now on. Only events that nodes name are asked for."""
+def rename_events(sets: Sets, cursor: Cursor, count: int) -> Int32s:
+    """Names the events that nodes name 0, 1, … in their order; returns their positions until now, of `count`."""
+    position = np.zeros(count, np.int32)
+    for number in range(cursor.nodes):
+        if sets.nodes[number].event != NO_EVENT:
+            position[sets.nodes[number].event] = 1
+    held = np.zeros(position.sum(), np.int32)
+    renamed = 0
+    for event in range(count):
+        if position[event]:
+            held[renamed], position[event] = event, renamed
+            renamed += 1
     for number in range(cursor.nodes):
         node = sets.nodes[number]
         if node.event != NO_EVENT:
             node.event = position[node.event]
+    return held
