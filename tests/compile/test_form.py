@@ -61,8 +61,10 @@ def test_sets_do_not_serve(pattern: Pattern, reason: str) -> None:
 
 def test_sets_do_not_serve_timeouts() -> None:
     """A set does not know what of it runs out of time, so timeouts need partial matches one by one."""
-    assert form_of(SERVED, ("matches", "timeouts")).reasons == ("timeouts are asked for",)
-    assert form_of(SERVED.skip(Skip.to_next()), ("timeouts",)).reasons == (
+    outputs = ("matches", "timeouts")
+    assert form_of(SERVED.within("5 seconds"), outputs).reasons == ("timeouts are asked for",)
+    assert form_of(SERVED.within("5 seconds").skip(Skip.to_next()), outputs).reasons == (
         "the skip strategy drops single partial matches",
         "timeouts are asked for",
     )
+    assert form_of(SERVED, outputs).sets  # nothing runs out of time

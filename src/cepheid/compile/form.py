@@ -37,5 +37,5 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():
         yield "matches become certain when their time passes"
-    if tables.settings["timeouts"][0]:
+    if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:
         yield "timeouts are asked for"
