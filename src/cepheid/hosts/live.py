@@ -100,6 +100,7 @@ class TableMatcher:
             "chosen": list(plan.columns),
             "measures": dict(request.measures or {}),
             "outputs": list(request.outputs or ()),
+            "partial_matches": "in sets" if self._matcher.in_sets else "one by one",
         }
 
     @property
