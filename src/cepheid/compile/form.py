@@ -23,6 +23,14 @@ def choose_form(compiled: CompiledPattern) -> Form:
     return Form(sets=not reasons, reasons=reasons)
 
 
+def form_text(compiled: CompiledPattern) -> str:
+    """The form of all stages, in words."""
+    form = choose_form(compiled)
+    if form.sets:
+        return "Partial matches: in sets, so that an event costs the same however many are open"
+    return f"Partial matches: one by one, as {' and '.join(form.reasons)}"
+
+
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
     if len(tables.scripts):
