@@ -169,10 +169,15 @@ class CompiledMatcher:
             "rows": partials.rows[rows],
             "slots": partials.slots[rows],
             "nodes": partials.nodes[: cursor.nodes],
-            "keys": partials.parked.keys,
+            "keys": partials.parked.keys[: int(np.flatnonzero(self.open_partial_matches).max(initial=-1)) + 1],
             "completed": partials.parked.completed[: cursor.parked_completed],
             "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
         }
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        parked = self.partials.parked
+        self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys]))
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.
