@@ -111,7 +111,7 @@ def plan_of(events: object, request: Request) -> Plan:
     Raises:
         PatternError, SchemaError: as `detect`.
     """
-    if _is_spark(events):
+    if is_spark(events):
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
@@ -161,7 +161,7 @@ def request_of(
 
 
 def _run(events: object, request: Request) -> object:
-    if _is_spark(events):
+    if is_spark(events):
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)
@@ -172,7 +172,7 @@ def _run(events: object, request: Request) -> object:
     return from_arrow(detect_in_process(table, request))
 
 
-def _is_spark(events: object) -> TypeGuard[DataFrame]:
+def is_spark(events: object) -> TypeGuard[DataFrame]:
     """Without importing pyspark: a Spark DataFrame exists only where it is imported already."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and isinstance(events, module.DataFrame)
