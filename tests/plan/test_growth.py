@@ -33,6 +33,8 @@ BOUNDED = [
     A.next(GROUP.times(2)),
     A.next(GROUP).times(2),
     LOOP.skip(Skip.to_next()),
+    LOOP.allow_combinations().skip(Skip.to_next()),
+    A.next("b").where("x = 2").times(3).allow_combinations().skip(Skip.past_last_event()),
     RUN.skip(Skip.past_last_event()),
     RUN.skip(Skip.to_next()),
     AB.within("1 hour"),

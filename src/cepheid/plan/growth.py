@@ -31,7 +31,7 @@ def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
     """
     if pattern.window is not None:
         return ()
-    return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=False, begins=True))
+    return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=False))
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,18 @@ class _Whole:
         return any(named.search(condition.text) for leaf in stage.leaves for condition in leaf.conditions)
 
 
-def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool, begins: bool) -> Iterator[str]:
-    """Of the stages of a pattern or a group; `bounded` says that a window around them bounds every gap, `begins` that
-    nothing waits for the first.
-    """
+def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:
+    """Of the stages of a pattern or a group; `bounded` says that a window around them bounds every gap."""
     for number, stage in enumerate(stages):
         if stage.contiguity.negated:
             continue  # what waits is the stage behind it; as the last one it has a window
         timed = bounded or stage.window is not None
-        causes = [] if timed or (begins and number == 0) else [*_waiting(stage, whole)]
+        # Nothing waits for the first stage; for that of a group the group does.
+        causes = [] if timed or number == 0 else [*_waiting(stage, whole)]
         causes += _looping(stage, whole, timed=timed or stage.quantifier.window is not None)
         for why, advice in causes:
             yield f"{stage.label}: {why}, so there can be ever more. {advice}."
-        # The group has told what is about its first stage.
-        yield from _warnings(stage.group, whole, bounded=timed, begins=True)
+        yield from _warnings(stage.group, whole, bounded=timed)
 
 
 def _waiting(stage: Stage, whole: _Whole) -> Iterator[tuple[str, str]]:
@@ -86,10 +84,11 @@ def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str,
     if not quantifier.loops or stage.until is not None:
         return
     skip = "" if whole.skips else _SKIP
-    # A loop whose turns complete matches that end it is as long as its minimum.
-    endless = quantifier.maximum is None and not whole.drops_at_once(stage)
+    # A loop that is ended by the match that it completes is never longer than its minimum.
+    ended = whole.drops_at_once(stage)
+    endless = quantifier.maximum is None and not ended
     advice = _WITHIN_OR_UNTIL if quantifier.maximum is None else _WITHIN_OR_PREVIOUS
-    if quantifier.combinations and (endless or not timed):
+    if quantifier.combinations and (endless or not (timed or ended)):
         yield _COMBINATIONS, advice + skip
     elif endless and (quantifier.consecutive or timed):
         yield _RUN, advice
