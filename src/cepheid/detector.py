@@ -85,10 +85,11 @@ class Detector:
     def _passed(self, passed: PassedLimit, working_set: WorkingSet) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = _shown(working_set, max(passed.event - 1, 0))
+        at = _shown(working_set, passed.event)
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         return LimitExceeded(
-            f"more than {getattr(limits, passed.limit)} {what} for one key ({passed.limit}), near the event {at}. "
+            f"more than {getattr(limits, passed.limit)} {what} for one key ({passed.limit}), "
+            f"the oldest since the event {at}. "
             f"{advice}"
         )
 

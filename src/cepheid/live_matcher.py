@@ -149,7 +149,7 @@ class LiveMatcher:
         """
         snapshot = from_bytes(data)
         if changed := differences(snapshot.header.get("made_for"), made_for):
-            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. {START_ANEW}")
+            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
         matcher = LiveMatcher(pattern)
         with fitting():
             matcher._take_over(snapshot, columns)

@@ -120,8 +120,10 @@ class TableMatcher:
     def _made_for(self) -> dict[str, object]:
         """What a snapshot must be of, to fit this matcher: in JSON values."""
         request, plan = self._request, self._plan
+        pattern = pattern_to_document(request.pattern)
+        pattern.pop("version", None)  # another version of the same pattern goes on
         return {
-            "pattern": pattern_to_document(request.pattern),
+            "pattern": pattern,
             "key": list(request.key),
             "time": request.time,
             "time_zone": self._zone,

@@ -12,25 +12,33 @@ from cepheid.compile.tables import Tables
 from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import COMPLETED, KEY, NODE, ROW
 
-_INT64 = np.dtype(np.int64)
+_PARTS = {"rows": ROW, "nodes": NODE, "keys": KEY, "completed": COMPLETED}
 
 
-def check_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
-    """Raises SnapshotError where an array has another type, a number in it points nowhere, or two agree not."""
+def checked_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> dict[str, npt.NDArray[Any]]:
+    """The arrays in the kernel's own types, which may be wider or narrower than when they were written.
+
+    Raises:
+        SnapshotError: an array is of another kind, a number in it points nowhere, or two do not agree.
+    """
+    slots, totals = state["slots"], state["totals"]
+    plain = all(array.dtype.kind == "i" for array in (slots, totals))
+    fields = all(_has_fields(state[name], dtype) for name, dtype in _PARTS.items())
+    if not (plain and fields and totals.shape == (3,) and slots.shape == (len(state["rows"]), len(tables.slots))):
+        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
+    _check_numbers(tables, state, held)
+    typed = {name: state[name].astype(dtype) for name, dtype in _PARTS.items()}
+    return {**typed, "slots": slots.astype(np.int64), "totals": totals.astype(np.int64)}
+
+
+def _has_fields(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether it is a row of records with these fields, all of them integers."""
+    names = array.dtype.names or ()
+    return array.ndim == 1 and names == dtype.names and all(array.dtype[name].kind == "i" for name in names)
+
+
+def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
     rows, slots, nodes, keys, completed = (state[name] for name in ("rows", "slots", "nodes", "keys", "completed"))
-    dtypes = [
-        (rows, ROW),
-        (nodes, NODE),
-        (keys, KEY),
-        (completed, COMPLETED),
-        (slots, _INT64),
-        (state["totals"], _INT64),
-    ]
-    shapes = [array.ndim for array, _ in dtypes]
-    if any(array.dtype != dtype for array, dtype in dtypes) or shapes != [1, 1, 1, 1, 2, 1]:
-        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
-    if slots.shape != (len(rows), len(tables.slots)) or state["totals"].shape != (3,):
-        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
     positions = slots[:, tables.slots["initial"] < 0]
     bounds = [
         (rows["state"], 0, len(tables.states)),
