@@ -27,6 +27,7 @@ from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows, row_schema
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
+from cepheid.waiting import Waiting, times_of
 from cepheid.working_set import relevant
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -46,7 +47,7 @@ class LiveMatcher:
         """Whether what comes with this time is late, too."""
         self.last: dict[bytes, dict[str, Any]] = {}
         """If it is not over: the sequence of the last event that each key had at this time."""
-        self.waiting: list[Batch] = []
+        self.waiting = Waiting()
         self.late = 0
         self.ties = 0
 
@@ -65,9 +66,7 @@ class LiveMatcher:
                 ordinals = pa.array(np.zeros(len(events), np.int32))
                 rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
             batch = batch.take(pa.array(np.flatnonzero(~late)))
-        batch = relevant(batch, self.detector.pattern)
-        if len(batch):
-            self.waiting.append(batch)
+        self.waiting.add(relevant(batch, self.detector.pattern))
         return rows
 
     def advance_time(self, time: int) -> pa.Table:
@@ -78,7 +77,7 @@ class LiveMatcher:
         """
         if time < self.now or (time == self.now and self.now_is_over):
             return row_schema(self.detector.pattern.plan).empty_table()
-        rows = self._pass(time, self._due(time), until=time, closes=False)
+        rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.now, self.now_is_over, self.last = time, True, {}
         return rows
 
@@ -89,7 +88,7 @@ class LiveMatcher:
         if time < self.now or (self.now_is_over and time == self.now):
             return row_schema(self.detector.pattern.plan).empty_table()
         in_sequence = self.detector.pattern.plan.schema.sequence != ()
-        events = self._due(time if in_sequence else time - 1)
+        events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
         if time > self.now:
             self.last = {}
@@ -100,7 +99,7 @@ class LiveMatcher:
 
     def finish(self) -> pa.Table:
         """The input is complete: every deadline passes and what is open ends."""
-        rows = self._pass(FOREVER, self._due(FOREVER), until=FOREVER, closes=True)
+        rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
         self.now, self.now_is_over, self.last = FOREVER, True, {}
         return rows
 
@@ -131,8 +130,8 @@ class LiveMatcher:
                     "sequence": pa.array(self.last.values(), self._sequence_type),
                 }
             )
-        if self.waiting:
-            batches["waiting"] = join(self.waiting).data
+        if (waiting := self.waiting.all) is not None:
+            batches["waiting"] = waiting.data
         if self.detector.held is not None:
             batches["held"] = self.detector.held.data
         return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
@@ -170,7 +169,8 @@ class LiveMatcher:
         self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
         last = [column.to_pylist() for column in batches["last"].columns] if "last" in batches else [[], []]
         self.last = dict(zip(*last, strict=True))
-        self.waiting = [] if waiting is None else [waiting]
+        if waiting is not None:
+            self.waiting.add(waiting)
         self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
 
     @property
@@ -179,7 +179,7 @@ class LiveMatcher:
         return pa.struct([pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)])
 
     def _is_late(self, batch: Batch) -> Flags:
-        times = _times(batch)
+        times = times_of(batch)
         late: Flags = times <= self.now if self.now_is_over else times < self.now
         if not self.now_is_over and self.last:
             at = np.flatnonzero(times == self.now)
@@ -187,15 +187,6 @@ class LiveMatcher:
             for place, name, sequence in zip(at, _names(here), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
         return late
-
-    def _due(self, time: int) -> Batch | None:
-        """The waiting events up to `time`, which then wait no more."""
-        if not self.waiting:
-            return None
-        events = join(self.waiting)
-        due = _times(events) <= time
-        self.waiting = [] if due.all() else [events.take(pa.array(np.flatnonzero(~due)))]
-        return events.take(pa.array(np.flatnonzero(due))) if due.any() else None
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""
@@ -233,7 +224,7 @@ class LiveMatcher:
         return join([part.batch for part in parts]), numbers[order.to_numpy()]
 
     def _remember(self, events: Batch) -> None:
-        here = events.take(pa.array(np.flatnonzero(_times(events) == self.now)))
+        here = events.take(pa.array(np.flatnonzero(times_of(events) == self.now)))
         for name, sequence in zip(_names(here), _sequences(here), strict=True):
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
@@ -309,11 +300,6 @@ def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Sch
     if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
         raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}. {START_ANEW}")
     return events
-
-
-def _times(batch: Batch) -> npt.NDArray[np.int64]:
-    times: npt.NDArray[np.int64] = batch.column(TIME).cast(pa.int64()).to_numpy()
-    return times
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:

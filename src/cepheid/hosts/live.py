@@ -143,7 +143,7 @@ class TableMatcher:
             **found,
             ties=self._matcher.ties,
             late=self._matcher.late,
-            waiting=sum(map(len, self._matcher.waiting)),
+            waiting=len(self._matcher.waiting),
             open_partial_matches=self._matcher.open_partial_matches,
         )
 
