@@ -19,6 +19,7 @@ from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
 from cepheid.hosts.tables import plain_schema, without_views
+from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.document import pattern_to_document
 from cepheid.lang.duration import microseconds as length_of
@@ -52,6 +53,7 @@ class TableMatcher:
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
         self._pattern = compile_plan(self._plan)
+        warm_up()  # here, so that the first events do not wait for it
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
         self._latest = NO_TIME
