@@ -21,6 +21,7 @@ from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_nam
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
+from cepheid.kernel.set_matcher import warm_up_sets
 from cepheid.lang.document import pattern_to_document
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
@@ -53,9 +54,9 @@ class TableMatcher:
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
         self._pattern = compile_plan(self._plan)
-        warm_up()  # here, so that the first events do not wait for it
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
+        warm_up_sets() if self._matcher.in_sets else warm_up()  # here, so that the first events do not wait for it
         self._latest = NO_TIME
         self._counts = EventCounts()
         self._failed = False
@@ -134,6 +135,7 @@ class TableMatcher:
             "chosen": list(plan.columns),
             "measures": dict(request.measures or {}),
             "outputs": list(request.outputs or ()),
+            "partial_matches": "in sets" if self._matcher.in_sets else "one by one",
         }
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 from cepheid.compile.tables import Tables
 from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import COMPLETED, KEY, NODE, ROW
+from cepheid.kernel.set_layout import NO_EVENT, NO_SET, SET_NODE
 
+_OTHER_ARRAYS = "the snapshot's arrays are not those of this pattern: was it written by another version?"
 _PARTS = {"rows": ROW, "nodes": NODE, "keys": KEY, "completed": COMPLETED}
 
 
@@ -25,7 +27,7 @@ def checked_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: i
     plain = all(array.dtype.kind == "i" for array in (slots, totals))
     fields = all(_has_fields(state[name], dtype) for name, dtype in _PARTS.items())
     if not (plain and fields and totals.shape == (3,) and slots.shape == (len(state["rows"]), len(tables.slots))):
-        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
+        raise SnapshotError(_OTHER_ARRAYS)
     _check_numbers(tables, state, held)
     typed = {name: state[name].astype(dtype) for name, dtype in _PARTS.items()}
     return {**typed, "slots": slots.astype(np.int64), "totals": totals.astype(np.int64)}
@@ -51,8 +53,7 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
         (completed["start"], 0, held),
         (completed["node"], 0, len(nodes)),
     ]
-    if any(((values < low) | (values >= high)).any() for values, low, high in bounds):
-        raise SnapshotError("the snapshot's partial matches point to events or states that are not there")
+    _check_bounds(bounds)
     depth = _depths(nodes["parent"])
     if any((part["length"] != depth[part["node"]]).any() for part in (rows, completed)):
         raise SnapshotError("the snapshot's partial matches have other lengths than their events")
@@ -61,6 +62,29 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
         and _is_cut(keys["completed"], keys["completed_end"], len(completed))
     ):
         raise SnapshotError("the snapshot's partial matches are not each of one key")
+
+
+def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
+    """The same for sets."""
+    heads, now, nodes = state["heads"], state["now"], state["nodes"]
+    if nodes.dtype != SET_NODE or heads.shape != (len(now), len(tables.states)):
+        raise SnapshotError(_OTHER_ARRAYS)
+    number = np.arange(len(nodes))
+    _check_bounds(
+        [
+            (heads, NO_SET, len(nodes)),
+            (nodes["before"], NO_SET, number),
+            (nodes["beside"], NO_SET, number),
+            (nodes["event"], NO_EVENT, held),
+            (nodes["stage"], 0, len(tables.stage_slots) - 1),
+        ]
+    )
+
+
+def _check_bounds(bounds: Sequence[tuple[npt.NDArray[Any], Any, Any]]) -> None:
+    """Each array's values are from the first bound to before the second."""
+    if any(((values < low) | (values >= high)).any() for values, low, high in bounds):
+        raise SnapshotError("the snapshot's partial matches point to events or states that are not there")
 
 
 def _depths(parents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
