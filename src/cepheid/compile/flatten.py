@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
+from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.guard import ALWAYS as HOLDS
 from cepheid.compile.guard import NEVER, Demand, Guard, any_of
 from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
@@ -28,6 +28,7 @@ class FlatEdge:
     require: int
     forbid: int
     completes: bool
+    leaves: bool
     window: int
 
 
@@ -117,10 +118,17 @@ def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[F
     if edge.action is Action.STOP:
         target = STOPPED
     stage = IGNORED if edge.stage is None else edge.stage
+    leaves = bool(automaton.loop) and not _stays(automaton, edge)
     completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
-            yield FlatEdge(target, stage, require, forbid, completes, NONE if edge.window is None else edge.window)
+            window = NONE if edge.window is None else edge.window
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, window)
+
+
+def _stays(automaton: Automaton, edge: Edge) -> bool:
+    """Whether what follows the edge may still be a turn of `Automaton.loop`."""
+    return waits_in_loop(automaton, edge.target) if edge.stage is None else edge.stage in automaton.loop
 
 
 def _completing(automaton: Automaton, number: int) -> Guard:
@@ -137,10 +145,11 @@ def _wake(
     """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have the very
-    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at.
+    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at; unless
+    it makes the partial match leave the loop of a longest group.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
-    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0]
+    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]
     same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
     same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
     if len(rest) < len(idle) or not same_edges or not same_end:

@@ -278,7 +278,7 @@ def warm_up() -> None:
 @cache
 def _run_once() -> None:
     tables = Tables(
-        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0, 0, 0, 0, 0)], SETTINGS),
+        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0, 0, 0, 0, 0, 0)], SETTINGS),
         states=np.zeros(1, STATE),
         edges=np.zeros(0, EDGE),
         state_scripts=np.zeros(0, np.int64),
