@@ -189,14 +189,20 @@ CURSOR = np.dtype(
 def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
-    cursor.fanout = max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+    cursor.fanout = fanout(tables)
     cursor.free = len(partials.free) - 1
     cursor.earliest = FOREVER
     return cursor
 
 
+def fanout(tables: Tables) -> int:
+    """The most edges that a state has, but at least 1: what a partial match may become at an event."""
+    return max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+
+
 def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
-    """Room for `capacity` - 1 partial matches; row START_ROW is filled in."""
+    """Room for `capacity` - 1 partial matches, or for what the start state may become; row START_ROW is filled in."""
+    capacity = max(capacity, fanout(tables) + 1)
     rows = np.zeros(capacity, ROW)
     rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0, -1)
     return PartialMatches(

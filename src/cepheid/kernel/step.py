@@ -82,7 +82,8 @@ def run(
                 return Status.ROOM_NEEDED
             load(partials, cursor, visits.key[visit])
             continue
-        if cursor.live and room_needed(partials, cursor):
+        # Where nothing is open at all, there is room for what the start state becomes: see `new_partial_matches`.
+        if (cursor.live or cursor.parked) and room_needed(partials, cursor):
             return Status.ROOM_NEEDED
         at_end = cursor.event == visits.end[visit]
         time = visits.until[visit] if at_end else events.time[cursor.event]
