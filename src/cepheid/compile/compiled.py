@@ -109,7 +109,7 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
     masks = _signed(edge.require), _signed(edge.forbid)
-    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.window
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
 
 
 def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ class FlatEdge:
     forbid: int
     completes: bool
     leaves: bool
+    after: int
     window: int
 
 
@@ -78,7 +79,11 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     numbers = range(len(automaton.states))
     followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
     edges = [
-        [flat for edge in (*followed[i], *_breaking(automaton, i)) for flat in _flat_edges(automaton, edge, bits)]
+        [
+            flat
+            for edge, after in (*((edge, NONE) for edge in followed[i]), *_breaking(automaton, i))
+            for flat in _flat_edges(automaton, edge, after, bits)
+        ]
         for i in numbers
     ]
     wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
@@ -97,23 +102,30 @@ def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]
             yield replace(edge, guard=both)
 
 
-def _breaking(automaton: Automaton, number: int) -> Iterator[Edge]:
-    """An edge for the events that end a partial match in a complete state: the state, or one that it proceeds to."""
-    guard = any_of(_breaks(automaton, number, HOLDS))
-    if guard.terms:
-        yield Edge(Action.IGNORE, automaton.final, guard)
+def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
+    """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to), each
+    with the time from which on it is followed: these events are others once the window of an edge has passed.
+    """
+    windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
+    deadline = gap(automaton, number)
+    steps = sorted(w for w in windows if w is not None and (deadline is None or w < deadline))
+    for after, before in zip([NONE, *steps], [*steps, None], strict=True):
+        guard = any_of(_breaks(automaton, number, HOLDS, after))
+        if guard.terms:
+            yield Edge(Action.IGNORE, automaton.final, guard, window=before), after
 
 
-def _breaks(automaton: Automaton, number: int, guard: Guard) -> Iterator[Guard]:
-    """When, if `guard` holds, no edge of a complete state does."""
+def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iterator[Guard]:
+    """When, if `guard` holds, no edge of a complete state does that may be followed once `after` has passed."""
     if automaton.states[number].complete:
-        yield guard & ~any_of(edge.guard for edge in _followed(automaton, number, HOLDS))
+        edges = _followed(automaton, number, HOLDS)
+        yield guard & ~any_of(edge.guard for edge in edges if edge.window is None or edge.window > after)
     for edge in automaton.states[number].edges:
         if edge.action is Action.PROCEED:
-            yield from _breaks(automaton, edge.target, guard & edge.guard)
+            yield from _breaks(automaton, edge.target, guard & edge.guard, after)
 
 
-def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[FlatEdge]:
+def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -> Iterator[FlatEdge]:
     target = FINAL if edge.target == automaton.final else edge.target
     if edge.action is Action.STOP:
         target = STOPPED
@@ -123,7 +135,7 @@ def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[F
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
             window = NONE if edge.window is None else edge.window
-            yield FlatEdge(target, stage, require, forbid, completes, leaves, window)
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window)
 
 
 def _stays(automaton: Automaton, edge: Edge) -> bool:

@@ -54,6 +54,7 @@ EDGE = np.dtype(
         ("stage", np.int64),  # the stage that takes the event, or IGNORED
         ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
         ("leaves", np.int64),  # with SETTINGS.longest, 1 where what is taken is no further turn of the loop
+        ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
         ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
     ]
 )

@@ -280,8 +280,6 @@ def move(
     start = event if is_start else row.start
     node, length, whole = row.node, row.length, row.whole
     longest = tables.settings[0].longest
-    if fate == ENDS and state.complete and not is_start:
-        complete(partials, cursor, start, node, length)
     for i in range(first, end):
         edge = tables.edges[i]
         if not follows(edge, word, waited) or edge.target == STOPPED:
@@ -366,6 +364,6 @@ def follows(edge: Any, word: int, waited: int) -> bool:
     """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, so that the
     start state is left by taking an event only.
     """
-    in_time = edge.window < 0 or waited < edge.window
+    in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
     leaves = edge.stage != IGNORED or waited >= 0
     return in_time and leaves and word & edge.require == edge.require and word & edge.forbid == 0
