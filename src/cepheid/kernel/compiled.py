@@ -194,7 +194,7 @@ class CompiledMatcher:
         fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
         live = _grown(np.arange(1, count + 1), max(1024, 2 * count))
         parked = Parked(keys.copy(), live, _grown(completed, max(1024, 2 * len(completed))))
-        self.partials = fresh._replace(nodes=_grown(nodes, max(4096, 2 * len(nodes))), parked=parked)
+        self.partials = fresh._replace(nodes=_grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
         cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
         cursor.parked = cursor.parked_live = count

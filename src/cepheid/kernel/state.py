@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cepheid.compile.tables import Tables
 from cepheid.errors import SnapshotError
-from cepheid.kernel.layout import COMPLETED, KEY, NODE, ROW
+from cepheid.kernel.layout import COMPLETED, GROWN, KEY, NODE, ROW
 from cepheid.kernel.set_layout import NO_EVENT, NO_SET, SET_NODE
 
 _OTHER_ARRAYS = "the snapshot's arrays are not those of this pattern: was it written by another version?"
@@ -46,9 +46,11 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
         (rows["state"], 0, len(tables.states)),
         (rows["start"], 0, held),
         (rows["node"], 0, len(nodes)),
+        (rows["whole"], -1, len(nodes)),
         (nodes["event"], 0, held),
         (nodes["stage"], 0, len(tables.stage_slots) - 1),
         (nodes["parent"], -1, np.arange(len(nodes))),
+        (nodes["holders"], GROWN, len(rows) + 1),
         (positions, -1, held),
         (completed["start"], 0, held),
         (completed["node"], 0, len(nodes)),
