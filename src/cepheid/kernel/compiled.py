@@ -104,7 +104,7 @@ class CompiledMatcher:
         self.tables = tables
         self.partials = new_partial_matches(tables, capacity)
         self.cursor = new_cursor(tables, self.partials)
-        self.output = new_output(1 << 16, 1 << 18)
+        self.output = new_output(1 << 14, 1 << 16)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
         self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
 
@@ -115,13 +115,11 @@ class CompiledMatcher:
             ConditionFailed, SkipError, PassedLimit: the matcher is of no use afterwards.
         """
         self.cursor.visit = 0
-        parts: list[Emitted] = []
         while True:
             status = run(self.tables, events, visits, self.partials, self.output, self.cursor, *self.scratch)
-            parts.append(self._take_output())
             match status:
                 case Status.DONE:
-                    return _join(parts)
+                    return self._take_output()
                 case Status.OUTPUT_FULL:
                     self._grow_output()
                 case Status.ROOM_NEEDED:
@@ -217,17 +215,26 @@ class CompiledMatcher:
         return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
 
     def _take_output(self) -> Emitted:
-        matches = self.output.matches[: self.cursor.matches]
-        events = self.output.events[: self.cursor.match_events]
+        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        matches, events = int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
-        fields = (matches["end"], matches["detected_at"], matches["timeout"] != 0, events["event"], events["stage"])
-        return Emitted(*(np.array(field) for field in fields))
+        output = self.output
+        times = output.end[:matches], output.detected_at[:matches]
+        taken = Emitted(*times, output.timeout[:matches], output.event[:events], output.stage[:events])
+        if 4 * events < len(output.event):
+            return Emitted(*(array.copy() for array in vars(taken).values()))
+        self.output = new_output(len(output.end), len(output.event))
+        return taken
 
     def _grow_output(self) -> None:
-        """The output was taken, so it is only too small if the next match alone does not fit."""
-        length = int(self.partials.completed["length"][0])
-        if length > len(self.output.events):
-            self.output = new_output(len(self.output.matches), 2 * length)
+        """Makes room for the next match, and doubles what is too small for it."""
+        output, cursor = self.output, self.cursor
+        matches = len(output.end) * (2 if cursor.matches == len(output.end) else 1)
+        most = int(cursor.match_events) + int(self.partials.completed["length"][0])
+        events = len(output.event) if most <= len(output.event) else 2 * most
+        self.output = new_output(matches, events)
+        for array, before in zip(self.output, output, strict=True):
+            array[: len(before)] = before
 
     def _make_room(self, visits: Visits) -> None:
         cursor, partials = self.cursor, self.partials
@@ -317,16 +324,3 @@ def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
     larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def _join(parts: list[Emitted]) -> Emitted:
-    if len(parts) == 1:
-        return parts[0]
-    starts = np.cumsum([0] + [len(part.event) for part in parts[:-1]])
-    return Emitted(
-        end=np.concatenate([part.end + start for part, start in zip(parts, starts, strict=True)]),
-        detected_at=np.concatenate([part.detected_at for part in parts]),
-        timeout=np.concatenate([part.timeout for part in parts]),
-        event=np.concatenate([part.event for part in parts]),
-        stage=np.concatenate([part.stage for part in parts]),
-    )

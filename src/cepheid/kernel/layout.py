@@ -89,16 +89,6 @@ COMPLETED = np.dtype(
         ("length", np.int64),  # number of events
     ]
 )
-MATCH = np.dtype(
-    [
-        ("end", np.int64),  # its events are those from the end of the match before (0 for the first) to here
-        ("detected_at", np.int64),  # microseconds since 1970 UTC, NO_TIME for none
-        ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
-    ]
-)
-MATCH_EVENT = np.dtype([("event", np.int32), ("stage", np.int32)])
-
-
 KEY = np.dtype(
     [
         ("live", np.int64),  # its partial matches are Parked.live from here to live_end, in order of their start
@@ -144,12 +134,18 @@ class PartialMatches(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Emitted matches as flat arrays."""
+    """Emitted matches as flat arrays, and room behind them."""
 
-    matches: Records
-    """(any,) MATCH."""
-    events: Records
-    """(any,) MATCH_EVENT."""
+    end: Ints
+    """(any,) the events of a match are those from the end of the match before (0 for the first) to here."""
+    detected_at: Ints
+    """(any,) microseconds since 1970 UTC, NO_TIME for none."""
+    timeout: Flags
+    """(any,) whether it is none, but a partial match that ran out of time."""
+    event: Int32s
+    """(any,) position of an event of a match."""
+    stage: Int32s
+    """(any,) the stage that took it."""
 
 
 CURSOR = np.dtype(
@@ -218,4 +214,5 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
 
 def new_output(matches: int, events: int) -> Output:
     """Room for `matches` emitted matches with `events` events together."""
-    return Output(np.zeros(matches, MATCH), np.zeros(events, MATCH_EVENT))
+    times = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))

@@ -48,6 +48,9 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
         if cursor.failure != NO_FAILURE:
             return False
     cursor.found = 0
+    nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct and not settings.timeouts
+    if nothing_else and are_in_order(partials, cursor.completed):
+        return emit_all(partials, output, cursor)
     while cursor.completed:
         match = partials.completed[0]
         waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
@@ -58,7 +61,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
         kept_from = 0 if match.timeout else first_kept(tables, partials, cursor)
         if cursor.failure != NO_FAILURE:
             return False
-        emit(partials, output, cursor)
+        emit(partials, output, cursor, match)
         if settings.distinct or match.timeout:
             while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
@@ -108,23 +111,48 @@ def earliest_start(partials: PartialMatches, cursor: Cursor) -> int:
 
 @inlined
 def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
-    return cursor.matches < len(output.matches) and cursor.match_events + length <= len(output.events)
+    return cursor.matches < len(output.end) and cursor.match_events + length <= len(output.event)
 
 
 @inlined
-def emit(partials: PartialMatches, output: Output, cursor: Cursor) -> None:
-    """Writes the first of those that wait."""
-    first = partials.completed[0]
-    at = cursor.match_events + first.length
-    match = output.matches[cursor.matches]
-    match.end, match.detected_at, match.timeout = at, cursor.now, first.timeout
+def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -> None:
+    """Writes one of those that wait."""
+    at, number = cursor.match_events + match.length, cursor.matches
+    output.end[number], output.detected_at[number], output.timeout[number] = at, cursor.now, match.timeout != 0
     cursor.matches += 1
     cursor.match_events = at
-    node = first.node
+    node = match.node
     while node >= 0:
         at -= 1
-        output.events[at].event, output.events[at].stage = partials.nodes[node].event, partials.nodes[node].stage
-        node = partials.nodes[node].parent
+        entry = partials.nodes[node]
+        output.event[at], output.stage[at] = entry.event, entry.stage
+        node = entry.parent
+
+
+@kernel
+def are_in_order(partials: PartialMatches, count: int) -> bool:
+    """Whether the first `count` of those that wait stand one behind the other in their order: they are mostly found so,
+    as partial matches are visited in the order of their start.
+    """
+    place = 1
+    while place < count and comes_before(partials, place - 1, place):
+        place += 1
+    return place >= count
+
+
+@kernel
+def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
+    """Writes those that wait, as they stand; False if the output has no room for one."""
+    completed, count = partials.completed, cursor.completed
+    for i in range(count):
+        if not has_room_for(output, cursor, completed[i].length):
+            for j in range(i, count):
+                swap(completed[j - i], completed[j])
+            cursor.completed = count - i
+            return False
+        emit(partials, output, cursor, completed[i])
+    cursor.completed = 0
+    return True
 
 
 @kernel
