@@ -143,9 +143,7 @@ class LiveMatcher:
         if changed := differences(header["made_for"], made_for):
             raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
         held = Batch(batches["held"]) if "held" in batches else None
-        self.detector.kernel.restore(arrays, 0 if held is None else len(held))
-        self.detector.held = held
-        self.detector.restore_found(Found(**header["found"]))
+        self.detector.restore(arrays, held, Found(**header["found"]))
         keys = batches["names"]
         self.keys = KeyNumbers.of(keys.column("name").to_pylist(), keys.column("number").to_numpy())
         self.now, self.now_is_over = header["now"], header["now_is_over"]

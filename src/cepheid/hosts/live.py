@@ -17,7 +17,7 @@ from cepheid.hosts.intake import lifted, timed, usable, used_columns
 from cepheid.hosts.request import EventCounts, Request, instant_of
 from cepheid.hosts.tables import without_views
 from cepheid.kernel.layout import NO_TIME
-from cepheid.lang.document import pattern_to_document
+from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
 
@@ -87,7 +87,7 @@ class TableMatcher:
         """What a snapshot must be of, to fit this matcher: in JSON values."""
         request, plan = self._request, self._plan
         return {
-            "pattern": pattern_to_document(request.pattern),
+            "pattern": pattern_form(request.pattern),
             "key": list(request.key),
             "time": request.time,
             "time_zone": self._zone,

@@ -14,7 +14,8 @@ from typing import TypeAlias
 from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
 from cepheid.compile.guard import Guard
 from cepheid.errors import SkipError
-from cepheid.kernel.evaluate import Value, evaluate
+from cepheid.kernel.ask import Value
+from cepheid.kernel.evaluate import evaluate
 from cepheid.lang.pattern import SkipTo
 from cepheid.plan.plan import SkipRule, StageCondition
 
@@ -98,7 +99,7 @@ class ReferenceMatcher:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
-        self.partial_matches = list({(p.state, _positions(p)): p for p in survivors}.values())
+        self.partial_matches = list({(p.state, positions_of(p)): p for p in survivors}.values())
         return matches + self._release(completed, event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -113,7 +114,7 @@ class ReferenceMatcher:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
             self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
             complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
-            timed_out = [Timeout(_positions(p), deadline) for p in expired if p not in complete]
+            timed_out = [Timeout(positions_of(p), deadline) for p in expired if p not in complete]
             self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
             matches += self._release(complete, deadline)
         return matches
@@ -218,13 +219,13 @@ class ReferenceMatcher:
         is open.
         """
         self.step += 1
-        once = {_positions(match): match for match in completed}  # branches of groups may have taken the same
+        once = {positions_of(match): match for match in completed}  # branches of groups may have taken the same
         self.completed += [(self.step, match) for match in once.values()]
-        self.completed.sort(key=_order)
+        self.completed.sort(key=order_of)
         matches = []
         while self.completed and not (self.skip.to is not SkipTo.NO_SKIP and self._older_is_open(self.completed[0][1])):
             _, match = self.completed.pop(0)
-            matches.append(Match(_positions(match), now))
+            matches.append(Match(positions_of(match), now))
             self._prune(self._kept_from(match))
         return matches
 
@@ -255,11 +256,13 @@ class ReferenceMatcher:
         self.completed = [c for c in self.completed if c[1].start.position >= first]
 
 
-def _positions(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+def positions_of(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+    """Its events: stage and position."""
     return tuple((stage, event.position) for stage, event in partial_match.taken)
 
 
-def _order(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
+def order_of(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
+    """The key by which matches that wait are sorted."""
     step, match = completed
     positions = [event.position for _, event in match.taken]
     return match.start.position, step, -len(positions), positions, [stage for stage, _ in match.taken]

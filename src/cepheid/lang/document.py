@@ -21,6 +21,7 @@ from cepheid.lang.pattern import Condition, Pattern, Quantifier, Skip, SkipTo, S
 
 __all__ = [
     "located_in_document",
+    "pattern_form",
     "pattern_from_text",
     "pattern_schema",
     "pattern_to_document",
@@ -78,7 +79,23 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern:
 
 
 def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
-    """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name."""
+    """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name.
+
+    Raises:
+        PatternError: it has conditions in Python.
+    """
+    hint = "Write the condition in SQL, or keep the pattern in Python."
+    refused = [
+        Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
+        for label, function in pattern.functions
+    ]
+    if refused:
+        raise PatternError(refused)
+    return pattern_form(pattern)
+
+
+def pattern_form(pattern: Pattern) -> dict[str, Value]:
+    """The same of any pattern, with names in the place of functions: two patterns are compared by it."""
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
@@ -225,14 +242,19 @@ def _stage_document(key: str, stage: Stage) -> Value:
         document["where"] = conditions[0] if len(conditions) == 1 else conditions
     document |= _quantifier_document(stage.quantifier)
     if stage.until is not None:
-        document["until"] = stage.until
+        document["until"] = _text_or_name(stage.until)
     if stage.window is not None:
         document["within_previous"] = format_duration(stage.window)
     return document
 
 
 def _condition_document(condition: Condition) -> Value:
-    return {"or": condition.text} if condition.alternative else condition.text
+    value = _text_or_name(condition)
+    return {"or": value} if condition.alternative else value
+
+
+def _text_or_name(condition: Condition) -> Value:
+    return condition.text if condition.function is None else {"function": condition.text}
 
 
 def _quantifier_document(quantifier: Quantifier) -> dict[str, Value]:

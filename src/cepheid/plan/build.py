@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events import Schema
-from cepheid.lang.expression import Call, Expression, Span
+from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.pattern import Condition, Pattern, Stage
 from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
@@ -20,7 +20,7 @@ from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
 from cepheid.plan.plan import MAX_CONDITIONS, OutputName, Plan, StageCondition
-from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.resolve import Apply, Called, Node, Resolver, Shape, Source
 from cepheid.plan.types import is_orderable, sql_name
 
 RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
@@ -156,7 +156,7 @@ def _written(pattern: Pattern) -> list[_Written]:
     for loop in pattern.loops_until:
         assert loop.until is not None
         end = last[id(loop.leaves[-1])]
-        written.append(_Written((Condition(loop.until),), f"{loop.label}, until", visible[end]))
+        written.append(_Written((loop.until,), f"{loop.label}, until", visible[end]))
     return written
 
 
@@ -178,6 +178,10 @@ def _parts(pattern: Pattern, written: _Written, columns: pa.Schema | None, probl
     parts = []
     for i, condition in enumerate(written.texts):
         source = Source(condition.text, _where(written, i))
+        if condition.function is not None:
+            name = Name((condition.text,), ((0, len(condition.text)),))
+            parts.append(Part(condition.alternative, name, Called(condition.function, name.span, source)))
+            continue
         found: list[Problem] = []
         try:
             expression = parse_expression(condition.text)

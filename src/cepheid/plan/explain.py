@@ -12,12 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage
+from cepheid.lang.function import Function
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage
 from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
 from cepheid.plan.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
+    FunctionValue,
     Operation,
     Operator,
     Script,
@@ -46,6 +48,10 @@ _INFIX = {
     Operator.OR,
 }
 _AFFIX = {Operator.NEGATE: "(-{})", Operator.NOT: "(NOT {})", Operator.IS_NULL: "({} IS NULL)"}
+
+
+_SLOWER = 100
+"""As `benchmarks/functions.py` measures it."""
 
 
 def explain_pattern(pattern: Pattern) -> str:
@@ -131,11 +137,19 @@ def _flags(quantifier: Quantifier) -> tuple[tuple[str, bool], ...]:
 
 def _written(stage: Stage) -> Iterator[str]:
     for number, condition in enumerate(stage.conditions):
-        yield f"{'where' if number == 0 else 'or' if condition.alternative else 'and'} {condition.text}"
+        yield f"{'where' if number == 0 else 'or' if condition.alternative else 'and'} {_condition_text(condition)}"
     if not (stage.conditions or stage.group):
         yield "any event"
     if stage.until is not None:
-        yield f"until {stage.until}"
+        yield f"until {_condition_text(stage.until)}"
+
+
+def _condition_text(condition: Condition) -> str:
+    return condition.text if condition.function is None else _asked(condition.function)
+
+
+def _asked(function: Function) -> str:
+    return f"Python {function.name}({'event, matched' if function.iterative else 'event'})"
 
 
 def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
@@ -184,6 +198,8 @@ def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
     yield f"Within: {window}"
     yield f"Skip strategy: {_skip(pattern.skip_strategy)}"
+    if names := dict.fromkeys(function.name for _, function in pattern.functions):
+        yield f"Runs in Python, about {_SLOWER} times slower: {', '.join(names)} cannot be compiled"
 
 
 def _skip(skip: Skip) -> str:
@@ -210,6 +226,8 @@ def _script(script: Script, plan: Plan) -> str:
             return _slot(script, plan)
         case Operation():
             return _operation(script, plan)
+        case FunctionValue(function):
+            return _asked(function)
 
 
 def _constant(value: object) -> str:
