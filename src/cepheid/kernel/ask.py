@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reprlib import repr as short
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
@@ -47,8 +47,8 @@ class SeenEvent:
 
     __slots__ = ("answers", "columns")
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.columns = MappingProxyType(_Columns(columns))
+    def __init__(self, columns: Iterable[tuple[str, Any]]) -> None:
+        self.columns: Mapping[str, Any] = MappingProxyType(_Columns(columns))
         self.answers: dict[int, bool | None] = {}
         """What was said by functions that look at the event alone, by their identity."""
 

@@ -31,8 +31,9 @@ def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Eve
 
 def _seen(batch: Batch) -> list[SeenEvent]:
     names = [name for name in batch.data.schema.names if name.startswith(ROW_PREFIX)]
-    rows = batch.data.select(names).rename_columns([name.removeprefix(ROW_PREFIX) for name in names])
-    return [SeenEvent(row) for row in rows.to_pylist()]
+    columns = [batch.column(name).to_pylist() for name in names]
+    known = [name.removeprefix(ROW_PREFIX) for name in names]
+    return [SeenEvent(zip(known, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _values(column: pa.Array) -> list[Value]:

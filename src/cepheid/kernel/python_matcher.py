@@ -20,7 +20,7 @@ from cepheid.kernel.compiled import ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.kernel.python_events import events_of
 from cepheid.kernel.python_state import arrays_of, matchers_of
-from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, TakenEvents, order_of
+from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, TakenEvents, Timeout, order_of
 from cepheid.plan.plan import Plan
 
 
@@ -257,6 +257,6 @@ class PythonMatcher:
         )
 
 
-def _by_start(timeout: Any) -> tuple[int, int, list[int], list[int]]:
+def _by_start(timeout: Timeout) -> tuple[int, int, list[int], list[int]]:
     positions = [position for _, position in timeout.taken]
     return positions[0], -len(positions), positions, [stage for stage, _ in timeout.taken]
