@@ -32,6 +32,7 @@ LAYERS = (
     "hosts",
     "detect",
     "matcher",
+    "testing",
     "demo",
     "cli",
 )

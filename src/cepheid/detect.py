@@ -35,8 +35,8 @@ def detect(
     pattern: Pattern,
     *,
     key: str | Sequence[str] | None = None,
-    time: str,
-    sequence: str | None = None,
+    time: str | None,
+    sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
@@ -54,8 +54,10 @@ def detect(
         pattern: What to find.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
-        time: The column of event times. Times without a zone are read in `time_zone`.
-        sequence: A column that orders events of equal time; without one their content does.
+        time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
+            count in the order of `sequence` or, in process, in that of the rows, and no time passes: a window is an
+            error, and the times in the output are NULL.
+        sequence: A column, or several, that order events of equal time; without one their content does.
         columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
             columns.
@@ -109,7 +111,7 @@ def plan_of(events: object, request: Request) -> Plan:
     Raises:
         PatternError, SchemaError: as `detect`.
     """
-    if _is_spark(events):
+    if is_spark(events):
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
@@ -121,9 +123,9 @@ def plan_of(events: object, request: Request) -> Plan:
 def request_of(
     pattern: Pattern,
     *,
-    time: str,
+    time: str | None,
     key: str | Sequence[str] | None = None,
-    sequence: str | None = None,
+    sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Mapping[str, str] | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
@@ -138,8 +140,8 @@ def request_of(
     request = Request(
         pattern=_checked(pattern),
         key=_key(key, faults, with_outputs=outputs is not None),
-        time=_name("time", time, faults),
-        sequence=None if sequence is None else _name("sequence", sequence, faults),
+        time=None if time is None else _name("time", time, faults),
+        sequence=() if sequence is None else _names("sequence", sequence, faults),
         columns=None if columns is None else _names("columns", columns, faults),
         measures=None if measures is None else _measures(measures, faults),
         outputs=None if outputs is None else _outputs(outputs, faults),
@@ -149,6 +151,8 @@ def request_of(
         nulls=_checked_nulls(nulls, faults),
         report=report,
     )
+    if time is None and as_of is not None:
+        faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
         faults.append(f"report: a Report() is expected, got {report!r}")
     if faults:
@@ -157,7 +161,7 @@ def request_of(
 
 
 def _run(events: object, request: Request) -> object:
-    if _is_spark(events):
+    if is_spark(events):
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)
@@ -168,7 +172,7 @@ def _run(events: object, request: Request) -> object:
     return from_arrow(detect_in_process(table, request))
 
 
-def _is_spark(events: object) -> TypeGuard[DataFrame]:
+def is_spark(events: object) -> TypeGuard[DataFrame]:
     """Without importing pyspark: a Spark DataFrame exists only where it is imported already."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and isinstance(events, module.DataFrame)

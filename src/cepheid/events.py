@@ -11,7 +11,7 @@ import pyarrow as pa
 TIME_TYPE = pa.timestamp("us", "UTC")
 
 TIME = "_time"
-SEQUENCE = "_sequence"
+SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
 ORDINAL = "_ordinal"
 KEY_PREFIX = "_key"
@@ -35,8 +35,10 @@ class Schema:
     columns: pa.Schema
     key: tuple[str, ...]
     """Empty: all events are one sequence."""
-    time: str
-    sequence: str | None = None
+    time: str | None
+    """None: processing order; the sequence alone orders the events, and no time passes."""
+    sequence: tuple[str, ...] = ()
+    """Columns that order events of equal time."""
 
     @property
     def key_fields(self) -> tuple[pa.Field, ...]:
@@ -47,7 +49,7 @@ class Schema:
 class Batch:
     """Events in the order (key, time, sequence), as a host hands them to a matcher.
 
-    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence if one is named; _mask (64-bit
+    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence0, _sequence1, …; _mask (64-bit
     integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, each behind the
     prefix "_event."; and, where functions are asked (Plan.functions), all columns behind the prefix "_row.".
     """
@@ -83,7 +85,11 @@ class Batch:
     @property
     def order(self) -> list[pa.Array]:
         """The columns that say which events come at the same point of the order."""
-        return [self.column(name) for name in (TIME, SEQUENCE) if name in self.data.schema.names]
+        return [self.column(TIME), *self.sequence]
+
+    @property
+    def sequence(self) -> list[pa.Array]:
+        return self._prefixed(SEQUENCE_PREFIX)
 
     def with_column(self, name: str, values: pa.Array) -> Batch:
         return Batch(self.data.append_column(name, values))

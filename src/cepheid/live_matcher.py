@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
-from cepheid.events import ORDINAL, SEQUENCE, TIME, Batch, join
+from cepheid.events import ORDINAL, TIME, Batch, join
 from cepheid.identity import canonical_bytes
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
@@ -40,7 +40,7 @@ class LiveMatcher:
         """Microseconds: time has passed to here; what comes with an earlier time is late."""
         self.now_is_over = False
         """Whether what comes with this time is late, too."""
-        self.last: dict[bytes, Any] = {}
+        self.last: dict[bytes, dict[str, Any]] = {}
         """If it is not over: the sequence of the last event that each key had at this time."""
         self.waiting: list[Batch] = []
         self.late = 0
@@ -84,7 +84,7 @@ class LiveMatcher:
         """
         if time < self.now or (self.now_is_over and time == self.now):
             return row_schema(self.detector.pattern.plan).empty_table()
-        in_sequence = self.detector.pattern.plan.schema.sequence is not None
+        in_sequence = self.detector.pattern.plan.schema.sequence != ()
         events = self._due(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
         if time > self.now:
@@ -157,7 +157,7 @@ class LiveMatcher:
     @property
     def _sequence_type(self) -> pa.DataType:
         schema = self.detector.pattern.plan.schema
-        return schema.columns.field(schema.sequence).type
+        return pa.struct([pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)])
 
     def _is_late(self, batch: Batch) -> Flags:
         times = _times(batch)
@@ -165,7 +165,7 @@ class LiveMatcher:
         if not self.now_is_over and self.last:
             at = np.flatnonzero(times == self.now)
             here = batch.take(pa.array(at))
-            for place, name, sequence in zip(at, _names(here), here.column(SEQUENCE).to_pylist(), strict=True):
+            for place, name, sequence in zip(at, _names(here), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
         return late
 
@@ -213,7 +213,7 @@ class LiveMatcher:
 
     def _remember(self, events: Batch) -> None:
         here = events.take(pa.array(np.flatnonzero(_times(events) == self.now)))
-        for name, sequence in zip(_names(here), here.column(SEQUENCE).to_pylist(), strict=True):
+        for name, sequence in zip(_names(here), _sequences(here), strict=True):
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
 
@@ -272,6 +272,13 @@ def _times(batch: Batch) -> npt.NDArray[np.int64]:
     return times
 
 
-def _rank(sequence: Any) -> tuple[bool, Any]:
-    """NULL comes last."""
-    return sequence is None, sequence
+def _sequences(batch: Batch) -> list[dict[str, Any]]:
+    """The values of each event's sequence columns, by their numbers."""
+    columns = {str(i): column for i, column in enumerate(batch.sequence)}
+    rows: list[dict[str, Any]] = pa.record_batch(columns).to_pylist()
+    return rows
+
+
+def _rank(sequence: Mapping[str, Any]) -> list[tuple[bool, Any]]:
+    """What orders sequences; NULL comes last."""
+    return [(value is None, value) for value in sequence.values()]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, SEQUENCE, TIME, TIME_TYPE, Batch
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import NO_TIME, Int32s
@@ -90,13 +90,10 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
     ends = emitted.end
     starts = np.concatenate([[0], ends[:-1]])
     first, last = position[starts], position[ends - 1]
-    times = events.column(TIME)
     columns = [
         _match_ids(plan, kind, emitted, events, position),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        times.take(pa.array(first)),
-        times.take(pa.array(last)),
-        _detected_at(emitted),
+        *_times(plan, emitted, events.column(TIME), first, last),
     ]
     if plan.measures is not None:
         slots = plan.slots.values()
@@ -118,8 +115,12 @@ def _as(type_: pa.DataType, column: pa.Array) -> pa.Array:
     return column if column.type == type_ else column.cast(type_)
 
 
-def _detected_at(emitted: Emitted) -> pa.Array:
-    return pa.array(emitted.detected_at, pa.int64(), mask=emitted.detected_at == NO_TIME).cast(TIME_TYPE)
+def _times(plan: Plan, emitted: Emitted, times: pa.Array, first: Int32s, last: Int32s) -> list[pa.Array]:
+    """match_start, match_end and detected_at; NULL in processing order."""
+    if plan.schema.time is None:
+        return [pa.nulls(len(first), TIME_TYPE)] * 3
+    detected_at = pa.array(emitted.detected_at, pa.int64(), mask=emitted.detected_at == NO_TIME)
+    return [times.take(pa.array(first)), times.take(pa.array(last)), detected_at.cast(TIME_TYPE)]
 
 
 def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: Batch) -> pa.Array:
@@ -180,9 +181,7 @@ def _identities(events: Batch) -> pa.Array:
 
 def _identity(events: Batch) -> list[pa.Array]:
     """What tells the events apart, of all keys."""
-    if SEQUENCE in events.data.schema.names:
-        return [*events.keys, events.column(TIME), events.column(ORDINAL), events.column(SEQUENCE)]
-    return [*events.keys, events.column(TIME), events.column(ORDINAL), *events.chosen]
+    return [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or events.chosen)]
 
 
 def _purpose(plan: Plan, kind: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 Cepheid = Callable[..., Any]
@@ -31,7 +32,24 @@ def test_plan_for_machines(cepheid: Cepheid) -> None:
     text = cepheid("explain", "rising.yaml").stdout
     printed = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)
     diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
-    assert printed == {"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram.removesuffix("\n")}
+    assert printed == {
+        "ok": True,
+        "exit_code": 0,
+        "plan": text,
+        "mermaid": diagram.removesuffix("\n"),
+        "warnings": [],
+    }
+
+
+def test_growth_is_warned_of(folder: Path, cepheid: Cepheid) -> None:
+    """Where partial matches can grow without bound, explain names the stage and what to do, with events too."""
+    text = (folder / "rising.yaml").read_text()
+    (folder / "rising.yaml").write_text(text.replace("within: 1 hour\n", "").replace("next:", "followed_by:"))
+    warning = "stage 'high': partial matches wait for it until an event matches, however long that takes"
+    assert f"\nWarning: {warning}" in cepheid("explain", "rising.yaml").stdout
+    assert f"\nWarning: {warning}" in cepheid("explain", "rising.yaml", "--events", "events.csv").stdout
+    (told,) = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)["warnings"]
+    assert told.startswith(warning)
 
 
 def test_automaton_as_text_and_as_a_diagram(cepheid: Cepheid) -> None:

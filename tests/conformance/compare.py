@@ -28,16 +28,23 @@ def difference(expected: Answer, found: Found, *, as_sets: bool) -> str | None:
 
     FlinkCEP emits some matches of groups several times, Cepheid does not; hence the sets.
     """
-    told = expected.matches_at if found.matches_at is not None else None
-    wanted, got = _matches(expected.matches, told), _matches(found.matches, found.matches_at)
+    wanted_at, got_at = _where_both_tell(expected.matches, expected.matches_at, found.matches_at)
+    wanted, got = _matches(expected.matches, wanted_at), _matches(found.matches, got_at)
     lines = [*(_only_on_one_side(set(wanted), set(got)) if as_sets else _only_on_one_side(wanted, got))]
     if found.timeouts is not None:
-        told = expected.timeouts_at if found.timeouts_at is not None else None
-        timed_out = set(_timeouts(expected.timeouts, told)), set(_timeouts(found.timeouts, found.timeouts_at))
-        lines += _only_on_one_side(*timed_out)
+        wanted_at, got_at = _where_both_tell(expected.timeouts, expected.timeouts_at, found.timeouts_at)
+        lines += _only_on_one_side(set(_timeouts(expected.timeouts, wanted_at)), set(_timeouts(found.timeouts, got_at)))
     if found.late is not None:
         lines += _only_on_one_side({f"{i} late" for i in expected.late}, {f"{i} late" for i in found.late})
     return "\n".join(lines) or None
+
+
+def _where_both_tell(
+    what: Sequence[object], expected_at: Sequence[int], found_at: Sequence[int] | None
+) -> tuple[Sequence[int] | None, Sequence[int] | None]:
+    """The events that brought them, or nothing: a case need not tell, nor need a host."""
+    both = found_at is not None and len(expected_at) == len(what)
+    return (expected_at, found_at) if both else (None, None)
 
 
 def _matches(matches: Sequence[Match], at: Sequence[int] | None) -> list[str]:

@@ -28,7 +28,7 @@ def reference(question: Question) -> Found:
     """Matches and timeouts in their order, each with the event that brought it."""
     engine = _engine()
     key = () if question.key is None else (question.key,)
-    plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, question.sequence), engine)
+    plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, (question.sequence,)), engine)
     run = _Run(plan, _events(plan, question, engine))
     for step in question.steps:
         run.take(step)

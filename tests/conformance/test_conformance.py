@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.conformance.case import read_case, read_cases
-from tests.conformance.check import Failed, NotThere, Passed, check, in_process, spark_batch
+from tests.conformance.check import Failed, Host, NotThere, Passed, check, in_process, spark_batch
 from tests.conformance.condition import parse, to_sql
 from tests.conformance.reference import reference
 from tests.conformance.run import failure_text, main
@@ -39,10 +39,11 @@ def line(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+@pytest.mark.parametrize("host", [reference, in_process], ids=lambda host: host.__name__)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_answers_are_those_of_flinkcep(file: Path) -> None:
+def test_answers_are_those_of_flinkcep(file: Path, host: Host) -> None:
     """Every case has the same matches and timeouts at the same events, or is refused where FlinkCEP refuses it."""
-    results = [(case, check(case, reference)) for case in read_cases(file)]
+    results = [(case, check(case, host)) for case in read_cases(file)]
     failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
     assert not [case.name for case, result in results if isinstance(result, NotThere)]
@@ -118,6 +119,17 @@ def test_events_out_of_order() -> None:
     case = read_case(line(events=events, expected=[{"a": [0], "b": [1]}], expected_at=[1]))
     assert check(case, reference) == Passed()
     assert check(case, in_process) == NotThere("events out of the order of time, without an operator")
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_sample_on_spark(file: Path) -> None:
+    """Ten cases of each file, spread over it, have the same matches and timeouts; `make conformance` asks all."""
+    cases = [*read_cases(file)]
+    results = [(case, check(case, spark_batch)) for case in cases[:: len(cases) // 10][:10]]
+    failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
+    assert not failures, "\n".join(failures)
 
 
 @pytest.mark.spark

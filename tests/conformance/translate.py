@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.conformance.case import Call, Case, Event, PatternFacts, SkipFacts, StageFacts, Value
-from tests.conformance.condition import fields, parse, quoted, to_sql
+from tests.conformance.condition import fields, parse, to_sql
 from tests.conformance.delivery import END, Step, delivered, in_order, listed
 
 from cepheid import Pattern, Skip
@@ -80,6 +80,8 @@ def to_pattern(facts: PatternFacts) -> Pattern:
     pattern = _sequence(facts)
     for length in _windows(facts, whole=True):
         pattern = pattern.within(_duration(length))
+    if any(call.name == "subtype" for call in _calls(facts)):
+        pattern = pattern.taxonomy(CLASS)
     return pattern.skip(_skip(facts.skip))
 
 
@@ -135,7 +137,7 @@ def _or(pattern: Pattern, call: Call) -> Pattern:
 
 def _subtype(pattern: Pattern, call: Call) -> Pattern:
     (name,) = call.arguments
-    return pattern.where(f"{quoted(CLASS)} <=> '{name}'")
+    return pattern.subtype(str(name))
 
 
 def _times(pattern: Pattern, call: Call) -> Pattern:

@@ -17,6 +17,7 @@ import cepheid
 from cepheid.cli.app import app
 from cepheid.lang.document import pattern_schema
 from cepheid.lang.pattern import SkipTo
+from cepheid.testing import assert_matches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,6 +105,12 @@ def test_arguments_of_detect_are_documented() -> None:
     """Each argument has its row."""
     page = (ROOT / "docs" / "reference" / "detect.md").read_text("utf-8")
     assert all(f"| `{name}` |" in page for name in inspect.signature(cepheid.detect).parameters)
+
+
+def test_arguments_of_the_assertion_are_documented() -> None:
+    """Each argument of assert_matches has its row."""
+    page = (ROOT / "docs" / "how_to" / "test_a_pattern.md").read_text("utf-8")
+    assert all(f"| `{name}` |" in page for name in inspect.signature(assert_matches).parameters)
 
 
 def test_counts_are_documented() -> None:

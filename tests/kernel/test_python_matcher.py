@@ -1,4 +1,4 @@
-"""The reference step in batches gives what the compiled kernel gives."""
+"""The reference step in batches, with limits and its state restored, gives what it gives in one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from tests.kernel.running import Row, Visit, run_compiled
+from tests.kernel.running import Row, Visit, run_compiled, run_reference
 from tests.kernel.running_python import run_python
 from tests.kernel.strategies import event_rows, plans
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
@@ -27,7 +27,7 @@ def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[li
     keys, batches = _fitting(plan, keys, batches)
     if until is not None:
         until, batches = until + max([row[0] for rows in keys for row in rows], default=0), []
-    expected, got = run_compiled(plan, keys, batches, until), run_python(plan, keys, batches, until)
+    expected, got = run_reference(plan, keys, until), run_python(plan, keys, batches, until)
     note(f"expected {expected}\n     got {got}")
     if "failed" in (expected, got):
         assert expected == got or batches  # which batch fails first decides what was emitted before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -55,8 +56,10 @@ def sequences(draw: st.DrawFn, deepest: int) -> Pattern:
 @st.composite
 def with_conditions(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     for condition in draw(st.lists(conditions, max_size=3)):
-        or_where = bool(pattern.stages[-1].conditions) and draw(st.booleans())
-        pattern = pattern.or_where(condition) if or_where else pattern.where(condition)
+        calls: list[Any] = [Pattern.where, Pattern.subtype]
+        if pattern.stages[-1].conditions:
+            calls.append(Pattern.or_where)
+        pattern = draw(st.sampled_from(calls))(pattern, condition)
     return draw(quantified(pattern))
 
 
@@ -79,10 +82,40 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     return pattern.within_previous(draw(durations)) if draw(st.booleans()) else pattern
 
 
+# So far from the ends of Python's time that it is a time in every zone.
+FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 29)  # noqa: DTZ001
+versions = st.none() | names | st.integers(0) | st.sampled_from(["1.10", "007", "1e3"])
+parameters = st.dictionaries(
+    st.sampled_from(["limit", "who", "since", "Größe"]),
+    st.integers(-(10**30), 10**30)
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.decimals(-1000, 1000, places=2)
+    | text
+    | st.dates()
+    | st.datetimes()
+    | st.datetimes(FIRST, LAST, timezones=st.timezones()),
+    max_size=3,
+)
+
+
+@st.composite
+def taxonomies(draw: st.DrawFn) -> dict[str, Any]:
+    """Types, each a kind of none, one or several of those before it."""
+    types = draw(st.lists(names, unique=True, max_size=5))
+    kinds: dict[str, Any] = {}
+    for number, type_ in enumerate(types):
+        above = draw(st.lists(st.sampled_from(types[:number]), unique=True, max_size=2)) if number else []
+        kinds[type_] = above[0] if len(above) == 1 and draw(st.booleans()) else above
+    return kinds
+
+
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """Any pattern that the fluent interface can make, useful or not."""
-    pattern = draw(sequences(2)).named(draw(text))
+    pattern = draw(sequences(2)).named(draw(text), version=draw(versions)).with_parameters(**draw(parameters))
+    if draw(st.booleans()):
+        pattern = pattern.taxonomy(draw(names), draw(taxonomies()))
     if draw(st.booleans()):
         pattern = pattern.within(draw(durations))
     to = draw(st.sampled_from(SkipTo))

@@ -173,8 +173,9 @@ def test_documents_keep_patterns(pattern: Pattern) -> None:
     Draft202012Validator(pattern_schema()).validate(document)
 
 
-KEYS = """begin next followed_by not_next where times times_or_more one_or_more optional longest until within_previous
-window count or name within skip to_first error_on_miss"""
+KEYS = """begin next followed_by not_next where subtype times times_or_more one_or_more optional longest until
+within_previous window count or name within skip to_first error_on_miss version parameters taxonomy column kinds date
+timestamp decimal"""
 keys = st.sampled_from(KEYS.split())
 scalars = st.sampled_from(["a", " ", "1 hour", "no_skip", "0 hours", "12 ours", 0, 1, 2, 2.0, 1.5, True, False, None])
 values = st.recursive(
@@ -203,12 +204,23 @@ def mutated_documents(draw: st.DrawFn) -> Any:
     return document
 
 
-BEYOND_THE_SCHEMA = ("not a length of time", "a length of time must be", "times(")
+BEYOND_THE_SCHEMA = (
+    "not a length of time",
+    "a length of time must be",
+    "times(",
+    "where: a group",
+    "subtype: a group",
+    "not a date",
+    "not a timestamp",
+    "not a decimal",
+)
 
 
 @given(mutated_documents())
 def test_schema_and_reader_agree(document: Any) -> None:
-    """The reader accepts what the schema accepts, but for units of time and a <= b, and refuses what it refuses."""
+    """The reader accepts what the schema accepts, but for units of time, a <= b, conditions of groups and the texts of
+    dates and decimals, and refuses what it refuses.
+    """
     valid = Draft202012Validator(pattern_schema()).is_valid(document)
     pattern, problems = read(json.dumps(document))
     if pattern is None:
@@ -260,7 +272,8 @@ stages:
 foo: 1
 """
     known = (
-        "Known here: begin, next, followed_by, followed_by_any, not_next, not_followed_by, where, until, one_or_more,"
+        "Known here: begin, next, followed_by, followed_by_any, not_next, not_followed_by, where, subtype, "
+        "until, one_or_more,"
     )
     call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
     times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
@@ -276,9 +289,10 @@ foo: 1
         f"'times' must be {times}, got 0 (p.yaml, line 6, column 10)",
         "'next' must be text that is not empty, or a list of stages, got 1 (p.yaml, line 7, column 9)",
         f"times(3, 1) cannot be: write {call} (p.yaml, line 8, column 10)",
-        'item 1 of \'where\' must be SQL text that is not empty, got {"or": "x"} (p.yaml, line 9, column 11)',
-        "item 2 of 'where' must be SQL text, or 'or: SQL text', got 5 (p.yaml, line 9, column 20)",
-        "item 3 of 'where' must be SQL text, or 'or: SQL text', got ' ' (p.yaml, line 9, column 23)",
+        "item 1 of 'where' needs the key 'subtype' (p.yaml, line 9, column 11)",
+        "item 1 of 'where' has no key 'or' (p.yaml, line 9, column 12)",
+        "item 2 of 'where' must be SQL text, 'or: SQL text' or 'subtype: TYPE', got 5 (p.yaml, line 9, column 20)",
+        "item 3 of 'where' must be SQL text, 'or: SQL text' or 'subtype: TYPE', got ' ' (p.yaml, line 9, column 23)",
         "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
         f"'window' must be {length}'1 minute 30 seconds', got 5 (p.yaml, line 15, column 27)",
         f"'begin' is for the first stage: a later one is {later} (p.yaml, line 16, column 5)",
@@ -304,7 +318,10 @@ STAGE = "stages: [{begin: a}]"
     [
         ("", "there is no pattern here: the text is empty (p.yaml, column 1)"),
         ("# nothing\n", "there is no pattern here: the text is empty (p.yaml, line 1, column 1)"),
-        ("- a", "a pattern must be a mapping with the keys name, within, skip and stages, got"),
+        (
+            "- a",
+            "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, skip and stages",
+        ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),

@@ -17,6 +17,7 @@ def check(
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
     on: o.On = "process",
@@ -26,14 +27,14 @@ def check(
 
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
-    measures = o.measures_from(measure)
+    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.errors import PatternError
         from cepheid.plan.build import check_pattern
 
-        opened = open_pattern(pattern)
+        opened = open_pattern(pattern, parameters)
         if events:
             plan_for(opened, options)
         elif problems := check_pattern(opened.pattern, measures):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
+    from cepheid.lang.parameters import ParameterValue
     from cepheid.lang.pattern import Pattern
 
 
@@ -26,6 +28,7 @@ class _Detection:
     """What a command line asks for."""
 
     pattern: Path
+    parameters: Mapping[str, ParameterValue]
     events: o.EventOptions
     time: str
     as_of: str | None
@@ -46,6 +49,7 @@ def detect(
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    parameter: o.GivenParameters = None,
     as_of: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Time stands here: later events do not count. As 2026-01-31T12:00:00Z."),
@@ -60,10 +64,10 @@ def detect(
     as_json: o.AsJson = False,
 ) -> None:
     """Find the matches of a pattern in events from files."""
-    measures = o.measures_from(measure)
+    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     options = o.EventOptions(events, time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
-        _run(_Detection(pattern, options, time, as_of, nulls, output, as_json))
+        _run(_Detection(pattern, parameters, options, time, as_of, nulls, output, as_json))
 
 
 def _run(asked: _Detection) -> None:
@@ -75,7 +79,7 @@ def _run(asked: _Detection) -> None:
 
     errors = Console(stderr=True)
     start = perf_counter()
-    opened = open_pattern(asked.pattern)
+    opened = open_pattern(asked.pattern, asked.parameters)
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():

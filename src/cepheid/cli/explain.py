@@ -20,6 +20,7 @@ def explain(
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
     on: o.On = "process",
@@ -31,15 +32,16 @@ def explain(
     With --events also the plan: which columns the host's SQL engine computes, what is left to scripts, all types, and
     which events are dropped before anything else.
     """
-    measures = o.measures_from(measure)
+    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.compile.compiled import compile_plan, relevance_text
         from cepheid.compile.diagram import automaton_mermaid, automaton_text
         from cepheid.plan.explain import explain_pattern, explain_plan
+        from cepheid.plan.growth import growth_warnings
 
-        opened = open_pattern(pattern)
+        opened = open_pattern(pattern, parameters)
         diagram = automaton_mermaid(opened.pattern)
         if events:
             plan = plan_for(opened, options)
@@ -48,6 +50,7 @@ def explain(
             text = explain_pattern(opened.pattern)
         text = f"{text}\n{automaton_text(opened.pattern)}\n"
         if as_json:
-            print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram})
+            warnings = list(growth_warnings(opened.pattern))
+            print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram, "warnings": warnings})
         else:
             sys.stdout.write(f"{diagram}\n" if mermaid else text)

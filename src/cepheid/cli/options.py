@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
+
+if TYPE_CHECKING:
+    from cepheid.lang.parameters import ParameterValue
 
 Host: TypeAlias = Literal["process", "spark"]
 """Where the detection runs."""
@@ -26,13 +29,23 @@ Key = Annotated[
     list[str] | None,
     typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
 ]
-Sequence = Annotated[str | None, typer.Option(help="The column that orders events of the same time.")]
+Sequence = Annotated[
+    list[str] | None, typer.Option(help="A column that orders events of the same time; repeat for several.")
+]
 Columns = Annotated[
     list[str] | None, typer.Option(help="An event column that comes along; repeat for several. Default: all.")
 ]
 Measure = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=SQL", help="A flat output column instead of the stages' events; repeat for several."),
+]
+GivenParameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        metavar="NAME=VALUE",
+        help="A value for $NAME in the pattern: a number, true, false, text or DATE '2026-01-31'; repeat for several.",
+    ),
 ]
 TimeZone = Annotated[str, typer.Option(help="The zone of times that have none.")]
 NullTexts = Annotated[
@@ -50,7 +63,7 @@ class EventOptions:
     time: str | None
     """None: the first timestamp."""
     key: list[str] | None
-    sequence: str | None
+    sequence: list[str] | None
     columns: list[str] | None
     measures: Mapping[str, str] | None
     time_zone: str
@@ -79,3 +92,26 @@ def measures_from(texts: list[str] | None) -> dict[str, str] | None:
             raise typer.BadParameter(f"the measure {name.strip()!r} is given twice", param_hint="--measure")
         measures[name.strip()] = sql.strip()
     return measures or None
+
+
+def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
+    """`name=value` texts as values of parameters; the value may be empty text."""
+    values: dict[str, ParameterValue] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not (equals and name.strip()):
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE, as in 'limit=100'", param_hint="--parameter")
+        if name.strip() in values:
+            raise typer.BadParameter(f"the parameter {name.strip()!r} is given twice", param_hint="--parameter")
+        values[name.strip()] = _parameter_value(value)
+    return values
+
+
+def _parameter_value(text: str) -> ParameterValue:
+    from cepheid.cli.parameter_value import parameter_value
+    from cepheid.errors import PatternError
+
+    try:
+        return parameter_value(text)
+    except PatternError as error:
+        raise typer.BadParameter(error.problems[0].message, param_hint="--parameter") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import check_pattern
 
 if TYPE_CHECKING:
+    from cepheid.lang.parameters import ParameterValue
     from cepheid.plan.plan import Plan
 
 
@@ -36,10 +37,16 @@ class PatternFile:
             raise PatternError(problems) from None
 
 
-def open_pattern(path: Path) -> PatternFile:
-    """Raises OSError where the file cannot be read and PatternError where it does not hold a pattern."""
+def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> PatternFile:
+    """The pattern of the file, with these values.
+
+    Raises:
+        OSError: the file cannot be read.
+        PatternError: it does not hold a pattern, or a value is none.
+    """
     text = read_text(path)
-    return PatternFile(path, text, pattern_from_text(text, source=str(path)))
+    pattern = pattern_from_text(text, source=str(path))
+    return PatternFile(path, text, pattern.with_parameters(**parameters))
 
 
 def plan_for(opened: PatternFile, options: EventOptions) -> Plan:

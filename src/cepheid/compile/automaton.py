@@ -7,7 +7,8 @@ partial match whatever else holds. Several edges may hold, then the partial matc
 The construction is that of FlinkCEP's `NFACompiler`: states are made from the last stage to the first, each linked to
 what follows. A state that takes several roles (the first of a loop, one of its later turns) is made once for each.
 Additions: for `longest` a state in which the trailing loop has enough events is `complete` instead of proceeding to the
-final state; a state that waits for a last NOT to stay away is `complete` too; edges know how soon an event must come.
+final state (where the loop is over a group, the automaton is the same as without, and knows which stages are the loop);
+a state that waits for a last NOT to stay away is `complete` too; edges know how soon an event must come.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Automaton:
     states: tuple[State, ...]
     start: int
     final: int
+    loop: frozenset[int] = frozenset()
+    """With `longest` on a group: its stages. What would be a match without it is then one only if it cannot grow."""
 
 
 def leads_to_complete(automaton: Automaton, state: int) -> bool:
@@ -75,6 +78,11 @@ def leads_to_complete(automaton: Automaton, state: int) -> bool:
     return automaton.states[state].complete or any(
         leads_to_complete(automaton, edge.target) for edge in edges if edge.action is Action.PROCEED
     )
+
+
+def waits_in_loop(automaton: Automaton, state: int) -> bool:
+    """Whether a partial match in this state may take an event of `Automaton.loop` next."""
+    return any(edge.stage in automaton.loop for edge in _takes(automaton, state))
 
 
 def gap(automaton: Automaton, state: int) -> int | None:
@@ -107,7 +115,9 @@ def build_automaton(pattern: Pattern) -> Automaton:
     numbers = _numbered(pattern)
     final = _Node("final")
     first = _Sequence(numbers, final).entry(pattern.stages, final)
-    return _frozen(first, final)
+    last = pattern.stages[-1]
+    longest = last.leaves if last.group and last.quantifier.longest else ()
+    return replace(_frozen(first, final), loop=frozenset(numbers.stages[id(stage)] for stage in longest))
 
 
 @dataclass(eq=False)

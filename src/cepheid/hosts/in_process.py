@@ -19,7 +19,7 @@ from cepheid.events import (
     microseconds,
 )
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.intake import Timed, lifted, timed, usable, used_columns, whole
+from cepheid.hosts.intake import Timed, in_order_of_arrival, lifted, timed, usable, used_columns, whole
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import as_plain, plain_schema, without_views
 from cepheid.lang.expression import Name
@@ -42,6 +42,7 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
         EventError: events without key or time (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
+    events, request = in_order_of_arrival(events, request)
     zone = request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
@@ -60,6 +61,8 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
 
 def plan_in_process(columns: pa.Schema, request: Request) -> Plan:
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
+    events, request = in_order_of_arrival(columns.empty_table(), request)
+    columns = events.schema
     schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
     _check(schema)
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
@@ -92,7 +95,7 @@ def _tell(counts: EventCounts, request: Request) -> None:
     elif dropped:
         what = f"{counts.null_keys} events without key and {counts.null_times} without time were dropped"
         warn(f"{what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
-    if counts.ties and request.sequence is None:
+    if counts.ties and not request.sequence:
         message = f"{counts.ties} events agree in key and time with another; their content orders them"
         warn(f"{message}. Name a sequence column")
 
@@ -129,8 +132,7 @@ def _key_leaves(timed: Timed, schema: Schema) -> list[pa.Array]:
 
 def _ranks(timed: Timed, schema: Schema) -> list[pa.Array]:
     """What orders the events of a key."""
-    sequence = [] if schema.sequence is None else [_column(timed, schema.sequence, schema)]
-    return [whole(timed.time), *sequence]
+    return [whole(timed.time), *(_column(timed, name, schema) for name in schema.sequence)]
 
 
 def _column(timed: Timed, name: str, schema: Schema) -> pa.Array:

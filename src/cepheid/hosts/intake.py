@@ -5,7 +5,7 @@ dropped or refused, and DuckDB computes the lifted columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, ROW_PREFIX, SEQUENCE, TIME, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    MASK,
+    ROW_PREFIX,
+    SEQUENCE_PREFIX,
+    TIME,
+    TIME_TYPE,
+    VALUE_PREFIX,
+    Batch,
+)
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.request import EventCounts, Request
 from cepheid.hosts.tables import as_plain, with_zone
@@ -27,7 +37,7 @@ def used_columns(plan: Plan) -> list[str]:
     schema = plan.schema
     if plan.functions:
         return list(schema.columns.names)
-    needed = {*schema.key, schema.time, *([] if schema.sequence is None else [schema.sequence]), *plan.columns}
+    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns}
     return [name for name in schema.columns.names if name in needed or name.lower() in lifted]
 
 
@@ -39,6 +49,10 @@ def _names(expression: Expression) -> Iterator[str]:
         case Call(args=args):
             for arg in args:
                 yield from _names(arg)
+
+
+ARRIVAL = "_arrival"
+"""The column of the order in which events come."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +101,25 @@ def _any_null(events: pa.Table, columns: tuple[str, ...]) -> npt.NDArray[np.bool
     return null
 
 
+def in_order_of_arrival(events: pa.Table, request: Request, first: int = 0) -> tuple[pa.Table, Request]:
+    """In processing order without a sequence, the events are numbered as they come, from `first`, and so ordered."""
+    if request.time is not None or request.sequence:
+        return events, request
+    chosen = tuple(events.schema.names) if request.columns is None else request.columns
+    numbers = pa.array(np.arange(first, first + events.num_rows))
+    return events.append_column(ARRIVAL, numbers), replace(request, sequence=(ARRIVAL,), columns=chosen)
+
+
 def timed(events: pa.Table, request: Request) -> Timed:
-    """The events with their times as instants in microseconds; those without a zone are read in the request's.
+    """The events with their times as instants in microseconds; those without a zone are read in the request's. In
+    processing order all have the same.
 
     Raises:
         EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
     """
+    if request.time is None:
+        nothing = pa.array(np.zeros(events.num_rows, np.int64)).cast(TIME_TYPE)
+        return Timed(events, pa.chunked_array([nothing]))
     time = events.column(request.time)
     try:
         time = time.cast(pa.timestamp("us", time.type.tz))
@@ -120,14 +147,15 @@ def lifted(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Batch:
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         TIME: piece.time,
-        **({} if plan.schema.sequence is None else {SEQUENCE: events.column(plan.schema.sequence)}),
+        **{f"{SEQUENCE_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.sequence)},
         MASK: pa.array(found.mask),
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     if plan.functions:
         zone = engine.time_zone
-        columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in events.schema.names}
+        known = [name for name in events.schema.names if name != ARRIVAL]
+        columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
 
 

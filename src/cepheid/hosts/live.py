@@ -13,7 +13,7 @@ from cepheid.errors import SchemaError
 from cepheid.events import microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
-from cepheid.hosts.intake import lifted, timed, usable, used_columns
+from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.request import EventCounts, Request, instant_of
 from cepheid.hosts.tables import without_views
 from cepheid.kernel.layout import NO_TIME
@@ -37,18 +37,22 @@ class TableMatcher:
     """Finds one pattern in tables of events that go on coming."""
 
     def __init__(self, request: Request, columns: pa.Schema, lateness: timedelta | None) -> None:
-        self._request = request
+        self._asked = request
+        numbered, self._request = in_order_of_arrival(columns.empty_table(), request)
+        columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
-        self._plan = plan_in_process(columns, request)
+        self._plan = plan_in_process(columns, self._request)
         self._columns = columns
-        self._lateness = None if lateness is None else length_of(lateness)
+        in_order = timedelta(0) if request.time is None else lateness
+        self._lateness = None if in_order is None else length_of(in_order)
         self._matcher = LiveMatcher(compile_plan(self._plan))
         self._latest = NO_TIME
         self._counts = EventCounts()
 
     def process(self, events: pa.Table) -> pa.Table:
         """The rows that these events make certain."""
+        events, _ = in_order_of_arrival(events, self._asked, self._counts.events)
         events = self._checked(events)
         placed, counts = usable(timed(events, self._request), self._plan, self._request, None)
         self._counts = EventCounts(
@@ -91,7 +95,7 @@ class TableMatcher:
             "key": list(request.key),
             "time": request.time,
             "time_zone": self._zone,
-            "sequence": request.sequence,
+            "sequence": list(request.sequence),
             "columns": {name: str(self._columns.field(name).type) for name in used_columns(plan)},
             "chosen": list(plan.columns),
             "measures": dict(request.measures or {}),

@@ -76,8 +76,9 @@ class Request:
 
     pattern: Pattern
     key: tuple[str, ...]
-    time: str
-    sequence: str | None = None
+    time: str | None
+    """None: processing order."""
+    sequence: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     measures: Mapping[str, str] | None = None
     outputs: tuple[OutputName, ...] | None = None

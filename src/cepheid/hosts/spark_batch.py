@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import PatternError, Problem, SchemaError
-from cepheid.events import KEY_PREFIX, MASK, SEQUENCE, TIME, Schema, microseconds
+from cepheid.events import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, microseconds
 from cepheid.hosts.request import (
     COUNTS,
     ERROR,
@@ -87,12 +87,13 @@ def _check(events: DataFrame, request: Request) -> None:
         )
     names = events.columns
     faults = repeated_names(names)
+    if request.time is None and not request.sequence:
+        faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that has it")
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
+    used += [("sequence", name) for name in request.sequence]
     if request.pattern.functions:
         used += [("functions see all columns", name) for name in names if name not in chosen]
-    if request.sequence is not None:
-        used.append(("sequence", request.sequence))
     types = {field.name: field.dataType for field in events.schema}
     faults += [
         f"{what}: {name!r} is of type {sql_name(types[name])}, which a worker cannot be sent. {_advice(what)}"
@@ -118,7 +119,7 @@ def _counted(events: DataFrame, request: Request, times: Times, read: Observatio
     if request.as_of is not None:
         events = events.where(times.until(request.as_of))
     no_key = without_key(request.key)
-    no_time = ~no_key & named(request.time).isNull()
+    no_time = ~no_key & times.missing
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
     events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
     return usable(events, request.key, times, request.nulls)
@@ -137,8 +138,7 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
         warn("no key: all events are one sequence, which one Spark task works through alone")
         together = shipped.repartition(1)
     rank = [lift[TIME].asc()]
-    if plan.schema.sequence is not None:
-        rank.append(lift[SEQUENCE].asc_nulls_last())
+    rank += [lift[f"{SEQUENCE_PREFIX}{i}"].asc_nulls_last() for i in range(len(plan.schema.sequence))]
     # Where no event is left to sort, Spark's adaptive execution replaces the sort and all that comes before it by an
     # empty relation, and with it the counts of what was read. It does not see through an observation.
     kept = together.observe(Observation(), F.count(F.lit(1)).alias("shipped"))

@@ -11,7 +11,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import TimestampNTZType
 
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, ROW_PREFIX, SEQUENCE, TIME, VALUE_PREFIX, microseconds
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    MASK,
+    ROW_PREFIX,
+    SEQUENCE_PREFIX,
+    TIME,
+    VALUE_PREFIX,
+    microseconds,
+)
 from cepheid.hosts.request import Nulls
 from cepheid.hosts.spark_engine import expression
 from cepheid.lang.expression import Name
@@ -39,20 +48,28 @@ def session_zone(events: DataFrame) -> str:
 class Times:
     """The events' time column, and how it is read."""
 
-    name: str
+    name: str | None
+    """None: processing order, in which no time passes."""
     zone: str | None
     """None: the column holds instants (TIMESTAMP). Else the zone of its local times (TIMESTAMP_NTZ)."""
 
     @staticmethod
-    def of(events: DataFrame, name: str, zone: str | None) -> Times:
-        if not isinstance(events.schema[name].dataType, TimestampNTZType):
+    def of(events: DataFrame, name: str | None, zone: str | None) -> Times:
+        if name is None or not isinstance(events.schema[name].dataType, TimestampNTZType):
             return Times(name, None)
         return Times(name, zone or session_zone(events))
 
     @property
     def instants(self) -> Column:
         """TIMESTAMP, or TIMESTAMP_NTZ on UTC's clock: casting that to TIMESTAMP would depend on the session's zone."""
+        if self.name is None:
+            return F.expr("timestamp_micros(0)")
         return named(self.name) if self.zone is None else _moved(named(self.name), self.zone, "UTC")
+
+    @property
+    def missing(self) -> Column:
+        """Whether an event has no time."""
+        return F.lit(False) if self.name is None else named(self.name).isNull()  # noqa: FBT003
 
     def until(self, instant: datetime) -> Column:
         """Whether an event's time is not later; true without a time."""
@@ -60,7 +77,7 @@ class Times:
             bound = F.expr(f"timestamp_micros({microseconds(instant)})")
         else:
             bound = F.expr(f"TIMESTAMP_NTZ '{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'")
-        return named(self.name).isNull() | (self.instants <= bound)
+        return self.missing | (self.instants <= bound)
 
     def checks(self) -> Iterable[tuple[Column, Column]]:
         """What a local time must not be, each with the message that says so.
@@ -68,18 +85,21 @@ class Times:
         A local time is ambiguous if another instant shows it too. That instant is found by the offset of a day later,
         as no zone changes twice within a day.
         """
-        if self.zone is None or self.zone in _WITHOUT_CHANGES:
+        if self.name is None or self.zone is None or self.zone in _WITHOUT_CHANGES:
             return
         local, instant = named(self.name), self.instants
         day = F.expr("INTERVAL 1 DAY")
         other = _moved(local + day, self.zone, "UTC") - day
-        yield _moved(instant, "UTC", self.zone) != local, self._message("does not exist", "forward")
-        yield (other != instant) & (_moved(other, "UTC", self.zone) == local), self._message("is ambiguous", "back")
+        yield _moved(instant, "UTC", self.zone) != local, self._message(local, "does not exist", "forward")
+        yield (
+            (other != instant) & (_moved(other, "UTC", self.zone) == local),
+            self._message(local, "is ambiguous", "back"),
+        )
 
-    def _message(self, what: str, direction: str) -> Column:
+    def _message(self, local: Column, what: str, direction: str) -> Column:
         told = f" in column {self.name!r} {what} in {self.zone}, where clocks were set {direction}. "
         advice = "Convert the column to instants (TIMESTAMP) first, where it is known which is meant"
-        return F.concat(F.lit("the local time "), named(self.name).cast("string"), F.lit(told + advice))
+        return F.concat(F.lit("the local time "), local.cast("string"), F.lit(told + advice))
 
 
 def _moved(time: Column, source: str, target: str) -> Column:
@@ -94,8 +114,11 @@ def without_key(key: tuple[str, ...]) -> Column:
 def usable(events: DataFrame, key: tuple[str, ...], times: Times, nulls: Nulls) -> DataFrame:
     """The events that have a key and a certain time; others fail or, those without key or time, are dropped."""
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
-    cases.append((named(times.name).isNull(), _no_value(times.name, "time", nulls)))
+    if times.name is not None:
+        cases.append((times.missing, _no_value(times.name, "time", nulls)))
     cases += [(wrong, raised(message)) for wrong, message in times.checks()]
+    if not cases:
+        return events
     (first, result), *others = cases
     kept = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
     return events.where(kept.otherwise(F.lit(True)))  # noqa: FBT003
@@ -134,8 +157,8 @@ def lifting(plan: Plan, times: Times) -> Lift:
     for i, name in enumerate(schema.key):
         lift.add(f"{KEY_PREFIX}{i}", named(name), name)
     lift.add(TIME, times.instants, times.name if times.zone is None else None)
-    if schema.sequence is not None:
-        lift.add(SEQUENCE, named(schema.sequence), schema.sequence)
+    for i, name in enumerate(schema.sequence):
+        lift.add(f"{SEQUENCE_PREFIX}{i}", named(name), name)
     lift.add(MASK, _mask(plan.bits))
     for name in plan.columns:
         lift.add(EVENT_PREFIX + name, named(name), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.tables import Records, Tables
+from cepheid.compile.tables import Ints, Records, Tables
 from cepheid.kernel.jit import allocating
 from cepheid.kernel.layout import Cursor, Flags, Int32s, PartialMatches
 from cepheid.kernel.park import assign
@@ -73,11 +73,13 @@ def pack(partials: PartialMatches, cursor: Cursor) -> None:
 
 
 @allocating
-def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Int32s:
+def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
     """The rows of the live partial matches, then of those that are parked, which are packed."""
-    rows = np.empty(cursor.live + cursor.parked_live, np.int32)
-    rows[: cursor.live] = partials.live[cursor.side, cursor.first : cursor.first + cursor.live]
-    rows[cursor.live :] = partials.parked.live[: cursor.parked_live]
+    rows = np.empty(cursor.live + cursor.parked_live, np.int64)
+    for i in range(cursor.live):
+        rows[i] = partials.live[cursor.side, cursor.first + i]
+    for i in range(cursor.parked_live):
+        rows[cursor.live + i] = partials.parked.live[i]
     return rows
 
 

@@ -186,8 +186,8 @@ class CompiledMatcher:
         fresh = new_partial_matches(self.tables, max(1024, 2 * (count + 1)))
         fresh.rows[1 : count + 1], fresh.slots[1 : count + 1] = rows, slots
         capacity = len(fresh.free)
-        fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1, dtype=np.int32)
-        live = _grown(np.arange(1, count + 1, dtype=np.int32), max(1024, 2 * count))
+        fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
+        live = _grown(np.arange(1, count + 1), max(1024, 2 * count))
         parked = Parked(keys.copy(), live, _grown(completed, max(1024, 2 * len(completed))))
         self.partials = fresh._replace(nodes=_grown(nodes, max(4096, 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
@@ -259,7 +259,7 @@ class CompiledMatcher:
         before = len(self.partials.rows)
         capacity = before + more
         free = _grown(self.partials.free, capacity)
-        free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity, dtype=np.int32)
+        free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity)
         self.cursor.free += more
         live = np.stack([_grown(side, 2 * capacity) for side in self.partials.live])
         slots, rows = _grown(self.partials.slots, capacity), _grown(self.partials.rows, capacity)

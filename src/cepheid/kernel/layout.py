@@ -62,10 +62,10 @@ class Visits(NamedTuple):
 
 ROW = np.dtype(
     [
-        ("state", np.int32),  # index into Tables.states
-        ("start", np.int32),  # position of the first event
-        ("node", np.int32),  # the last event taken, index into the nodes; -1 none
-        ("length", np.int32),  # number of events taken
+        ("state", np.int64),  # index into Tables.states
+        ("start", np.int64),  # position of the first event
+        ("node", np.int64),  # the last event taken, index into the nodes; -1 none
+        ("length", np.int64),  # number of events taken
     ]
 )
 NODE = np.dtype(
@@ -79,9 +79,9 @@ COMPLETED = np.dtype(
     [
         ("step", np.int64),  # the step that completed the match, or at which it timed out
         ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
-        ("start", np.int32),  # position of the first event
-        ("node", np.int32),  # the last event
-        ("length", np.int32),  # number of events
+        ("start", np.int64),  # position of the first event
+        ("node", np.int64),  # the last event
+        ("length", np.int64),  # number of events
     ]
 )
 MATCH = np.dtype(
@@ -114,7 +114,7 @@ class Parked(NamedTuple):
 
     keys: Records
     """(any,) KEY, by number of the key."""
-    live: Int32s
+    live: Ints
     """(any,) rows, the first Cursor.parked_live of them."""
     completed: Records
     """(any,) COMPLETED, the first Cursor.parked_completed of them."""
@@ -127,9 +127,9 @@ class PartialMatches(NamedTuple):
     """(capacity,) ROW."""
     slots: Ints
     """(capacity, slots) of the row: see compile.script."""
-    live: Int32s
+    live: Ints
     """(2, 2 capacity) live rows in order of their start: Cursor.live of side Cursor.side, from Cursor.first on."""
-    free: Int32s
+    free: Ints
     """(capacity,) rows not in use, the first Cursor.free of them."""
     nodes: Records
     """(any,) NODE; a parent has a smaller index than its child."""
@@ -197,11 +197,11 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
     return PartialMatches(
         rows=rows,
         slots=np.tile(tables.slots["initial"], (capacity, 1)),
-        live=np.zeros((2, 2 * capacity), np.int32),
-        free=np.arange(capacity, 0, -1, dtype=np.int32) - 1,
+        live=np.zeros((2, 2 * capacity), np.int64),
+        free=np.arange(capacity, 0, -1) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),
-        parked=Parked(np.zeros(1, KEY), np.zeros(capacity, np.int32), np.zeros(capacity, COMPLETED)),
+        parked=Parked(np.zeros(1, KEY), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)),
     )
 
 

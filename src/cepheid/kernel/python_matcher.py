@@ -61,7 +61,7 @@ class KeyMatcher(ReferenceMatcher):
         if over := self._over("max_partial_matches", len(self.partial_matches)):
             self.partial_matches = self.partial_matches[over:]  # in the order of their start
             self._dropped.partial_matches += over
-            matches += self._release([], event.time)
+            matches += self._release(self._longest([]), event.time)
         return self._told(matches)
 
     def pass_time(self, until: int) -> list[Told]:
@@ -78,8 +78,8 @@ class KeyMatcher(ReferenceMatcher):
 
     @property
     def held(self) -> Iterator[Event]:
-        """The events that open partial matches and waiting matches have."""
-        for partial_match in chain(self.partial_matches, (match for _, match in self.completed)):
+        """The events that open partial matches, and matches that wait or may grow, have."""
+        for partial_match in chain(self.partial_matches, self.growing, (match for _, match in self.completed)):
             yield from (event for _, event in partial_match.taken)
 
     def _told(self, matches: list[Match]) -> list[Told]:

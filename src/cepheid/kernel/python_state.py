@@ -23,26 +23,28 @@ KEY = np.dtype(
 PARTIAL_MATCH = np.dtype(
     [
         ("key", np.int64),  # index into the keys; those of a key stand together
-        ("step", np.int64),  # the step that completed it, OPEN if none has
+        ("step", np.int64),  # the step that completed it; OPEN if none has, GROWING for one that may still grow
         ("state", np.int64),
+        ("whole", np.int64),  # how many of its events are a match that it may continue
         ("end", np.int64),  # its events are those from the end of the one before (0 for the first) to here
     ]
 )
 TAKEN = np.dtype([("stage", np.int64), ("event", np.int64)])  # the event by its place among those held
-OPEN = -1
+OPEN, GROWING = -1, -2
 
 
 def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]) -> dict[str, npt.NDArray[Any]]:
     """All that is open or waits; `place` gives the place of each event by its position."""
     keys: list[tuple[int, int, int]] = []
-    partial_matches: list[tuple[int, int, int, int]] = []
+    partial_matches: list[tuple[int, int, int, int, int]] = []
     taken: list[tuple[int, int]] = []
     for number, matcher in matchers.items():
         assert matcher.reached is not None
         kept = [(OPEN, partial_match) for partial_match in matcher.partial_matches]
+        kept += [(GROWING, partial_match) for partial_match in matcher.growing]
         for step, partial_match in [*kept, *matcher.completed]:
             taken += [(stage, place[event.position]) for stage, event in partial_match.taken]
-            partial_matches.append((len(keys), step, partial_match.state, len(taken)))
+            partial_matches.append((len(keys), step, partial_match.state, partial_match.whole, len(taken)))
         keys.append((number, matcher.reached, matcher.step))
     return {
         "keys": np.array(keys, KEY),
@@ -64,11 +66,13 @@ def matchers_of(state: Mapping[str, npt.NDArray[Any]], events: Sequence[Event], 
         matcher.reached, matcher.step = reached, step
     begin = 0
     pairs = [(stage, events[event]) for stage, event in taken.tolist()]
-    for key, step, number, end in partial_matches.tolist():
-        partial_match = PartialMatch(number, tuple(pairs[begin:end]))
+    for key, step, number, whole, end in partial_matches.tolist():
+        partial_match = PartialMatch(number, tuple(pairs[begin:end]), whole)
         begin = end
         if step == OPEN:
             matchers[key].partial_matches.append(partial_match)
+        elif step == GROWING:
+            matchers[key].growing.append(partial_match)
         else:
             matchers[key].completed.append((step, partial_match))
     return dict(zip(keys["key"].tolist(), matchers, strict=True))
@@ -85,9 +89,10 @@ def _check(state: Mapping[str, npt.NDArray[Any]], held: int, matchers: Sequence[
     bounds = [
         (keys["key"], 0, 1 << 31),
         (partial_matches["key"], 0, len(keys)),
-        (partial_matches["step"], OPEN, 1 << 62),
+        (partial_matches["step"], GROWING, 1 << 62),
         (partial_matches["state"], 0, states),
         (lengths, 1, len(taken) + 1),
+        (partial_matches["whole"], 0, lengths + 1),
         (partial_matches["end"], 1, len(taken) + 1),
         (taken["stage"], 0, stages),
         (taken["event"], 0, held),

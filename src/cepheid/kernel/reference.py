@@ -3,15 +3,20 @@
 It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern
 Matching over Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or
 deadline that completes them, then by start, then most events first, then earliest events, then earliest stages.
+
+`longest` on a group: of the matches that the pattern would have without it, those that none of the others continues
+with events of the loop. Such a match is given when it is certain: when no partial match is left that could continue it.
+So a partial match that ends within a turn of the loop gives the whole turns that it has, unless another one that shares
+these turns has gone on to further whole turns, or still may.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
+from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.guard import Guard
 from cepheid.errors import SkipError
 from cepheid.kernel.ask import Value
@@ -40,6 +45,8 @@ class PartialMatch:
 
     state: int
     taken: TakenEvents
+    whole: int = 0
+    """With `longest` on a group: how many of `taken` are, so far, a match that this partial match may continue."""
 
     @property
     def start(self) -> Event:
@@ -84,6 +91,8 @@ class ReferenceMatcher:
         self.skip = skip
         self.partial_matches: list[PartialMatch] = []
         self.completed: list[Completed] = []
+        self.growing: list[PartialMatch] = []
+        """With `longest` on a group: what would be matches without it, and may still be continued."""
         self.timeouts: list[Timeout] = []
         self.step = 0
         self.reached: int | None = None
@@ -99,8 +108,8 @@ class ReferenceMatcher:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
-        self.partial_matches = list({(p.state, positions_of(p)): p for p in survivors}.values())
-        return matches + self._release(completed, event.time)
+        self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
+        return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
         """Lets every deadline up to `time` pass, in order, if time has not come there with the last event; the skip
@@ -114,9 +123,9 @@ class ReferenceMatcher:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
             self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
             complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
-            timed_out = [Timeout(positions_of(p), deadline) for p in expired if p not in complete]
+            timed_out = [Timeout(positions_of(p), deadline) for p in expired if not (p in complete or p.whole)]
             self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
-            matches += self._release(complete, deadline)
+            matches += self._release(self._longest(complete), deadline)
         return matches
 
     def finish(self) -> list[Match]:
@@ -125,7 +134,7 @@ class ReferenceMatcher:
         while (deadline := self._earliest_deadline()) is not None:
             matches += self._pass(deadline)
         ended, self.partial_matches = self.partial_matches, []
-        return matches + self._release([p for p in ended if self._complete(p)], None)
+        return matches + self._release(self._longest([p for p in ended if self._complete(p)]), None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
@@ -143,9 +152,12 @@ class ReferenceMatcher:
                 reached = PartialMatch(edge.target, (*taken, (edge.stage, event)))
             else:
                 continue
+            completes = self._completes(edge, taken, event)
+            if self.automaton.loop:
+                reached = replace(reached, whole=self._whole(edge, partial_match, reached, completes=completes))
             if edge.target != self.automaton.final:
                 moved.append(reached)
-            if self._completes(edge, taken, event):
+            if completes:
                 completed.append(reached)
         if any(edge.action is Action.STOP for edge in edges):
             moved = []
@@ -204,6 +216,30 @@ class ReferenceMatcher:
     def _complete(self, partial_match: PartialMatch) -> bool:
         return leads_to_complete(self.automaton, partial_match.state)
 
+    def _whole(self, edge: Edge, before: PartialMatch | None, after: PartialMatch, *, completes: bool) -> int:
+        """How much of a partial match that has followed the edge is a match that it may continue."""
+        if completes:
+            return len(after.taken)
+        loop = self.automaton.loop
+        stays = waits_in_loop(self.automaton, edge.target) if edge.stage is None else edge.stage in loop
+        return before.whole if before and stays else 0
+
+    def _longest(self, completed: list[PartialMatch]) -> list[PartialMatch]:
+        """What is a match of those completed at this step. For `longest` on a group: of these and those that were
+        growing, what none of these continues and no partial match may.
+        """
+        if not self.automaton.loop:
+            return completed
+        open_ = [p for p in self.growing if not any(self._continues(c, p) for c in completed)] + completed
+        held = {positions_of(p)[: p.whole] for p in self.partial_matches}
+        self.growing = [p for p in open_ if positions_of(p) in held]
+        return [p for p in open_ if positions_of(p) not in held]
+
+    def _continues(self, partial_match: PartialMatch, other: PartialMatch) -> bool:
+        """Whether it has the events of the other and then, only, events of the loop."""
+        before, more = positions_of(partial_match)[: len(other.taken)], partial_match.taken[len(other.taken) :]
+        return before == positions_of(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
+
     def _deadline(self, partial_match: PartialMatch) -> int | None:
         ends = [] if self.window is None else [partial_match.start.time + self.window]
         if (window := gap(self.automaton, partial_match.state)) is not None:
@@ -253,6 +289,7 @@ class ReferenceMatcher:
 
     def _prune(self, first: int) -> None:
         self.partial_matches = [p for p in self.partial_matches if p.start.position >= first]
+        self.growing = [p for p in self.growing if p.start.position >= first]
         self.completed = [c for c in self.completed if c[1].start.position >= first]
 
 

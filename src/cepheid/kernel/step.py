@@ -24,7 +24,6 @@ from cepheid.kernel.layout import (
     Cursor,
     Events,
     Flags,
-    Int32s,
     Output,
     PartialMatches,
     Visits,
@@ -213,14 +212,17 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
         first = end
     while first < end and not wakes(tables, partials, live[first], word):
         first += 1
-    starts = wakes(tables, partials, START_ROW, word)
+    # As constants these would be types of their own, and `move` compiled for each.
+    start_row: Any = np.int64(START_ROW)
+    none: Any = np.int64(0)
+    starts = wakes(tables, partials, start_row, word)
     if first == end and not starts:
         return
     cursor.step += 1
     cursor.now = cursor.reached
     moved, count = live, end
     if first < end:
-        moved, count = partials.live[1 - cursor.side], 0
+        moved, count = partials.live[1 - cursor.side], none
         cursor.wake = 0
         for i in range(cursor.first, end):
             if i >= first and wakes(tables, partials, live[i], word):
@@ -231,7 +233,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
                 count += 1
         cursor.side, cursor.first = 1 - cursor.side, 0
     if starts:
-        count = move(tables, events, partials, cursor, START_ROW, event, word, moved, count, stack, null)
+        count = move(tables, events, partials, cursor, start_row, event, word, moved, count, stack, null)
     cursor.live = count - cursor.first
 
 
@@ -249,7 +251,7 @@ def move(
     number: int,
     event: int,
     word: int,
-    moved: Int32s,
+    moved: Ints,
     count: int,
     stack: Ints,
     null: Flags,

@@ -5,11 +5,11 @@ A rule is a function that takes the cursor, moves it past what it reads, and giv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.expression import Expression, Span
+from cepheid.lang.expression import Expression, Literal, Span
 from cepheid.lang.tokens import Kind, Token, tokenize
 
 _T = TypeVar("_T")
@@ -21,8 +21,9 @@ MAX_DEPTH = 50
 class Cursor:
     """`at` is the index of the next token; the last token is of kind END, and is never passed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, parameters: Mapping[str, Literal]) -> None:
         self.text = text
+        self.parameters = parameters
         self.at = 0
         self._tokens = tokenize(text)
         self._depth = 0

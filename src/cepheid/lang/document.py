@@ -9,15 +9,27 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document_problems import NAME_KEYS, document_problems, pattern_schema, place, stages_in
+from cepheid.lang.document_values import (
+    condition_document,
+    condition_value,
+    parameter_document,
+    parameter_of,
+    taxonomy_document,
+    taxonomy_of,
+    version_document,
+    version_of,
+    with_conditions,
+)
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Path, Value, dump_yaml, load_marked
-from cepheid.lang.pattern import Condition, Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.lang.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 __all__ = [
     "located_in_document",
@@ -75,7 +87,7 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern:
     problems = [*marked.problems, *document_problems(marked)]
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
-    return _pattern(cast("dict[str, Any]", marked.value))
+    return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 
 def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
@@ -97,6 +109,12 @@ def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
     """The same of any pattern, with names in the place of functions: two patterns are compared by it."""
     document: dict[str, Value] = {"name": pattern.name}
+    if pattern.version is not None:
+        document["version"] = version_document(pattern.version)
+    if pattern.parameters:
+        document["parameters"] = {parameter.name: parameter_document(parameter) for parameter in pattern.parameters}
+    if pattern.types is not None:
+        document["taxonomy"] = taxonomy_document(pattern.types)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
     if pattern.skip_strategy != Skip():
@@ -115,7 +133,8 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
 
     A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
     writes it in another way (quotes with escapes, folded lines), the whole condition is the place. A problem of a whole
-    stage is placed at the stage's name, one of `within` or `skip` there; others stay as they are.
+    stage is placed at the stage's name, one of `within`, `skip`, `taxonomy` or a parameter there; others stay as they
+    are.
     """
     marked = load_marked(text, source=source)
     span = _span_of(problem, marked)
@@ -128,15 +147,20 @@ def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("within", "skip"):
         return place((where,), marked)
+    if where == "taxonomy":  # its column: what the events have is no matter of the kinds
+        return place(("taxonomy", "column"), marked)
+    for name in document.get("parameters", {}):
+        if where == f"parameter {name!r}":
+            return marked.key_spans["parameters", name]
     for path, stage in stages_in(document["stages"], ("stages",)):
         label = _sequence([stage]).stages[0].label
         if where == label or where.startswith(f"{label}, "):
             if problem.text is None:
                 return _name_span(path, stage, marked)
-            key = "until" if where == f"{label}, until" else "where"
-            for inner, value in _leaves(stage.get(key), (*path, key)):
-                if value == problem.text:
-                    return _span_in(marked, inner, problem)
+            for key in ("until",) if where == f"{label}, until" else ("where", "subtype"):
+                for inner, value in _leaves(stage.get(key), (*path, key)):
+                    if value == problem.text:
+                        return _span_in(marked, inner, problem)
     return None
 
 
@@ -171,6 +195,10 @@ def _pattern(document: dict[str, Any]) -> Pattern:
     pattern = _sequence(document["stages"]).named(document.get("name", "pattern"))
     if "within" in document:
         pattern = pattern.within(document["within"])
+    if "taxonomy" in document:
+        pattern = replace(pattern, types=taxonomy_of(document["taxonomy"]))
+    parameters = tuple(parameter_of(name, given) for name, given in document.get("parameters", {}).items())
+    pattern = replace(pattern, parameters=parameters)
     return pattern.skip(_skip(document.get("skip", SkipTo.NO_SKIP.value)))
 
 
@@ -195,10 +223,7 @@ def _sequence(stages: list[dict[str, Any]]) -> Pattern:
 
 
 def _with_stage(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
-    where = stage.get("where", [])
-    for condition in [where] if isinstance(where, str) else where:
-        pattern = pattern.where(condition) if isinstance(condition, str) else pattern.or_where(condition["or"])
-    pattern = _with_quantifier(pattern, stage)
+    pattern = _with_quantifier(with_conditions(pattern, stage), stage)
     for flag in _FLAGS:
         if stage.get(flag):
             pattern = getattr(pattern, flag)()
@@ -237,24 +262,13 @@ def _stage_documents(stages: tuple[Stage, ...]) -> list[Value]:
 
 def _stage_document(key: str, stage: Stage) -> Value:
     document: dict[str, Value] = {key: _stage_documents(stage.group) if stage.group else stage.name}
-    conditions: list[Value] = [_condition_document(condition) for condition in stage.conditions]
-    if conditions:
-        document["where"] = conditions[0] if len(conditions) == 1 else conditions
+    document |= condition_document(stage.conditions)
     document |= _quantifier_document(stage.quantifier)
     if stage.until is not None:
-        document["until"] = _text_or_name(stage.until)
+        document["until"] = condition_value(stage.until)
     if stage.window is not None:
         document["within_previous"] = format_duration(stage.window)
     return document
-
-
-def _condition_document(condition: Condition) -> Value:
-    value = _text_or_name(condition)
-    return {"or": value} if condition.alternative else value
-
-
-def _text_or_name(condition: Condition) -> Value:
-    return condition.text if condition.function is None else {"function": condition.text}
 
 
 def _quantifier_document(quantifier: Quantifier) -> dict[str, Value]:

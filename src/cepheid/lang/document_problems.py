@@ -13,10 +13,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.lang.arguments import check_times
+from cepheid.lang.document_values import parameter_of, taxonomy_of
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Path, Value
-from cepheid.lang.pattern import Contiguity, check_times
+from cepheid.lang.pattern import Contiguity
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -150,7 +152,15 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
     if not isinstance(document, dict):
         return
     yield from _duration_problems(document, (), "within", marked)
+    if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
+        assert isinstance(taxonomy, dict)
+        yield from _refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
+    parameters = document.get("parameters")
+    for name, given in parameters.items() if isinstance(parameters, dict) else ():
+        if _is_valid(given, "parameter"):
+            yield from _refused(partial(parameter_of, name, given), ("parameters", name), marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
+        yield from _group_problems(stage, path, marked)
         yield from _duration_problems(stage, path, "within_previous", marked)
         for key in ("one_or_more", "times", "times_or_more"):
             match stage.get(key):
@@ -161,6 +171,14 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    if any(isinstance(stage.get(key), list) for key in NAME_KEYS):
+        for key in ("where", "subtype"):
+            if key in stage:
+                message = f"{key}: a group has no condition of its own; give the stages in it theirs"
+                yield marked.problem(message, place((*path, key), marked))
 
 
 def _duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:

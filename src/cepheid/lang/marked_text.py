@@ -37,6 +37,7 @@ class MarkedText:
 
     text: str
     source: str
+    is_json: bool = False
     value: Value = None
     spans: dict[Path, Span] = field(default_factory=dict)
     key_spans: dict[Path, Span] = field(default_factory=dict)
@@ -108,12 +109,12 @@ def load_marked(text: str, *, source: str) -> MarkedText:
         PatternError: `text` is neither YAML nor JSON at all.
     """
     marked = MarkedText(text, source)
-    as_json, is_json = _read_json(marked)
-    node = _compose(marked, _blank_separators(text) if is_json else text)
+    as_json, marked.is_json = _read_json(marked)
+    node = _compose(marked, _blank_separators(text) if marked.is_json else text)
     if node is None:
         raise PatternError(marked.problem("there is no pattern here: the text is empty", (0, 0)))
     value = _construct(node, (), marked)
-    marked.value = as_json if is_json else value
+    marked.value = as_json if marked.is_json else value
     return marked
 
 
@@ -173,7 +174,7 @@ def _mapping(node: yaml.Node, path: Path, marked: MarkedText) -> Value:
         if not isinstance(key_node, yaml.ScalarNode):
             marked.problems.append(marked.problem("a key must be text", _span(key_node)))
             continue
-        key = key_node.value
+        key = _key(key_node, marked)
         if key in mapping:
             line = marked.text.count("\n", 0, marked.key_spans[(*path, key)][0]) + 1
             message = f"the key {key!r} is here twice, first on line {line}"
@@ -182,6 +183,13 @@ def _mapping(node: yaml.Node, path: Path, marked: MarkedText) -> Value:
         marked.key_spans[(*path, key)] = _span(key_node)
         mapping[key] = _construct(value_node, (*path, key), marked)
     return mapping
+
+
+def _key(node: yaml.ScalarNode, marked: MarkedText) -> str:
+    if marked.is_json:  # as it is written: the YAML parser was given blanks for what YAML has not
+        key: str = json.loads(marked.text[slice(*_span(node))])
+        return key
+    return _joined_surrogates(node, marked)
 
 
 def _scalar(node: yaml.ScalarNode, marked: MarkedText) -> Value:

@@ -8,14 +8,17 @@ a schema (`cepheid.plan.build`), where all problems are reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.function import Function, make_function
+from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 
 class Contiguity(Enum):
@@ -98,6 +101,18 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Subtype:
+    """One call of `subtype`: AND with all conditions before it."""
+
+    type: str
+
+    @property
+    def text(self) -> str:
+        """What messages call the condition."""
+        return f"subtype {self.type}"
+
+
+@dataclass(frozen=True)
 class Times:
     """How many events a stage takes: from `minimum` (at least 1) to `maximum` (None: no upper bound)."""
 
@@ -141,7 +156,7 @@ class Stage:
 
     name: str
     contiguity: Contiguity = Contiguity.STRICT
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition | Subtype, ...] = ()
     quantifier: Quantifier = field(default_factory=Quantifier)
     until: Condition | None = None
     """An event for which it is true ends the loop."""
@@ -177,6 +192,12 @@ class Pattern:
     skip_strategy: Skip = field(default_factory=Skip)
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
+    version: str | None = None
+    """For those who keep patterns: not part of match_id, so that the matches that two versions share have one id."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
@@ -196,13 +217,14 @@ class Pattern:
             for stage in self.stages
             for part in stage.parts
             for condition in (*part.conditions, part.until)
-            if condition is not None and condition.function is not None
+            if isinstance(condition, Condition) and condition.function is not None
         )
 
     @staticmethod
-    def begin(stage: str | Pattern, *, name: str = "pattern") -> Pattern:
-        """A pattern of one stage, named or a group; any event may start it."""
-        return Pattern((_stage("begin", stage, Contiguity.STRICT),), name=_pattern_name(name))
+    def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
+        """A pattern of one stage, named or a group; any event may start it. For `version` see `named`."""
+        begun = Pattern((_stage("begin", stage, Contiguity.STRICT),))
+        return begun.named(name, version=version)
 
     def next(self, stage: str | Pattern) -> Pattern:
         """Adds a stage whose first event directly follows the stage before it. A pattern is added as a group."""
@@ -247,6 +269,17 @@ class Pattern:
             last = self.stages[-1].label
             raise PatternError(f"or_where needs a where before it: {last} has no condition yet")
         return self._with_condition(replace(self._condition("or_where", condition, name), alternative=True))
+
+    def subtype(self, type_: str) -> Pattern:
+        """Restricts the last stage to events of a type or of one below it, ANDed with the conditions before it.
+
+        The type is what an event has in the column that `taxonomy` names, which also says what is below it.
+        """
+        if type_ == "" or not isinstance(type_, str):
+            hint = 'Name a type as the events do, as in subtype("payment").'
+            message = f"a type is named by text that is not empty, got {shown(type_)}"
+            raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
+        return self._with_condition(Subtype(type_))
 
     def until(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
@@ -317,9 +350,44 @@ class Pattern:
             raise PatternError(f"unknown skip strategy {strategy!r}; allowed: {allowed}")
         return replace(self, skip_strategy=strategy)
 
-    def named(self, name: str) -> Pattern:
-        """The same pattern under another name."""
-        return replace(self, name=_pattern_name(name))
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> Pattern:
+        """Names the column that holds the type of each event, and which type is a kind of which.
+
+        `kinds` has for a type the one, or the list of those, that it is a kind of; an empty list for one that is a kind
+        of nothing and nothing's kind. Without `kinds` any type is known, and none has others below it.
+        """
+        if self.types is not None:
+            raise PatternError(f"taxonomy: the pattern has one already, of column {self.types.column!r}")
+        return replace(self, types=make_taxonomy(column, {} if kinds is None else kinds))
+
+    def with_parameters(self, /, **values: ParameterValue) -> Pattern:
+        """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
+
+        A value that is given replaces the one before. A text is that text whatever is in it, a float is a DOUBLE, a
+        Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ.
+        """
+        given = {parameter.name: parameter for parameter in self.parameters}
+        problems: list[Problem] = []
+        for name, value in values.items():
+            if value is None:
+                problems.append(Problem("a value is expected, got None", f"parameter {name!r}"))
+                continue
+            try:
+                given[name] = make_parameter(name, value)
+            except PatternError as error:
+                problems += error.problems
+        if problems:
+            raise PatternError(problems)
+        return replace(self, parameters=tuple(given.values()))
+
+    def named(self, name: str, *, version: str | int | None = None) -> Pattern:
+        """The same pattern under another name and, if given, as another version.
+
+        The name is part of every match_id, the version is not: a match that two versions find has the same id.
+        """
+        return replace(
+            self, name=pattern_name(name), version=self.version if version is None else version_text(version)
+        )
 
     def _append(self, stage: str | Pattern, contiguity: Contiguity) -> Pattern:
         return replace(self, stages=(*self.stages, _stage(contiguity.value, stage, contiguity)))
@@ -327,10 +395,10 @@ class Pattern:
     def _with_last(self, stage: Stage) -> Pattern:
         return replace(self, stages=(*self.stages[:-1], stage))
 
-    def _with_condition(self, condition: Condition) -> Pattern:
+    def _with_condition(self, condition: Condition | Subtype) -> Pattern:
         last = self.stages[-1]
         if last.group:
-            call = "or_where" if condition.alternative else "where"
+            call = "subtype" if isinstance(condition, Subtype) else "or_where" if condition.alternative else "where"
             raise PatternError(f"{call}: a group has no condition of its own; give the stages in it theirs")
         return self._with_last(replace(last, conditions=(*last.conditions, condition)))
 
@@ -354,7 +422,7 @@ class Pattern:
             raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
         if not isinstance(condition, str):
             hint = f'Write it as text, as in {call}("price > 100").'
-            message = f"a condition is SQL text or a function, got {_given(condition)}"
+            message = f"a condition is SQL text or a function, got {shown(condition)}"
             raise PatternError(Problem(message, where, hint=hint))
         if not condition.strip():
             hint = "Leave the call out: a stage without conditions takes any event."
@@ -362,44 +430,13 @@ class Pattern:
         return Condition(condition)
 
 
-def check_times(minimum: int, maximum: int | None) -> None:
-    """Raises PatternError where these are no arguments of `Pattern.times`."""
-    for count in (minimum,) if maximum is None else (minimum, maximum):
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
-    most = minimum if maximum is None else maximum
-    if minimum < 0 or most < max(minimum, 1):
-        raise PatternError(
-            f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
-            "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
-        )
-
-
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
     """A stage of that name or, of a pattern, the group that it is."""
     if not isinstance(given, Pattern):
-        return Stage(_stage_name(call, given), contiguity)
-    if given.window is not None or given.skip_strategy != Skip():
-        raise PatternError(f"{call}: within and skip belong to the whole pattern, not to a group in it")
+        return Stage(stage_name(call, given), contiguity)
+    if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:
+        whole = "within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it"
+        raise PatternError(f"{call}: {whole}")
     if contiguity.negated:
         raise PatternError(f"{call} takes the name of a stage, not a group")
     return Stage("", contiguity, group=given.stages)
-
-
-def _stage_name(call: str, name: str) -> str:
-    hint = f'Name the stage, as in {call}("late").'
-    if not isinstance(name, str):
-        raise PatternError(Problem(f"a stage's name is text, got {_given(name)}", call, hint=hint))
-    if not name:
-        raise PatternError(Problem("a stage's name must not be empty", call, hint=hint))
-    return name
-
-
-def _pattern_name(name: str) -> str:
-    if not isinstance(name, str):
-        raise PatternError(f"a pattern's name is text, got {_given(name)}")
-    return name
-
-
-def _given(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__}: {value!r}"

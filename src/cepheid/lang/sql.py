@@ -7,11 +7,13 @@ it was written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError
+from cepheid.errors import PatternError, did_you_mean
 from cepheid.lang.cursor import Cursor, Rule, refused
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.sql_constants import constant, truth_value
@@ -34,12 +36,15 @@ MAX_OPERATORS = 100
 """In a row: each is a level of the tree, unlike AND and OR."""
 _SIGNS = {"-": "negate", "+": "positive", "~": "~"}
 _PREDICATES = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+_NO_PARAMETERS: Mapping[str, Literal] = MappingProxyType({})
 
 
-def parse_expression(text: str) -> Expression:
-    """The expression that the text is; PatternError, with the place, where it is none or is refused."""
+def parse_expression(text: str, parameters: Mapping[str, Literal] = _NO_PARAMETERS) -> Expression:
+    """The expression that the text is, with a literal in the place of each `$name`; PatternError, with the place, where
+    it is none or is refused.
+    """
     try:
-        cursor = Cursor(text)
+        cursor = Cursor(text, parameters)
         expression = _expression(cursor)
         _expect_end(cursor)
     except PatternError as error:
@@ -209,9 +214,11 @@ def _postfix(cursor: Cursor) -> Expression:
 
 
 def _primary(cursor: Cursor) -> Expression:
+    token, after = cursor.next, cursor.peek()
+    if token.kind is Kind.PARAMETER:
+        return _parameter(cursor)
     if (found := constant(cursor)) is not None:
         return found
-    token, after = cursor.next, cursor.peek()
     if cursor.accept("("):
         return _parenthesised(cursor)
     if cursor.sees("CASE"):
@@ -222,6 +229,15 @@ def _primary(cursor: Cursor) -> Expression:
     if token.kind is Kind.WORD and not is_reserved(token) and after.kind is Kind.SYMBOL and after.text == "(":
         return cursor.nested(_function)
     return name(cursor)
+
+
+def _parameter(cursor: Cursor) -> Expression:
+    token = cursor.take()
+    name = token.text.removeprefix("$")
+    if name not in cursor.parameters:
+        hint = did_you_mean(name, list(cursor.parameters))
+        raise refused(f"no parameter named {name!r}", token.span, hint)
+    return replace(cursor.parameters[name], span=token.span)
 
 
 def _parenthesised(cursor: Cursor) -> Expression:

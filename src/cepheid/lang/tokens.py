@@ -28,6 +28,7 @@ class Kind(Enum):
     WORD = "word"
     QUOTED = "quoted name"
     SYMBOL = "symbol"
+    PARAMETER = "parameter"
     END = "end"
 
 
@@ -35,7 +36,7 @@ class Kind(Enum):
 class Token:
     kind: Kind
     text: str
-    """A word in upper case, a quoted name without its quotes; anything else as written."""
+    """A word in upper case, a quoted name without its quotes; anything else as written, a parameter with its `$`."""
     start: int
     end: int
     """Exclusive."""
@@ -76,7 +77,15 @@ def tokenize(text: str) -> list[Token]:
         ):
             tokens[-1] = Token(Kind.SYMBOL, tokens[-1].text * 2, tokens[-1].start, token.end + 1)  # a shift
             continue
-        tokens.append(_token(token.token_type, text[token.start : token.end + 1], token.start))
+        following = _token(token.token_type, text[token.start : token.end + 1], token.start)
+        if (
+            following.kind is Kind.WORD
+            and tokens
+            and tokens[-1] == Token(Kind.SYMBOL, "$", token.start - 1, token.start)
+        ):
+            tokens[-1] = Token(Kind.PARAMETER, text[token.start - 1 : following.end], token.start - 1, following.end)
+            continue
+        tokens.append(following)
     return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 

@@ -11,16 +11,18 @@ import pyarrow as pa
 from cepheid.errors import LimitExceeded, PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events import Schema
 from cepheid.lang.expression import Call, Expression, Name, Span
-from cepheid.lang.pattern import Condition, Pattern, Stage
-from cepheid.lang.sql import parse_expression
+from cepheid.lang.function import Function
+from cepheid.lang.pattern import Condition, Pattern, Stage, Subtype
 from cepheid.plan import resolve
-from cepheid.plan.check import pattern_problems
+from cepheid.plan.check import pattern_problems, problems_without_time
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
-from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
+from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS, OutputName, Plan, StageCondition
 from cepheid.plan.resolve import Apply, Called, Node, Resolver, Shape, Source
+from cepheid.plan.subtypes import subtype_conditions
 from cepheid.plan.types import is_orderable, sql_name
 
 RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
@@ -50,10 +52,11 @@ def build_plan(
     chosen = tuple(schema.columns.names if columns is None else columns)
     faults = _schema_faults(schema, chosen)
     problems = pattern_problems(pattern, schema.columns.names)
+    if schema.time is None:
+        problems += problems_without_time(pattern)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
-    conditions = [_parts(pattern, written, schema.columns, problems) for written in _written(pattern)]
-    resolved = resolve_measures(pattern, measures or {}, schema.columns, problems)
+    conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
     lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
     _raise_if_any(problems, faults)
@@ -81,10 +84,19 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     """The problems that are there whatever the events are: syntax, references to stages, quantifiers."""
     problems = pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
-    for written in _written(pattern):
-        _parts(pattern, written, None, problems)
-    resolve_measures(pattern, measures or {}, None, problems)
+    _resolved(pattern, measures or {}, None, problems)
     return problems
+
+
+def _resolved(
+    pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
+) -> tuple[list[list[Part]], list[ResolvedMeasure]]:
+    """The plan's conditions and measures with names, types and parameters put in; `columns` None: not known."""
+    parameters, types = Parameters(pattern), subtype_conditions(pattern, columns, problems)
+    conditions = [_parts(pattern, written, columns, parameters, problems) for written in _written(pattern, types)]
+    resolved = resolve_measures(pattern, measures, columns, parameters, problems)
+    problems += parameters.unused()
+    return conditions, resolved
 
 
 def _raise_if_any(problems: Sequence[Problem], faults: Sequence[str] = ()) -> None:
@@ -99,9 +111,10 @@ def _raise_if_any(problems: Sequence[Problem], faults: Sequence[str] = ()) -> No
 
 def _schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
     names = schema.columns.names
-    named = [("key", k) for k in schema.key] + [("time", schema.time)] + [("columns", c) for c in chosen]
-    if schema.sequence is not None:
-        named.append(("sequence", schema.sequence))
+    named = [("key", k) for k in schema.key]
+    if schema.time is not None:
+        named.append(("time", schema.time))
+    named += [("columns", c) for c in chosen] + [("sequence", s) for s in schema.sequence]
     faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
     return faults + [
         f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))
@@ -137,27 +150,51 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
+class _Text:
+    """SQL text of a condition, or a function's name."""
+
+    sql: str
+    where: str
+    alternative: bool = False
+    function: Function | None = None
+
+
+@dataclass(frozen=True)
 class _Written:
     """The texts of one of the plan's conditions: a stage's, or what ends a loop."""
 
-    texts: tuple[Condition, ...]
-    where: str
+    texts: tuple[_Text, ...]
     visible: int
     """How many stages, from the first, may be referred to."""
 
 
-def _written(pattern: Pattern) -> list[_Written]:
-    """In the order of `Plan.conditions`."""
+def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
+    """In the order of `Plan.conditions`; `types` are the SQL texts of subtypes."""
     visible = list(_visible(pattern.stages, 0, None))
     last = {id(part): number for number, leaf in enumerate(pattern.leaves) for part in (leaf,)}
-    written = [
-        _Written(leaf.conditions, f"stage {leaf.name!r}", visible[number]) for number, leaf in enumerate(pattern.leaves)
-    ]
+    written = [_Written(tuple(_texts(leaf, types)), visible[number]) for number, leaf in enumerate(pattern.leaves)]
     for loop in pattern.loops_until:
         assert loop.until is not None
         end = last[id(loop.leaves[-1])]
-        written.append(_Written((loop.until,), f"{loop.label}, until", visible[end]))
+        written.append(_Written((_text(loop.until, f"{loop.label}, until"),), visible[end]))
     return written
+
+
+def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
+    written = [condition for condition in stage.conditions if not isinstance(condition, Subtype)]
+    numbers = iter(range(1, len(written) + 1))
+    for condition in stage.conditions:
+        if isinstance(condition, Subtype):
+            if condition.type in types:  # else its problem is told
+                yield _Text(types[condition.type], f"{stage.label}, subtype")
+            continue
+        call, number = "or_where" if condition.alternative else "where", next(numbers)
+        place = f"{call} {number}" if len(written) > 1 else call
+        yield _text(condition, f"{stage.label}, {place}")
+
+
+def _text(condition: Condition, where: str) -> _Text:
+    return _Text(condition.text, where, condition.alternative, condition.function)
 
 
 def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:
@@ -172,35 +209,27 @@ def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iter
         before = end
 
 
-def _parts(pattern: Pattern, written: _Written, columns: pa.Schema | None, problems: list[Problem]) -> list[Part]:
+def _parts(
+    pattern: Pattern, written: _Written, columns: pa.Schema | None, parameters: Parameters, problems: list[Problem]
+) -> list[Part]:
     """The condition's texts, resolved; those with problems are left out."""
     names = [leaf.name for leaf in pattern.leaves]
     parts = []
-    for i, condition in enumerate(written.texts):
-        source = Source(condition.text, _where(written, i))
-        if condition.function is not None:
-            name = Name((condition.text,), ((0, len(condition.text)),))
-            parts.append(Part(condition.alternative, name, Called(condition.function, name.span, source)))
+    for text in written.texts:
+        source = Source(text.sql, text.where)
+        if text.function is not None:
+            name = Name((text.sql,), ((0, len(text.sql)),))
+            parts.append(Part(text.alternative, name, Called(text.function, name.span, source)))
             continue
         found: list[Problem] = []
-        try:
-            expression = parse_expression(condition.text)
-        except PatternError as error:
-            problems += [replace(problem, where=source.where) for problem in error.problems]
+        expression = parameters.parse(source, problems)
+        if expression is None:
             continue
         node = Resolver(source, columns, names, written.visible, found).resolve(expression)
         problems += found
         if not found:
-            parts.append(Part(condition.alternative, expression, node))
+            parts.append(Part(text.alternative, expression, node))
     return parts
-
-
-def _where(written: _Written, index: int) -> str:
-    if written.where.endswith("until"):
-        return written.where
-    call = "or_where" if written.texts[index].alternative else "where"
-    number = f" {index + 1}" if len(written.texts) > 1 else ""
-    return f"{written.where}, {call}{number}"
 
 
 def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> StageCondition:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.duration import format_duration
 from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, SkipTo, Stage, Times
+from cepheid.plan.longest import can_be_empty, longest_problems
 
 MAX_TURNS = 5_000
 """Of all stages together, those of times(n) n times."""
@@ -30,8 +31,17 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
     for stage in _parts(pattern):
         problems += _order_problems(stage.group)
         problems += _not_problems(stage) if stage.contiguity.negated else _quantifier_problems(stage)
-        problems += _longest_problems(stage, pattern)
+        problems += longest_problems(stage, pattern)
     return [*problems, *_last_not_problems(pattern), *_skip_problems(pattern)]
+
+
+def problems_without_time(pattern: Pattern) -> list[Problem]:
+    """In processing order no time passes: every window is a problem."""
+    parts = _parts(pattern)
+    labels = ["within"] * (pattern.window is not None)
+    labels += [part.label for part in parts if part.window is not None or part.quantifier.window is not None]
+    hint = "Name the column of event times with time=…, or take the window away."
+    return [Problem("a window needs event times, and none are named", label, hint=hint) for label in labels]
 
 
 def _parts(pattern: Pattern) -> list[Stage]:
@@ -175,7 +185,7 @@ def _quantifier_problems(stage: Stage) -> Iterator[Problem]:
     if quantifier.greedy and stage.group:
         yield Problem("greedy is not for groups", stage.label, hint="Make loops in the group greedy.")
     yield from _excluded(stage)
-    if stage.group and quantifier.maximum is None and all(map(_can_be_empty, stage.group)):
+    if stage.group and quantifier.maximum is None and all(map(can_be_empty, stage.group)):
         hint = "Make a stage in it not optional, or say how often: times(…)."
         yield Problem("a loop over a group that can match nothing would never end", stage.label, hint=hint)
 
@@ -193,38 +203,6 @@ def _excluded(stage: Stage) -> Iterator[Problem]:
         if given:
             hint = f"allow_combinations also passes over events that match, {why}: choose one."
             yield Problem(f"{call} and allow_combinations exclude each other", stage.label, hint=hint)
-
-
-def _can_be_empty(stage: Stage) -> bool:
-    """Whether the stage can be passed without an event."""
-    if stage.quantifier.optional or stage.contiguity.negated:
-        return True
-    return bool(stage.group) and all(map(_can_be_empty, stage.group))
-
-
-# Longest
-
-
-def _longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
-    quantifier = stage.quantifier
-    if not quantifier.longest or stage.contiguity.negated:
-        return
-    if stage.group:
-        yield Problem("longest is for the loop of one stage, not for groups", stage.label)
-    elif not any(stage is last for last in pattern.stages[-1:]):
-        yield Problem("longest is for the last stage only", stage.label)
-    elif not _ends(stage, pattern):
-        hint = "Add consecutive(), so that an event that does not match ends the loop, until(…) or within(…)."
-        message = "longest without consecutive needs until or within: nothing else would end the loop"
-        yield Problem(message, stage.label, hint=hint)
-
-
-def _ends(stage: Stage, pattern: Pattern) -> bool:
-    """Whether something ends the loop of the stage before the input does."""
-    quantifier, times = stage.quantifier, stage.quantifier.times
-    exact = times is not None and times.minimum == times.maximum
-    windows = (pattern.window, stage.window, quantifier.window)
-    return exact or quantifier.consecutive or not quantifier.loops or stage.until is not None or any(windows)
 
 
 # The skip strategy

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
 from cepheid.lang.function import Function
-from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Subtype
+from cepheid.lang.taxonomy import Taxonomy
+from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
 from cepheid.plan.script import (
     Aggregate,
@@ -56,8 +58,8 @@ _SPEED = "at tens of thousands of events a second"
 
 def explain_pattern(pattern: Pattern) -> str:
     """A pattern as text, as far as it can be told without the events' schema: conditions as they were written."""
-    lines = [f"Pattern {pattern.name}", "", *_stage_lines(pattern.stages, _written)]
-    return _text([*lines, "", *_whole_pattern(pattern)])
+    lines = [_title(pattern), "", *_stage_lines(pattern.stages, _written)]
+    return _text([*lines, "", *_whole_pattern(pattern), *_warnings(pattern)])
 
 
 def explain_plan(plan: Plan) -> str:
@@ -72,8 +74,15 @@ def explain_plan(plan: Plan) -> str:
         if stage.until is not None:
             yield from (f"until, {text}" for text in _planned_condition(next(untils), plan))
 
-    lines = [f"Pattern {plan.pattern.name}", "", *_stage_lines(plan.pattern.stages, planned)]
-    lines += ["", *_lifted(plan), *_measures(plan), *_whole_pattern(plan.pattern), *_input(plan)]
+    lines = [_title(plan.pattern), "", *_stage_lines(plan.pattern.stages, planned)]
+    lines += [
+        "",
+        *_lifted(plan),
+        *_measures(plan),
+        *_whole_pattern(plan.pattern),
+        *_input(plan),
+        *_warnings(plan.pattern),
+    ]
     return _text(lines)
 
 
@@ -85,6 +94,10 @@ def script_text(script: Script, plan: Plan) -> str:
 
 def _text(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _title(pattern: Pattern) -> str:
+    return f"Pattern {pattern.name}" + (f", version {pattern.version}" if pattern.version is not None else "")
 
 
 def _stage_lines(
@@ -137,15 +150,17 @@ def _flags(quantifier: Quantifier) -> tuple[tuple[str, bool], ...]:
 
 def _written(stage: Stage) -> Iterator[str]:
     for number, condition in enumerate(stage.conditions):
-        yield f"{'where' if number == 0 else 'or' if condition.alternative else 'and'} {_condition_text(condition)}"
+        alternative = not isinstance(condition, Subtype) and condition.alternative
+        yield f"{'where' if number == 0 else 'or' if alternative else 'and'} {_condition_text(condition)}"
     if not (stage.conditions or stage.group):
         yield "any event"
     if stage.until is not None:
         yield f"until {_condition_text(stage.until)}"
 
 
-def _condition_text(condition: Condition) -> str:
-    return condition.text if condition.function is None else _asked(condition.function)
+def _condition_text(condition: Condition | Subtype) -> str:
+    function = condition.function if isinstance(condition, Condition) else None
+    return condition.text if function is None else _asked(function)
 
 
 def _asked(function: Function) -> str:
@@ -198,8 +213,23 @@ def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
     yield f"Within: {window}"
     yield f"Skip strategy: {_skip(pattern.skip_strategy)}"
+    if pattern.types is not None:
+        yield f"Types: column {pattern.types.column}{''.join(_kinds(pattern.types))}"
+    for parameter in pattern.parameters:
+        value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
+        yield f"Parameter: ${parameter.name} = {value}"
     if names := dict.fromkeys(function.name for _, function in pattern.functions):
         yield f"Runs in Python, {_SPEED}, as these cannot be compiled: {', '.join(names)}"
+
+
+def _kinds(types: Taxonomy) -> Iterator[str]:
+    for kind, above in types.kinds:
+        if above:
+            yield f"; {kind} is a {' and a '.join(above)}"
+
+
+def _warnings(pattern: Pattern) -> Iterator[str]:
+    yield from (f"Warning: {warning}" for warning in growth_warnings(pattern))
 
 
 def _skip(skip: Skip) -> str:
@@ -210,7 +240,7 @@ def _skip(skip: Skip) -> str:
 
 def _input(plan: Plan) -> Iterator[str]:
     yield f"Key: {', '.join(plan.schema.key) or 'none, all events are one sequence'}"
-    order = [plan.schema.time, *([plan.schema.sequence] if plan.schema.sequence else [])]
+    order = [*([plan.schema.time] if plan.schema.time else []), *plan.schema.sequence]
     yield f"Order: {', '.join(order)}"
     if plan.measures is None:
         yield f"Event columns in the matches: {', '.join(plan.columns)}"

@@ -11,10 +11,10 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.pattern import Pattern
-from cepheid.lang.sql import parse_expression
 from cepheid.plan import resolve
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
+from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import Measure, Slot
 from cepheid.plan.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.script import Aggregate, StageValue
@@ -37,7 +37,11 @@ def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[
 
 
 def resolve_measures(
-    pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
+    pattern: Pattern,
+    measures: Mapping[str, str],
+    columns: pa.Schema | None,
+    parameters: Parameters,
+    problems: list[Problem],
 ) -> list[ResolvedMeasure]:
     """The measures with their names resolved; those with problems are left out."""
     stages = [stage.name for stage in pattern.leaves]
@@ -45,10 +49,8 @@ def resolve_measures(
     for name, text in measures.items():
         source = Source(text, f"measure {name!r}")
         found: list[Problem] = []
-        try:
-            expression = parse_expression(text)
-        except PatternError as error:
-            problems += [replace(problem, where=source.where) for problem in error.problems]
+        expression = parameters.parse(source, problems)
+        if expression is None:
             continue
         node = Resolver(source, columns, stages, len(stages), found, measure=True).resolve(expression)
         problems += found

@@ -38,12 +38,14 @@ class Source:
     text: str
     where: str
     edits: list[tuple[Span, str]] = field(default_factory=list)
+    literals: list[tuple[Span, str]] = field(default_factory=list)
+    """The SQL of the parameters in it; made whatever other edits are."""
 
     def sql(self, span: Span, edits: Sequence[tuple[Span, str]] | None = None) -> str:
-        """The text of `span` with the edits inside it made."""
+        """The text of `span` with the edits inside it made; of one within another the outer."""
         start, end = span
         pieces, position = [], start
-        for (from_, to), replacement in sorted(self.edits if edits is None else edits):
+        for (from_, to), replacement in sorted([*(self.edits if edits is None else edits), *self.literals]):
             if position <= from_ and to <= end:
                 pieces += [self.text[position:from_], replacement]
                 position = to

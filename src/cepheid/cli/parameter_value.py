@@ -1,0 +1,33 @@
+"""The value of a parameter as a command line has it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from cepheid.errors import PatternError
+from cepheid.lang.expression import Literal
+from cepheid.lang.parameters import ParameterValue
+from cepheid.lang.sql import parse_expression
+
+_NUMBER = re.compile(r"[-+]?([0-9]+|([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?)")
+_QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'", re.IGNORECASE)
+
+
+def parameter_value(text: str) -> ParameterValue:
+    """A number, true or false, as pattern files have them; `DATE '…'`, `TIMESTAMP '…'` or a quoted text, as in SQL;
+    anything else is text.
+
+    Raises:
+        PatternError: what begins like a date, time or quoted text is none.
+    """
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if number := _NUMBER.fullmatch(text):
+        return float(text) if number[2] else int(text)
+    if not _QUOTED.match(text):
+        return text
+    match parse_expression(text):
+        case Literal(value=str() | date() as value):
+            return value
+    raise PatternError("a date, time or quoted text as in SQL is expected: DATE '2026-01-31' or 'text'")

@@ -1,0 +1,47 @@
+"""What the calls of the fluent interface take: checked at once where no later call could make it right."""
+
+from __future__ import annotations
+
+from cepheid.errors import PatternError, Problem
+
+
+def check_times(minimum: int, maximum: int | None) -> None:
+    """Raises PatternError where these are no arguments of `Pattern.times`."""
+    for count in (minimum,) if maximum is None else (minimum, maximum):
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
+    most = minimum if maximum is None else maximum
+    if minimum < 0 or most < max(minimum, 1):
+        raise PatternError(
+            f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
+            "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
+        )
+
+
+def stage_name(call: str, name: str) -> str:
+    """The name, if it is text that is not empty; `call` is told as the place where it is not."""
+    hint = f'Name the stage, as in {call}("late").'
+    if not isinstance(name, str):
+        raise PatternError(Problem(f"a stage's name is text, got {shown(name)}", call, hint=hint))
+    if not name:
+        raise PatternError(Problem("a stage's name must not be empty", call, hint=hint))
+    return name
+
+
+def pattern_name(name: str) -> str:
+    """The name, if it is text."""
+    if not isinstance(name, str):
+        raise PatternError(f"a pattern's name is text, got {shown(name)}")
+    return name
+
+
+def version_text(version: str | int) -> str:
+    """The version as text, if it is text that is not empty or a whole number."""
+    if isinstance(version, bool) or version == "" or not isinstance(version, str | int):
+        raise PatternError(f"a pattern's version is text or a whole number, got {shown(version)}")
+    return str(version)
+
+
+def shown(value: object) -> str:
+    """The value as messages show what was given."""
+    return "None" if value is None else f"{type(value).__name__}: {value!r}"

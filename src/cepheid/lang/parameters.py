@@ -1,0 +1,86 @@
+"""Parameters of patterns: names that stand as `$name` in conditions and measures, each for one literal value.
+
+A value is never pasted: it becomes a typed SQL literal, so text with quotes in it stays text. The parser sees that
+literal with the place of the `$name`; where the user's text goes to Spark, the literal's SQL stands in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any, TypeAlias
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import shown
+from cepheid.lang.literals import read_number
+
+ParameterValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
+
+NAME = r"[^\W\d]\w*"
+_EXPECTED = "a number, text, True or False, a date or a datetime"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Made by `make_parameter`, which checks it."""
+
+    name: str
+    value: ParameterValue | None
+    """None: it must be given before the pattern is used. Of a datetime with a zone the instant in UTC."""
+    sql: str | None
+    """The value as a SQL literal. It tells values apart that are equal to Python: 1, 1.0 and True."""
+
+
+def make_parameter(name: str, value: ParameterValue | None) -> Parameter:
+    """The parameter with that value; PatternError where it has no such literal."""
+    if not re.fullmatch(NAME, name):
+        hint = "A name is made of letters, digits and underscores, and begins with no digit."
+        raise PatternError(Problem(f"{name!r} cannot be the name of a parameter", hint=hint))
+    if value is None:
+        return Parameter(name, None, None)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    sql = _literal_sql(value)
+    if sql is None:
+        raise PatternError(Problem(f"{_EXPECTED} is expected, got {shown(value)}", f"parameter {name!r}"))
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        try:
+            read_number(sql[1:-1])
+        except ValueError as error:  # too many digits
+            raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
+    return Parameter(name, value, sql)
+
+
+def string_literal(text: str) -> str:
+    """The text as a SQL string that Spark and our parser read as exactly that text.
+
+    Spark puts variables in for `${name}`, also inside strings, before it parses: the dollar sign is escaped there.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
+
+
+def _literal_sql(value: Any) -> str | None:
+    """Numbers and the like stand in parentheses: after a minus, a negative one would begin a comment, and beside a
+    word TRUE would be part of it. A string does not: `LIKE … ESCAPE` takes none in parentheses.
+    """
+    match value:
+        case bool():
+            return f"({value})".upper()
+        case int():
+            return f"({int(value)})"
+        case float() if isfinite(value):
+            return f"({float(value)!r}D)"
+        case Decimal() if value.is_finite():
+            return f"({value:f}BD)"
+        case str():
+            return string_literal(value)
+        case datetime():
+            zone, end = ("TIMESTAMP", "Z") if value.tzinfo else ("TIMESTAMP_NTZ", "")
+            return f"({zone} '{value.replace(tzinfo=None).isoformat(' ')}{end}')"
+        case date():
+            return f"(DATE '{value.isoformat()}')"
+    return None

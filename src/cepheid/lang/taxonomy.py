@@ -1,0 +1,92 @@
+"""Types of events: the column that names an event's type, and which type is a kind of which.
+
+FlinkCEP asks Java's classes what is a subtype of what. Rows have no classes, so it is declared: a type may be a kind
+of several others, and `subtypes` follows that as far down as it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from cepheid.errors import PatternError, Problem
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Made by `make_taxonomy`, which checks it."""
+
+    column: str
+    """Holds the type of each event, as text."""
+    kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Type → the types that it is a kind of. Empty: any type is known, and has no types below it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All types that are declared, each once."""
+        return tuple(dict.fromkeys(name for kind, above in self.kinds for name in (kind, *above)))
+
+
+def make_taxonomy(column: str, kinds: Mapping[str, str | Sequence[str]]) -> Taxonomy:
+    """The taxonomy of these types: each with the type, or types, that it is a kind of.
+
+    Raises:
+        PatternError: all that is not text or contradicts itself; a cycle is named.
+    """
+    problems = [Problem(message, "taxonomy") for message in _faults(column, kinds)]
+    if problems:
+        raise PatternError(problems)
+    declared = {kind: (above,) if isinstance(above, str) else tuple(above) for kind, above in kinds.items()}
+    cycle = _cycle(declared)
+    if cycle:
+        message = f"types cannot be kinds of each other in a circle: {' → '.join(map(repr, cycle))}"
+        raise PatternError(Problem(message, "taxonomy", hint="Take one of these out, or make them one type."))
+    return Taxonomy(column, tuple(declared.items()))
+
+
+def subtypes(taxonomy: Taxonomy) -> dict[str, tuple[str, ...]]:
+    """Each declared type → itself and, behind it, all types below it; types in the order of their declaration."""
+    above = dict(taxonomy.kinds)
+    place = {name: number for number, name in enumerate(taxonomy.types)}
+    found: dict[str, set[str]] = {name: {name} for name in taxonomy.types}
+    # Kinds come after what they are kinds of; reversed, all that is below a type is known when it is its turn.
+    for name in reversed(list(TopologicalSorter(above).static_order())):
+        for parent in above.get(name, ()):
+            found[parent] |= found[name]
+    return {name: (name, *sorted(below - {name}, key=place.__getitem__)) for name, below in found.items()}
+
+
+def _faults(column: object, kinds: object) -> Iterator[str]:
+    if not isinstance(column, str) or not column:
+        yield f"the name of the column that holds the types is expected, got {column!r}"
+    if not isinstance(kinds, Mapping):
+        yield f'types and what they are kinds of are expected, as in {{"transfer": "payment"}}, got {kinds!r}'
+        return
+    for kind, above in kinds.items():
+        if not isinstance(kind, str) or not kind:
+            yield f"a type is named by text that is not empty, got {kind!r}"
+        names = [above] if isinstance(above, str) else above
+        if not isinstance(names, list | tuple):
+            yield f"{kind!r} is a kind of a type or of a list of types (an empty one if of none), got {above!r}"
+            continue
+        yield from (
+            f"{kind!r} is a kind of a type, which is named by text that is not empty, got {name!r}"
+            for name in names
+            if not isinstance(name, str) or not name
+        )
+        yield from (
+            f"{kind!r} is declared twice as a kind of {name!r}"
+            for name in dict.fromkeys(name for name in names if isinstance(name, str))
+            if names.count(name) > 1
+        )
+
+
+def _cycle(kinds: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """A type, what it is a kind of, and so on until that type comes again; empty where there is none."""
+    try:
+        TopologicalSorter(kinds).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle[::-1]  # from kind to what it is a kind of
+    return ()

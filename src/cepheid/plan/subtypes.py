@@ -1,0 +1,69 @@
+"""`subtype` → a condition on the type column, and what is wrong with subtypes and the taxonomy.
+
+What is below a type is known before any event is seen, so the condition is an IN over the type column alone, and is
+lifted like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.parameters import string_literal
+from cepheid.lang.pattern import Pattern, Subtype
+from cepheid.lang.taxonomy import Taxonomy, subtypes
+from cepheid.plan.types import is_string, sql_name
+
+_NO_TAXONOMY = 'Name the column of the types: taxonomy("type") or, where types have others below them, {}.'
+_WITH_KINDS = 'taxonomy("type", {"transfer": "payment"})'
+
+
+def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
+    """Type → SQL for the types that the pattern's stages ask for; those with problems are left out.
+
+    `columns` None: they are not known.
+    """
+    asked = list(_asked(pattern))
+    if not asked and pattern.types is None:
+        return {}
+    found = [*_type_problems(pattern, asked), *_column_problems(pattern.types, columns)]
+    problems += found
+    if pattern.types is None or found:
+        return {}
+    below, column = subtypes(pattern.types), pattern.types.column.replace("`", "``")
+    return {
+        name: f"`{column}` IN ({', '.join(string_literal(kind) for kind in below.get(name, (name,)))})"
+        for _, name in asked
+    }
+
+
+def _asked(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    """Where, and for which type."""
+    for stage in pattern.leaves:
+        for condition in stage.conditions:
+            if isinstance(condition, Subtype):
+                yield f"{stage.label}, subtype", condition.type
+
+
+def _type_problems(pattern: Pattern, asked: list[tuple[str, str]]) -> Iterator[Problem]:
+    types = pattern.types
+    for where, name in asked:
+        if types is None:
+            hint = _NO_TAXONOMY.format(_WITH_KINDS)
+            yield Problem("subtype needs to know which column holds the type", where, name, (0, len(name)), hint)
+        elif types.kinds and name not in types.types:
+            hint = did_you_mean(name, types.types)
+            yield Problem(f"no type {name!r} in the taxonomy", where, name, (0, len(name)), hint)
+
+
+def _column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Iterator[Problem]:
+    if types is None or columns is None:
+        return
+    if types.column not in columns.names:
+        hint = did_you_mean(types.column, columns.names)
+        yield Problem(f"no column named {types.column!r}, which holds the types", "taxonomy", hint=hint)
+    elif not is_string(type_ := columns.field(types.column).type):
+        message = f"the column of the types must be STRING, {types.column!r} is {sql_name(type_)}"
+        yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: types are named by text.")

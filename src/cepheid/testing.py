@@ -1,0 +1,308 @@
+"""Tests of patterns: events as rows, the matches that they should give, and a failure that shows what was taken.
+
+Nothing here needs a test runner: a test that fails is an AssertionError, and an argument that cannot be meant a
+SchemaError with all that is wrong with them, so that a slip in the test is not taken for a fault of the pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from cepheid.detect import detect, is_spark
+from cepheid.errors import SchemaError, did_you_mean
+from cepheid.hosts.tables import to_arrow
+from cepheid.lang.pattern import Pattern
+from cepheid.plan.explain import explain_pattern
+
+MOST_MATCHES = 8
+"""Matches of one kind that a failure lists."""
+MOST_ROWS = 40
+"""Events that a failure lists."""
+WIDEST_CELL = 32
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WORD = re.compile(r"\w+")
+
+Taken: TypeAlias = tuple[tuple[str, tuple[Hashable, ...]], ...]
+"""A match as the stages that took events, in the pattern's order, each with the ids of its events."""
+
+
+def assert_matches(
+    pattern: Pattern,
+    events: object,
+    expected: Sequence[Mapping[str, object]],
+    *,
+    key: str | Sequence[str] | None = None,
+    time: str | None = "time",
+    sequence: str | Sequence[str] | None = None,
+    ids: str = "id",
+    as_of: datetime | str | float | None = None,
+    time_zone: str | None = None,
+    in_order: bool = False,
+) -> None:
+    """Asserts that `detect` finds the `expected` matches of `pattern` in `events`, and no others.
+
+    Args:
+        pattern: What is tested.
+        events: Rows as mappings of column to value, which are looked through in process: a column that a row leaves out
+            is NULL there, and times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes;
+            a Spark DataFrame is looked through by Spark.
+        expected: Each match as a mapping of stage to the id of the event that it took, or a list of ids in the order of
+            the events. Stages that took none are left out. As often as it stands here a match must be found.
+        key: As in `detect`; so are `sequence` and `time_zone`.
+        time: The column of event times; None: processing order, as in `detect`.
+        ids: A column whose values name the events: each event has one of its own.
+        as_of: As in `detect`; a number is seconds since 1970 UTC, as in rows.
+        in_order: Whether the matches of each key must also come in the order in which they are expected.
+
+    Raises:
+        AssertionError: other matches are found; the message has those that are missing and unexpected, the events with
+            what each match took, and the pattern.
+        SchemaError: `expected` names stages or ids that there are not, or an argument is no use; all such faults.
+        PatternError, EventError, ConditionError, SkipError, LimitExceeded: as `detect`.
+    """
+    __tracebackhide__ = True  # pytest then shows the line of the test, not of this function
+    shown, table = _read(events, time)
+    _check_ids(shown, ids)
+    wanted = _expected(expected, pattern, set(shown.column(ids)))
+    as_of = EPOCH + timedelta(seconds=as_of) if isinstance(as_of, int | float) else as_of
+    found = detect(table, pattern, key=key, time=time, sequence=sequence, as_of=as_of, time_zone=time_zone)
+    got = _found(_arrow(found), pattern, ids)
+    keys = _names(key)
+    difference = _Difference(wanted, got, shown.order_of_keys(keys, ids) if in_order else None)
+    if difference:
+        named = [ids, *keys, *_names(time), *_names(sequence)]
+        raise AssertionError("\n".join(_failure(difference, shown, pattern, named)))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The events as a failure shows them: as they were given."""
+
+    names: list[str]
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()), default=0)
+
+    def column(self, name: str) -> list[Any]:
+        return self.columns[name]
+
+    def order_of_keys(self, key: Sequence[str], ids: str) -> dict[Hashable, int]:
+        """Of each event, by its id, the place of its key among the keys."""
+        places: dict[str, int] = {}
+        keys = [repr([self.columns[name][row] for name in key]) for row in range(len(self))]
+        return {id_: places.setdefault(its, len(places)) for id_, its in zip(self.columns[ids], keys, strict=True)}
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def _read(events: object, time: str | None) -> tuple[_Shown, object]:
+    """The events to be shown, and as `detect` takes them."""
+    if isinstance(events, Sequence) and all(isinstance(row, Mapping) for row in events):
+        names = list(dict.fromkeys(name for row in events for name in row))
+        columns = {name: [row.get(name) for row in events] for name in names}
+        return _Shown(names, columns), _table(columns, time)
+    if isinstance(events, Sequence):
+        odd = next(row for row in events if not isinstance(row, Mapping))
+        raise SchemaError(f'events: rows are mappings, as in {{"id": 1, "time": 0}}, got {odd!r}')
+    table = _arrow(events)
+    return _Shown(table.schema.names, table.to_pydict()), events if is_spark(events) else table
+
+
+def _arrow(table: object) -> pa.Table:
+    return table.toArrow() if is_spark(table) else to_arrow(table)[0]
+
+
+def _table(columns: Mapping[str, list[Any]], time: str | None) -> pa.Table:
+    arrays, faults = {}, []
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(_instants(values) if name == time else values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            faults.append(f"events: column {name!r} is no column of one type: {error}")
+    if not columns:
+        faults.append("events: there is no row, so no column; give an empty table that has columns instead")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return pa.table(arrays)
+
+
+def _instants(values: list[Any]) -> list[Any]:
+    """Times in seconds as instants; others as they are."""
+    if not all(value is None or isinstance(value, int | float) for value in values):
+        return values
+    return [None if value is None else EPOCH + timedelta(seconds=value) for value in values]
+
+
+def _check_ids(shown: _Shown, ids: str) -> None:
+    """SchemaError where the column does not name the events."""
+    if ids not in shown.names:
+        hint = did_you_mean(ids, shown.names)
+        raise SchemaError(f"ids: no column named {ids!r} names the events; name one that does. {hint}")
+    values = shown.column(ids)
+    if odd := [value for value in values if value is None or not isinstance(value, Hashable)]:
+        raise SchemaError(f"ids: {odd[0]!r} in column {ids!r} cannot name an event; give each event a number or a text")
+    if repeated := [value for value, count in Counter(values).items() if count > 1]:
+        raise SchemaError(f"ids: several events have the {ids} {repeated[0]!r}; each needs one of its own")
+
+
+def _expected(expected: object, pattern: Pattern, ids: set[Hashable]) -> list[Taken]:
+    """The expected matches; SchemaError with all that they name and there is not."""
+    if isinstance(expected, Mapping | str) or not isinstance(expected, Sequence):
+        raise SchemaError(f"expected: a list of matches is expected, each as {{stage: id}}, got {expected!r}")
+    faults: list[str] = []
+    wanted = [_one_expected(match, pattern, ids, f"expected[{n}]", faults) for n, match in enumerate(expected)]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return wanted
+
+
+def _one_expected(match: object, pattern: Pattern, ids: set[Hashable], where: str, faults: list[str]) -> Taken:
+    if not isinstance(match, Mapping):
+        faults.append(f"{where}: a mapping of stage to id or ids is expected, got {match!r}")
+        return ()
+    taken = {stage: tuple(_listed(given)) for stage, given in match.items()}
+    stages = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
+    for stage, its in taken.items():
+        if stage not in stages:
+            faults.append(f"{where}: no stage named {stage!r} takes events. {did_you_mean(str(stage), stages)}")
+        unknown = [id_ for id_ in its if not isinstance(id_, Hashable) or id_ not in ids]
+        faults += [f"{where}: no event has the id {id_!r} (stage {stage!r})" for id_ in unknown]
+    if not any(taken.values()):
+        faults.append(f"{where}: a match has an event at least, got {match!r}")
+    return tuple((stage, taken[stage]) for stage in stages if taken.get(stage))
+
+
+def _listed(given: object) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _found(matches: pa.Table, pattern: Pattern, ids: str) -> list[Taken]:
+    names = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
+    columns = [matches.column(name).to_pylist() for name in names]
+    return [
+        tuple((name, tuple(event[ids] for event in _listed(its))) for name, its in zip(names, row, strict=True) if its)
+        for row in zip(*columns, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """The matches that were expected and those that were found; true where these are not the same."""
+
+    wanted: list[Taken]
+    got: list[Taken]
+    order: Mapping[Hashable, int] | None
+    """Of each event the place of its key, where the order within each key counts."""
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.unexpected or self.is_another_order)
+
+    @cached_property
+    def missing(self) -> list[Taken]:
+        return _without(self.wanted, self.got)
+
+    @cached_property
+    def unexpected(self) -> list[Taken]:
+        return _without(self.got, self.wanted)
+
+    @property
+    def as_expected(self) -> list[Taken]:
+        return _without(self.got, self.unexpected)
+
+    @property
+    def is_another_order(self) -> bool:
+        return self.order is not None and self.by_key(self.wanted) != self.by_key(self.got)
+
+    def by_key(self, matches: list[Taken]) -> list[Taken]:
+        """Those of one key together; hosts take the keys in different orders."""
+        order = self.order
+        return matches if order is None else sorted(matches, key=lambda match: order[match[0][1][0]])
+
+
+def _without(matches: Iterable[Taken], others: Iterable[Taken]) -> list[Taken]:
+    left = Counter(others)
+    rest = []
+    for match in matches:
+        if left[match]:
+            left[match] -= 1
+        else:
+            rest.append(match)
+    return rest
+
+
+def _failure(difference: _Difference, shown: _Shown, pattern: Pattern, named: Sequence[str]) -> Iterator[str]:
+    """The lines of the message."""
+    missing, unexpected = difference.missing, difference.unexpected
+    if missing or unexpected:
+        kinds = {"missing": missing, "unexpected": unexpected, "as expected": difference.as_expected}
+        counts = ", ".join(f"{len(matches)} {kind}" for kind, matches in kinds.items())
+        yield f"the matches are not those expected: {counts}"
+    else:
+        kinds = {"expected": difference.by_key(difference.wanted), "found": difference.by_key(difference.got)}
+        yield "the matches are those expected, in another order"
+    yield ""
+    loops = {stage for matches in kinds.values() for match in matches for stage, its in match if len(its) > 1}
+    widest = max(len(f"{kind} {MOST_MATCHES}") for kind, matches in kinds.items() if matches)
+    listed: dict[str, Taken] = {}
+    for kind, matches in kinds.items():
+        for number, match in enumerate(matches[:MOST_MATCHES]):
+            label = f"{kind} {number + 1}"
+            listed[label] = match
+            yield f"  {label:<{widest}}  {_text(match, loops)}"
+        if (more := len(matches) - MOST_MATCHES) > 0:
+            yield f"  {kind}: {more} more"
+    yield ""
+    yield from _event_table(shown, listed, _columns(shown, pattern, named))
+    yield ""
+    yield explain_pattern(pattern).rstrip()
+
+
+def _text(match: Taken, loops: set[str]) -> str:
+    """The match as it may be pasted into a test."""
+    return repr({stage: list(its) if stage in loops else its[0] for stage, its in match})
+
+
+def _columns(shown: _Shown, pattern: Pattern, named: Sequence[str]) -> list[str]:
+    """Those that the test names, then those that the pattern's conditions do."""
+    parts = [part for stage in pattern.stages for part in stage.parts]
+    texts = [condition.text for part in parts for condition in (*part.conditions, part.until) if condition is not None]
+    words = {word.lower() for text in texts for word in _WORD.findall(text)}
+    return [*dict.fromkeys(named), *(name for name in shown.names if name.lower() in words and name not in named)]
+
+
+def _event_table(shown: _Shown, matches: Mapping[str, Taken], columns: Sequence[str]) -> Iterator[str]:
+    """An event a line, and behind its columns, in one for each match, the stage that took it."""
+    took = [{id_: stage for stage, its in match for id_ in its} for match in matches.values()]
+    ids = shown.columns[columns[0]]
+    rows = list(range(len(ids)))
+    if len(rows) > MOST_ROWS:
+        rows = [row for row in rows if any(ids[row] in stages for stages in took)][:MOST_ROWS]
+    head = [*columns, *matches]
+    cells = [
+        [*(_cell(shown.columns[name][row]) for name in columns), *(stages.get(ids[row], "") for stages in took)]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    for line in (head, ["-" * width for width in widths], *cells):
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+    if len(rows) < len(ids):
+        yield f"  these are {len(rows)} of {len(ids):,} events"
+
+
+def _cell(value: object) -> str:
+    text = "NULL" if value is None else str(value)
+    return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 1] + "…"

@@ -1,0 +1,142 @@
+"""`--parameter`: values for the `$name`s of a pattern file, in each command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cepheid.cli.parameter_value import parameter_value
+from cepheid.errors import PatternError
+
+Cepheid = Callable[..., Any]
+PATTERN = """\
+name: rising
+version: 1.10
+parameters:
+  limit: 10
+  symbol:
+taxonomy:
+  column: symbol
+  kinds: {a: any, b: any}
+within: 1 hour
+stages:
+  - begin: low
+    subtype: any
+    where: price < $limit AND symbol = $symbol
+  - next: high
+    where: price > low.price
+"""
+EVENTS = ("events.parquet", "--key", "symbol", "--time", "at")
+
+
+@pytest.fixture
+def asked(folder: Path) -> Path:
+    """A pattern file with parameters."""
+    (folder / "asked.yaml").write_text(PATTERN)
+    return folder / "asked.yaml"
+
+
+@pytest.mark.usefixtures("asked")
+def test_detect_with_parameters(cepheid: Cepheid) -> None:
+    """A value that is given replaces the one of the file; measures may use parameters too."""
+    given = ["--parameter", "symbol=b", "--parameter", "limit=7.5", "--measure", "over=high.price - $limit"]
+    done = cepheid("detect", "asked.yaml", *EVENTS, *given)
+    assert (done.returncode, done.stderr) == (0, "")
+    (match,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert match["over"] == 3.5
+
+
+@pytest.mark.usefixtures("asked")
+def test_explain_tells_types_version_and_parameters(cepheid: Cepheid) -> None:
+    """Values are shown as the SQL that they are; one that must be given too."""
+    done = cepheid("explain", "asked.yaml", "--parameter", "limit=7.5")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Pattern rising, version 1.10\n")
+    assert "     where subtype any\n     and price < $limit AND symbol = $symbol\n" in done.stdout
+    assert "Types: column symbol; a is a any; b is a any\n" in done.stdout
+    assert "Parameter: $limit = 7.5D\nParameter: $symbol = must be given\n" in done.stdout
+
+
+@pytest.mark.usefixtures("asked")
+def test_check_tells_all_at_once(cepheid: Cepheid) -> None:
+    """A missing value has its place in the file; a name that the pattern does not know is told with those it does."""
+    done = cepheid("check", "asked.yaml", "--parameter", "limits=5")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "the parameter 'symbol' has no value (asked.yaml, stage 'low', where, line 13, column 40)\n"
+        "      where: price < $limit AND symbol = $symbol\n"
+        "                                         ^^^^^^^\n"
+        "Give it: with_parameters(symbol=…), --parameter symbol=… on the command line, "
+        "or a value in the pattern file.\n"
+        "the parameter 'limits' is not used: no condition or measure has $limits (parameter 'limits')\n"
+        "Did you mean 'limit'?\n"
+    )
+    assert cepheid("check", "asked.yaml", "--parameter", "symbol=it's").returncode == 0
+
+
+def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Cepheid) -> None:
+    """At the parameter's name, the subtype, the taxonomy."""
+    text = PATTERN.replace("subtype: any", "subtype: ani").replace("limit: 10", "limit: 10\n  spare: 1")
+    (folder / "p.yaml").write_text(
+        text.replace("column: symbol", "column: symbl").replace("  symbol:\n", "  symbol: a\n")
+    )
+    done = cepheid("check", "p.yaml", "--events", *EVENTS, "--json")
+    problems = json.loads(done.stdout)["problems"]
+    assert [(p["message"], p["line"], p["column"]) for p in problems] == [
+        ("no type 'ani' in the taxonomy", 13, 14),
+        ("no column named 'symbl', which holds the types", 8, 11),
+        ("the parameter 'spare' is not used: no condition or measure has $spare", 5, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-5", -5),
+        ("0.5", 0.5),
+        ("1e3", 1000.0),
+        ("TRUE", True),
+        ("true story", "true story"),
+        ("", ""),
+        ("it's", "it's"),
+        ("'5'", "5"),
+        ("date", "date"),
+        ("DATE '2026-01-31'", date(2026, 1, 31)),
+        ("timestamp '2026-01-31 12:00:00Z'", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+    ],
+)
+def test_values(text: str, value: object) -> None:
+    """Numbers, true and false as in pattern files; dates, times and quoted text as in SQL; else it is text."""
+    found = parameter_value(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_refused_values() -> None:
+    """What begins like a date or a quoted text must be one."""
+    with pytest.raises(PatternError, match="month must be in"):
+        parameter_value("DATE '2026-13-01'")
+    with pytest.raises(PatternError, match="a date, time or quoted text as in SQL is expected"):
+        parameter_value("'a' || 'b'")
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["limit"], "'limit' is not NAME=VALUE, as in 'limit=100'"),
+        (["limit=1", "limit=2"], "the parameter 'limit' is given twice"),
+        (["limit=DATE '2026-02-30'"], "day is out of range for month"),
+    ],
+)
+def test_refused_options(cepheid: Cepheid, given: list[str], message: str) -> None:
+    """An option that is no assignment is the command line's fault."""
+    options = [option for text in given for option in ("--parameter", text)]
+    done = cepheid("check", "asked.yaml", *options)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())

@@ -1,0 +1,108 @@
+"""Subtypes and parameters give the same matches in process and on Spark, where the user's own text is evaluated."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid import Pattern, detect
+from cepheid.events import Schema
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.plan.build import build_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+TYPES = ["card", "transfer", "refund", "payment", None, "it's \\ ${x}", "card", "refund"]
+EVENTS = pa.table(
+    {
+        "kind of event": TYPES,
+        "key": ["k"] * len(TYPES),
+        "amount": [10.0, 200.0, 30.0, 40.0, 5.0, 60.0, 700.0, 80.0],
+        "who": ["a", "it's", "it's", "${spark.app.name}", "b", "a' OR TRUE --", "100%", "a\\b"],
+        "day": [date(2026, 3, n) for n in range(1, 9)],
+        "n": pa.array(range(8), pa.int32()),
+        "at": pa.array([START + timedelta(minutes=n) for n in range(8)], pa.timestamp("us", "UTC")),
+    }
+)
+KINDS = {"card": "payment", "transfer": ["payment"], "refund": [], "it's \\ ${x}": "refund"}
+REFUNDED = (
+    Pattern.begin("paid")
+    .subtype("payment")
+    .where("amount>$least")
+    .or_where("n = $n")
+    .followed_by("back")
+    .where("amount < paid.amount*$share+$minus")
+    .subtype("refund")
+    .taxonomy("kind of event", KINDS)
+    .with_parameters(least=100, share=0.5, minus=-1, n=0)
+)
+
+
+def found(matches: Any) -> list[tuple[Any, ...]]:
+    arrow = matches if isinstance(matches, pa.Table) else matches.toArrow()
+    return sorted(tuple(value for name, value in row.items() if name != "match_id") for row in arrow.to_pylist())
+
+
+def test_in_process() -> None:
+    """A type stands for all below it, and parameters for their values, in conditions and measures."""
+    matches = detect(EVENTS, REFUNDED, time="at", measures={"p": "paid.n", "b": "back.n", "m": "back.n * $minus"})
+    assert [row[-3:] for row in found(matches)] == [(1, 2, -2), (6, 7, -7)]
+
+
+def test_types_of_a_dictionary() -> None:
+    """Categories of pandas are text like any other."""
+    column = EVENTS["kind of event"].combine_chunks().dictionary_encode()
+    encoded = EVENTS.set_column(0, "kind of event", column)
+    measures = {"p": "paid.n", "b": "back.n", "m": "back.n * $minus"}
+    assert found(detect(encoded, REFUNDED, time="at", measures=measures)) == found(
+        detect(EVENTS, REFUNDED, time="at", measures=measures)
+    )
+
+
+CONDITIONS: list[tuple[str, dict[str, Any]]] = [
+    *((f"who = $who AND n = {n}", {"who": who}) for n, who in enumerate(EVENTS["who"].to_pylist())),
+    ("who LIKE '%$%' ESCAPE '/' OR who = '$who' -- $nothing\n OR n = $n", {"n": 3}),
+    ("who LIKE $like ESCAPE $escape", {"like": "100|%", "escape": "|"}),
+    ("who LIKE $like", {"like": "a\\\\%"}),
+    ("n-$n > 0 AND$yes", {"n": -2147483640, "yes": True}),
+    ("day BETWEEN $first AND $last", {"first": date(2026, 3, 2), "last": date(2026, 3, 3)}),
+    ("at >= $since", {"since": START + timedelta(minutes=6)}),
+    ("at < $until", {"until": datetime(2026, 3, 2, 0, 2)}),  # noqa: DTZ001 of the session's zone
+    ("n = cast($x AS INT) AND amount > $x::DOUBLE", {"x": Decimal("4.00")}),
+    ("n * $big > 10000000000", {"big": 2147483648}),
+    ("cast(n AS DOUBLE) * $tenth = 0.30000000000000004D", {"tenth": 0.1}),
+]
+
+
+@pytest.mark.spark
+def test_matches_on_spark(spark: SparkSession) -> None:
+    """Both hosts find the same."""
+    measures = {"p": "paid.n", "b": "back.n", "m": "back.n * $minus", "s": "$share"}
+    expected = found(detect(EVENTS, REFUNDED, key="key", time="at", measures=measures))
+    assert len(expected) == 2
+    matches = detect(spark.createDataFrame(EVENTS), REFUNDED, key="key", time="at", measures=measures)
+    assert found(matches) == expected
+
+
+@pytest.mark.spark
+def test_values_on_spark(spark: SparkSession) -> None:
+    """To Spark each value is the literal that it is in process, whatever is in a text: the same events match."""
+    from cepheid.hosts.spark_engine import expression
+
+    engine = DuckDbEngine()
+    schema = Schema(EVENTS.schema, (), "at")
+    bits = []
+    for text, values in CONDITIONS:
+        (bit,) = build_plan(Pattern.begin("one").where(text).with_parameters(**values), schema, engine).bits
+        bits.append(bit)
+    columns = [expression(bit.sql).alias(f"c{number}") for number, bit in enumerate(bits)]
+    on_spark = spark.createDataFrame(EVENTS).coalesce(1).select(*columns).toArrow()
+    for bit, here, there in zip(bits, engine.evaluate(EVENTS, values=bits).values, on_spark.columns, strict=True):
+        assert here.to_pylist() == there.to_pylist(), bit.sql
+        assert any(here.to_pylist()), bit.sql

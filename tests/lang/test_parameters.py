@@ -1,0 +1,150 @@
+"""Parameters of patterns: their values as SQL literals, and where a `$name` is one."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.errors import PatternError
+from cepheid.lang.expression import Call, Literal, Name
+from cepheid.lang.parameters import make_parameter, string_literal
+from cepheid.lang.pattern import Pattern
+from cepheid.lang.sql import parse_expression
+from cepheid.lang.tokens import Kind, tokenize
+
+ANY = Pattern.begin("a")
+NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 one without a zone is meant
+
+
+@pytest.mark.parametrize(
+    ("value", "sql", "type_"),
+    [
+        (5, "(5)", pa.int32()),
+        (-5, "(-5)", pa.int32()),
+        (1 << 40, "(1099511627776)", pa.int64()),
+        (10**20, "(100000000000000000000)", pa.decimal128(21, 0)),
+        (True, "(TRUE)", pa.bool_()),
+        (0.1, "(0.1D)", pa.float64()),
+        (-1e-7, "(-1e-07D)", pa.float64()),
+        (Decimal("1.50"), "(1.50BD)", pa.decimal128(3, 2)),
+        (Decimal("1E+3"), "(1000BD)", pa.decimal128(4, 0)),
+        ("it's", r"'it\'s'", pa.string()),
+        ("${env:HOME} \\", "'\\u0024{env:HOME} \\\\'", pa.string()),
+        (date(2026, 1, 31), "(DATE '2026-01-31')", pa.date32()),
+        (NOON, "(TIMESTAMP_NTZ '2026-01-31 12:00:00')", pa.timestamp("us")),
+        (
+            NOON.replace(tzinfo=timezone(timedelta(hours=1))),
+            "(TIMESTAMP '2026-01-31 11:00:00Z')",
+            pa.timestamp("us", "UTC"),
+        ),
+    ],
+)
+def test_values_are_typed_literals(value: Any, sql: str, type_: pa.DataType) -> None:
+    """Each kind of value has its own SQL, which the parser reads as that value and type."""
+    assert make_parameter("x", value).sql == sql
+    literal = parse_expression(sql)
+    assert isinstance(literal, Literal)
+    assert (literal.value, literal.type) == (value, type_)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])) | st.text("'\"\\u0024{}%_n$\n"))
+def test_any_text_is_one_string(text: str) -> None:
+    """A text is one string token and reads as itself, whatever is in it."""
+    literal = parse_expression(string_literal(text))
+    assert isinstance(literal, Literal)
+    assert literal.value == text
+
+
+@pytest.mark.parametrize(
+    ("values", "messages"),
+    [
+        ({"x": None}, ["a value is expected, got None (parameter 'x')"]),
+        (
+            {"x": [1], "y": float("nan"), "z": Decimal("inf"), "t": timedelta(1)},
+            [
+                "a number, text, True or False, a date or a datetime is expected, got list: [1] (parameter 'x')",
+                "a number, text, True or False, a date or a datetime is expected, got float: nan (parameter 'y')",
+                (
+                    "a number, text, True or False, a date or a datetime is expected, got Decimal: Decimal('Infinity')"
+                    " (parameter 'z')"
+                ),
+                (
+                    "a number, text, True or False, a date or a datetime is expected, got timedelta: "
+                    "datetime.timedelta(days=1) (parameter 't')"
+                ),
+            ],
+        ),
+        ({"x": 10**38}, [f"{10**38} has more than 38 digits (parameter 'x')"]),
+        ({"1x": 1}, ["'1x' cannot be the name of a parameter"]),
+    ],
+)
+def test_refused_values(values: dict[str, Any], messages: list[str]) -> None:
+    """What no literal can say is refused, all at once."""
+    with pytest.raises(PatternError) as error:
+        ANY.with_parameters(**values)
+    assert [str(problem).splitlines()[0] for problem in error.value.problems] == messages
+
+
+def test_later_values_replace_earlier_ones() -> None:
+    """The others stay; values that are equal to Python are told apart."""
+    pattern = ANY.with_parameters(x=1, y="a").with_parameters(x=2)
+    assert [(parameter.name, parameter.value) for parameter in pattern.parameters] == [("x", 2), ("y", "a")]
+    assert len({ANY.with_parameters(x=1), ANY.with_parameters(x=1.0), ANY.with_parameters(x=True)}) == 3
+
+
+@pytest.mark.parametrize("text", ["'$x'", '"$x"', "`$x`", "r'$x'", "a /* $x */", "a -- $x", "a > 1 AND s = '$x'"])
+def test_no_parameter_inside_quotes_and_comments(text: str) -> None:
+    """A `$` in a string, a quoted name or a comment is text."""
+    assert Kind.PARAMETER not in [token.kind for token in tokenize(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("a>$x", "$x"), ("$limit_1+a", "$limit_1"), ("a = $Größe -- b", "$Größe"), ("f('$', $x)", "$x"), ("`$`+$x", "$x")],
+)
+def test_places_of_parameters(text: str, written: str) -> None:
+    """A parameter's token is its `$` and its name."""
+    (token,) = [token for token in tokenize(text) if token.kind is Kind.PARAMETER]
+    assert text[slice(*token.span)] == token.text == written
+
+
+def test_a_parameter_is_a_literal_at_its_place() -> None:
+    """The tree has the value where the text has the name."""
+    literal = Literal(5, pa.int32(), (0, 1))
+    assert parse_expression("a > $x", {"x": literal}) == Call(
+        ">", (Name(("a",), ((0, 1),)), Literal(5, pa.int32(), (4, 6))), (0, 6)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a > $y", "no parameter named 'y' (column 5)\n  a > $y\n      ^^\nDid you mean 'yy'?"),
+        ("a > $", "a value is expected, found '$' (column 5)\n  a > $\n      ^"),
+        ("a > $ yy", "a value is expected, found '$' (column 5)\n  a > $ yy\n      ^"),
+        ("a > $1", "a value is expected, found '$' (column 5)\n  a > $1\n      ^"),
+        ("a $yy", "an operator or the end is expected, found '$yy' (column 3)\n  a $yy\n    ^^^"),
+        ("'a' $yy", "an operator or the end is expected, found '$yy' (column 5)\n  'a' $yy\n      ^^^"),
+        ("DATE $yy", "an operator or the end is expected, found '$yy' (column 6)\n  DATE $yy\n       ^^^"),
+        ("s.$yy", "a name is expected after the point, found '$yy' (column 3)\n  s.$yy\n    ^^^"),
+        ("$yy()", "an operator or the end is expected, found '(' (column 4)\n  $yy()\n     ^"),
+        ("cast(a AS $yy)", "a type is expected, found '$yy' (column 11)\n  cast(a AS $yy)\n            ^^^"),
+    ],
+)
+def test_refused_texts(text: str, message: str) -> None:
+    """A parameter stands for a value alone: not for a name, a type, or a part of a literal."""
+    with pytest.raises(PatternError) as error:
+        parse_expression(text, {"yy": Literal(5, pa.int32(), (0, 1))})
+    assert str(error.value) == message
+
+
+def test_instants_are_kept_in_utc() -> None:
+    """The same instant of two zones is the same value."""
+    utc, other = NOON.replace(tzinfo=UTC), datetime(2026, 1, 31, 14, tzinfo=timezone(timedelta(hours=2)))
+    assert ANY.with_parameters(x=utc) == ANY.with_parameters(x=other)
