@@ -7,11 +7,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Made by set-up when it is done, so that repeats are fast and a set-up that was interrupted is repeated.
 READY := .venv/.ready
+# A folder of its own, so that nothing imports what is there.
+FLINKCEP := .venv/flinkcep
 
-.PHONY: help setup demo test conformance lint bench docs wheel lock clean
+.PHONY: help setup demo test conformance lint bench bench-flinkcep docs wheel lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make the environment in .venv: packages as pinned, and a Java where there is none
 
@@ -37,6 +39,13 @@ lint: $(READY) ## style, format and types
 
 bench: $(READY) ## measure throughput, memory and start-up
 	@$(BIN)/python benchmarks/run.py
+
+bench-flinkcep: $(READY) $(FLINKCEP)/.ready ## measure beside FlinkCEP 2.3, which is 330 MB from PyPI and needs a JDK
+	@$(BIN)/python benchmarks/against_flinkcep.py
+
+$(FLINKCEP)/.ready: requirements-bench.txt | $(READY)
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(FLINKCEP) --requirement requirements-bench.txt
+	@touch $@
 
 docs: $(READY) ## write the generated pages of docs/ anew
 	@$(BIN)/python scripts/build_docs.py

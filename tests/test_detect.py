@@ -32,8 +32,9 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"key": ["k", "x", "k"]}, "key: 'k' is named twice"),
     ({"columns": ["x", "x"]}, "columns: 'x' is named twice"),
     ({"columns": 5}, "columns: names of columns are expected, got 5"),
-    ({"time": None}, "time: the name of a column is expected, got None"),
-    ({"sequence": ["x"]}, "sequence: the name of a column is expected, got ['x']"),
+    ({"time": 1}, "time: the name of a column is expected, got 1"),
+    ({"sequence": ["x", "x"]}, "sequence: 'x' is named twice"),
+    ({"time": None, "as_of": "2024-01-01"}, "as_of needs event times: name the column with time=…"),
     (
         {"measures": ["count(b)"]},
         'measures: names and their SQL are expected, as in {"legs": "count(legs)"}, got [\'count(b)\']',

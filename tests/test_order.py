@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cepheid import EventError
-from cepheid.events import MASK, SEQUENCE, TIME, TIME_TYPE, Batch
+from cepheid.events import MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, Batch
 from cepheid.order import Ordering, descends, differs, leaves
 
 NAN = math.nan
@@ -73,7 +73,7 @@ def batch(*events: tuple[int, float | None]) -> Batch:
     times = [datetime.fromtimestamp(second, UTC) for second, _ in events]
     columns = {
         TIME: pa.array(times, TIME_TYPE),
-        SEQUENCE: pa.array([sequence for _, sequence in events], pa.float64()),
+        f"{SEQUENCE_PREFIX}0": pa.array([sequence for _, sequence in events], pa.float64()),
         MASK: pa.array([0] * len(events), pa.uint64()),
     }
     return Batch(pa.RecordBatch.from_pydict(columns))
@@ -95,7 +95,7 @@ def test_events_out_of_order(batches: list[Batch]) -> None:
     with pytest.raises(EventError) as caught:
         [list(ordering.process(one)) for one in batches]
     last = " after ".join(
-        f"{pa.scalar(e.column(TIME)[i].as_py(), TIME_TYPE)}, {e.column(SEQUENCE)[i]}" for e, i in _ends(batches)
+        f"{pa.scalar(e.column(TIME)[i].as_py(), TIME_TYPE)}, {e.sequence[0][i]}" for e, i in _ends(batches)
     )
     assert str(caught.value) == (
         f"1 events come before an earlier one of the same key, the first at {last}. A matcher takes events in order of "

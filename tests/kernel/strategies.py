@@ -222,8 +222,8 @@ def booleans(stage: int) -> st.SearchStrategy[Script]:
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, scripted: bool = True) -> Plan:
-    pattern = draw(patterns())
+def plans(draw: st.DrawFn, *, scripted: bool = True, of: st.SearchStrategy[Pattern] | None = None) -> Plan:
+    pattern = draw(of if of is not None else patterns())
     column = Name(("x",), ((0, 1),))
     conditions = tuple(
         StageCondition(

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-import duckdb
-import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
@@ -19,11 +17,11 @@ from cepheid.events import (
     microseconds,
 )
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.intake import Timed, in_order_of_arrival, lifted, timed, usable, used_columns, whole
+from cepheid.hosts.intake import Timed, in_order_of_arrival, lifted, timed, usable, used_columns
+from cepheid.hosts.ordering import order_of
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
-from cepheid.hosts.tables import as_plain, plain_schema, without_views
+from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
-from cepheid.order import descends, differs, leaves
 from cepheid.plan.plan import Lifted, Measure, Plan
 from cepheid.sorted_matcher import SortedMatcher
 from cepheid.working_set import relevant
@@ -104,51 +102,10 @@ def _batches(events: Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> I
     """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
     cannot matter.
     """
-    schema = pattern.plan.schema
-    order = None if _is_ordered(events, schema) else _order(events, schema)
+    order = order_of(events, pattern.plan.schema)
     for start in range(0, len(events), PIECE):
         piece = events.slice(start, PIECE) if order is None else events.take(order.slice(start, PIECE))
         yield relevant(lifted(piece, pattern.plan, engine), pattern)
-
-
-def _is_ordered(timed: Timed, schema: Schema) -> bool:
-    """Whether each key's events are together and in order of time and sequence."""
-    key_start = np.zeros(len(timed), np.bool_)
-    key_start[:1] = True
-    keys = _key_leaves(timed, schema)
-    for column in keys:
-        key_start[1:] |= differs(column)
-    if (descends(_ranks(timed, schema)) & ~key_start[1:]).any():
-        return False
-    starts = pa.array(np.flatnonzero(key_start))
-    names = [str(i) for i in range(len(keys))]
-    runs = pa.table([column.take(starts) for column in keys], names=names)
-    return not keys or runs.group_by(names).aggregate([]).num_rows == len(starts)
-
-
-def _key_leaves(timed: Timed, schema: Schema) -> list[pa.Array]:
-    return [leaf for name in schema.key for leaf in leaves(_column(timed, name, schema))]
-
-
-def _ranks(timed: Timed, schema: Schema) -> list[pa.Array]:
-    """What orders the events of a key."""
-    return [whole(timed.time), *(_column(timed, name, schema) for name in schema.sequence)]
-
-
-def _column(timed: Timed, name: str, schema: Schema) -> pa.Array:
-    return whole(as_plain(timed.events.select([name]), schema.columns).column(0))
-
-
-def _order(timed: Timed, schema: Schema) -> pa.ChunkedArray:
-    """The rows' numbers in the order of key, time and sequence."""
-    ranks = [*_key_leaves(timed, schema), *(leaf for column in _ranks(timed, schema) for leaf in leaves(column))]
-    columns = {f"c{i}": column for i, column in enumerate(ranks)}
-    table = pa.table({**columns, "row": pa.array(np.arange(len(timed), dtype=np.int64))})
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("events", table)
-        order = ", ".join(f"{name} NULLS LAST" for name in columns)
-        return connection.sql(f"SELECT row FROM events ORDER BY {order}").to_arrow_table().column("row")  # noqa: S608 - names made here
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:

@@ -1,0 +1,42 @@
+"""The kernel by itself, on arrays that are ready: the one place where benchmarks call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid import Pattern
+from cepheid.compile.compiled import compile_plan
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.kernel.compiled import CompiledMatcher
+from cepheid.kernel.layout import FOREVER
+from cepheid.order import differs
+from cepheid.plan.build import build_plan
+from cepheid.working_set import WorkingSet
+
+
+def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Callable[[], int]:
+    """What runs the kernel, one thread, over `events`, which are in order of key and time (column `at`), takes its
+    output out as flat arrays, and gives the number of matches. All that comes before the kernel is done here.
+    """
+    engine = DuckDbEngine()
+    keys = () if key is None else (key,)
+    compiled = compile_plan(build_plan(pattern, Schema(events.schema, keys, "at"), engine))
+    lifted = engine.evaluate(events, bits=compiled.plan.bits, values=compiled.plan.values)
+    key_columns = {name: events.column(name).combine_chunks() for name in keys}
+    columns = {
+        **{f"{KEY_PREFIX}{i}": column for i, column in enumerate(key_columns.values())},
+        TIME: events.column("at").cast(TIME_TYPE).combine_chunks(),
+        MASK: pa.array(lifted.mask),
+        **{f"{VALUE_PREFIX}{i}": values.combine_chunks() for i, values in enumerate(lifted.values)},
+        **{f"{EVENT_PREFIX}{name}": column for name, column in key_columns.items()},
+    }
+    batch = Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+    key_start = np.zeros(len(batch), np.bool_)
+    for column in key_columns.values():
+        key_start[1:] |= differs(column)
+    arrays = WorkingSet(None, batch, key_start).events(compiled)
+    return lambda: len(CompiledMatcher(compiled.tables, FOREVER).run(arrays, finish=True).end)

@@ -1,0 +1,149 @@
+"""Sets of partial matches: made, united, and freed where nothing reaches them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.tables import Ints
+from cepheid.kernel.jit import allocating, inlined
+from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
+from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Sets
+
+MANY_OPEN = 1 << 50
+"""More are not counted, so that sums over thousands of keys are right."""
+
+
+@inlined
+def limit_of(window: int, now: int) -> int:
+    """A partial match that started here or before is out of time."""
+    return now - window if window >= 0 and now >= NO_TIME + window else NO_TIME
+
+
+@inlined
+def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, beside: int, start: int) -> int:
+    number = cursor.nodes
+    node = sets.nodes[number]
+    node.event, node.stage, node.before, node.beside, node.start = event, stage, before, beside, start
+    cursor.nodes += 1
+    return number
+
+
+@inlined
+def taken_of(event: int, stage: int) -> int:
+    """Event and stage in one word: as the output has them, so that one store writes both."""
+    return stage << 32 | event
+
+
+@inlined
+def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
+    """All of two sets."""
+    if left == NO_SET:
+        return right
+    a, b = sets.nodes[left].start, sets.nodes[right].start
+    if b > a or (b == a and right > left):  # of equal starts the newer first: it is the shorter way to an event
+        left, right, a = right, left, b
+    return new_node(sets, cursor, NO_EVENT, 0, left, right, a)
+
+
+@inlined
+def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before: int, beside: int, limit: int) -> int:
+    """What is in time of `beside`, and the event behind each of `before` or, if that is empty, as the first."""
+    start = time if before == NO_SET else sets.nodes[before].start
+    if beside != NO_SET and sets.nodes[beside].start <= limit:
+        beside = NO_SET
+    if beside == NO_SET or sets.nodes[beside].start <= start:
+        return new_node(sets, cursor, event, stage, before, beside, start)
+    alone = new_node(sets, cursor, event, stage, before, NO_SET, start)
+    return unite(sets, cursor, beside, alone)
+
+
+@allocating
+def collect(sets: Sets, cursor: Cursor, window: int) -> None:
+    """Keeps only the nodes that stand for partial matches in time; their order stays."""
+    owner = owners(sets, cursor, window)
+    moved_to = np.full(cursor.nodes, NO_SET, np.int32)
+    count, base = 0, cursor.base
+    for number in range(cursor.nodes):
+        if number == cursor.base:
+            base = count
+        if owner[number] < 0:
+            continue
+        moved_to[number] = count
+        node = sets.nodes[number]
+        before, beside = node.before, node.beside
+        sets.nodes[count] = node
+        kept = sets.nodes[count]
+        kept.before = moved_to[before] if before != NO_SET else NO_SET
+        kept.beside = moved_to[beside] if beside != NO_SET else NO_SET
+        count += 1
+    cursor.base = min(base, count)
+    cursor.nodes = count
+    for key in range(sets.heads.shape[0]):
+        for state in range(sets.heads.shape[1]):
+            if sets.heads[key, state] != NO_SET:
+                sets.heads[key, state] = moved_to[sets.heads[key, state]]
+
+
+@allocating
+def owners(sets: Sets, cursor: Cursor, window: int) -> Int32s:
+    """The key that each node stands for partial matches of, -1 if all are out of time or nothing reaches them."""
+    owner = np.full(cursor.nodes, -1, np.int32)
+    for key in range(sets.heads.shape[0]):
+        limit = limit_of(window, sets.now[key])
+        for state in range(sets.heads.shape[1]):
+            own(sets, owner, sets.heads[key, state], key, limit)
+    for number in range(cursor.nodes - 1, -1, -1):  # what a node refers to has smaller numbers
+        key = owner[number]
+        if key >= 0:
+            limit = limit_of(window, sets.now[key])
+            own(sets, owner, sets.nodes[number].before, key, limit)
+            own(sets, owner, sets.nodes[number].beside, key, limit)
+    return owner
+
+
+@inlined
+def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int) -> None:
+    if number != NO_SET and sets.nodes[number].start > limit:
+        owner[number] = key
+
+
+@allocating
+def count_open(sets: Sets, cursor: Cursor, window: int) -> tuple[Ints, Ints]:
+    """Per key the number of open partial matches, MANY_OPEN for more, and their earliest start, FOREVER for none."""
+    owner = owners(sets, cursor, window)
+    count = np.zeros(cursor.nodes, np.int64)
+    open_, earliest = np.zeros(len(sets.now), np.int64), np.full(len(sets.now), FOREVER, np.int64)
+    for number in range(cursor.nodes):
+        node, key = sets.nodes[number], owner[number]
+        if key < 0:
+            continue
+        count[number] = 1 if node.before == NO_SET else count[node.before]
+        if node.before == NO_SET:
+            earliest[key] = min(earliest[key], node.start)
+        if node.beside != NO_SET:
+            count[number] = min(MANY_OPEN, count[number] + count[node.beside])
+    for key in range(len(sets.now)):
+        for head in sets.heads[key]:
+            if head != NO_SET:
+                open_[key] = min(MANY_OPEN, open_[key] + count[head])
+    return open_, earliest
+
+
+@allocating
+def rename_events(sets: Sets, cursor: Cursor, count: int) -> Int32s:
+    """Names the events that nodes name 0, 1, … in their order; returns their positions until now, of `count`."""
+    position = np.zeros(count, np.int32)
+    for number in range(cursor.nodes):
+        if sets.nodes[number].event != NO_EVENT:
+            position[sets.nodes[number].event] = 1
+    held = np.zeros(position.sum(), np.int32)
+    renamed = 0
+    for event in range(count):
+        if position[event]:
+            held[renamed], position[event] = event, renamed
+            renamed += 1
+    for number in range(cursor.nodes):
+        node = sets.nodes[number]
+        if node.event != NO_EVENT:
+            node.event = position[node.event]
+    return held

@@ -1,0 +1,70 @@
+"""Which patterns have their partial matches kept in sets, and what is said of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from tests.plan.operator_engine import OperatorTypes
+
+from cepheid.compile.compiled import compile_plan
+from cepheid.compile.form import Form, choose_form
+from cepheid.events import Schema
+from cepheid.lang.pattern import Pattern, Skip
+from cepheid.plan.build import build_plan
+
+SCHEMA = Schema(pa.schema([("time", pa.timestamp("us", "UTC")), ("b", pa.int64())]), (), "time")
+
+SERVED = Pattern.begin("one").where("b = 1").followed_by_any("two").where("b = 2")
+LOOP = Pattern.begin("one").where("b = 1").next("run").where("b = 2").one_or_more().consecutive()
+
+
+def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Form:
+    plan = replace(build_plan(pattern, SCHEMA, OperatorTypes()), outputs=outputs)
+    return choose_form(compile_plan(plan))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        SERVED,
+        SERVED.within("5 seconds"),
+        SERVED.not_followed_by("no").where("b = 4").followed_by("three").where("b = 3").optional(),
+        LOOP,
+        LOOP.greedy().followed_by("end").where("b = 5"),
+    ],
+)
+def test_sets_serve(pattern: Pattern) -> None:
+    """Sets serve conditions on single events, with the window of the whole pattern or none."""
+    assert form_of(pattern) == Form(sets=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (SERVED.followed_by("three").where("b > one.b"), "a condition looks at earlier events of the match"),
+        (SERVED.next(Pattern.begin("x").where("b = 3").next("y").where("b = 4")), "the pattern has groups"),
+        (SERVED.skip(Skip.to_next()), "the skip strategy drops single partial matches"),
+        (SERVED.one_or_more(window="5 seconds"), "the time between consecutive events is bounded"),
+        (LOOP.longest(), "`longest` emits what a loop has when it ends"),
+        (
+            SERVED.not_followed_by("no").where("b = 4").within("5 seconds"),
+            "matches become certain when their time passes",
+        ),
+    ],
+)
+def test_sets_do_not_serve(pattern: Pattern, reason: str) -> None:
+    """Each reason against sets is told, alone where it is the only one."""
+    assert form_of(pattern) == Form(sets=False, reasons=(reason,))
+
+
+def test_sets_do_not_serve_timeouts() -> None:
+    """A set does not know what of it runs out of time, so timeouts need partial matches one by one."""
+    outputs = ("matches", "timeouts")
+    assert form_of(SERVED.within("5 seconds"), outputs).reasons == ("timeouts are asked for",)
+    assert form_of(SERVED.within("5 seconds").skip(Skip.to_next()), outputs).reasons == (
+        "the skip strategy drops single partial matches",
+        "timeouts are asked for",
+    )
+    assert form_of(SERVED, outputs).sets  # nothing runs out of time

@@ -1,0 +1,111 @@
+"""Runs a plan over visits of several keys in several calls: on the definition, and on the kernel of sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.compile.automaton import build_automaton
+from cepheid.compile.compiled import compile_plan
+from cepheid.kernel.compiled import Emitted
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.reference import Event, Match, ReferenceMatcher
+from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What happens to a key in one visit."""
+
+    key: int
+    rows: tuple[tuple[int, int], ...]
+    """Time and mask of its events."""
+    until: int
+    closes: bool
+
+
+Calls = Sequence[Sequence[Visit]]
+Found = list[tuple[tuple[tuple[int, int], ...], int | None]]
+"""Matches as ((stage, position), …) and detected_at; positions count all events in the order of the visits."""
+
+
+def run_reference(plan: Plan, calls: Calls) -> list[Found]:
+    """What each call finds."""
+    automaton = build_automaton(plan.pattern)
+    matchers: dict[int, ReferenceMatcher] = {}
+    position, found = 0, []
+    for visits in calls:
+        matches: list[Match] = []
+        for visit in visits:
+            matcher = matchers.setdefault(
+                visit.key, ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip)
+            )
+            for time, mask in visit.rows:
+                matches += matcher.process(Event(position, time, mask, ()))
+                position += 1
+            matches += matcher.finish() if visit.until == FOREVER else matcher.advance_time(visit.until)
+            if visit.closes:
+                del matchers[visit.key]
+        found.append([(match.taken, match.detected_at) for match in matches])
+    return found
+
+
+def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
+    """The same from the kernel, which starts with room for `capacity` of everything."""
+    matcher = SetMatcher(compile_plan(plan).tables, capacity=capacity)
+    held: list[int] = []
+    rows: list[tuple[int, int]] = []
+    found = []
+    for visits in calls:
+        new = [row for visit in visits for row in visit.rows]
+        positions = [*held, *range(len(rows), len(rows) + len(new))]
+        rows += new
+        emitted = matcher.run(events_at(rows, positions), visits_behind(len(held), visits))
+        found.append(_found(emitted, positions))
+        held = [positions[i] for i in matcher.hold()]
+        _check_open(matcher, calls[: len(found)])
+    return found
+
+
+def _check_open(matcher: SetMatcher, calls: Calls) -> None:
+    """The keys that are open have not closed, and their deadlines are still to come."""
+    last = {visit.key: visit for visits in calls for visit in visits}
+    open_, deadlines = matcher.open_partial_matches, matcher.deadlines
+    if matcher.window >= 0:
+        assert (deadlines < FOREVER).tolist() == (open_ > 0).tolist()
+    for key in np.flatnonzero(open_):
+        assert not last[key].closes
+        assert deadlines[key] > max([last[key].until, *(time for time, _ in last[key].rows)])
+
+
+def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Events:
+    """A working set without values."""
+    return Events(
+        time=np.array([rows[p][0] for p in positions], np.int64),
+        mask=np.array([rows[p][1] for p in positions], np.int64),
+        values=np.zeros((0, len(positions)), np.int64),
+        missing=np.zeros((0, len(positions)), np.bool_),
+    )
+
+
+def visits_behind(held: int, visits: Sequence[Visit]) -> Visits:
+    """The visits of a call whose working set starts with `held` events."""
+    return Visits(
+        key=np.array([visit.key for visit in visits], np.int32),
+        end=held + np.cumsum([len(visit.rows) for visit in visits], dtype=np.int64),
+        until=np.array([visit.until for visit in visits], np.int64),
+        closes=np.array([visit.closes for visit in visits], np.bool_),
+    )
+
+
+def _found(emitted: Emitted, positions: Sequence[int]) -> Found:
+    found: Found = []
+    begin = 0
+    for end, detected in zip(emitted.end.tolist(), emitted.detected_at.tolist(), strict=True):
+        taken = [(int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end)]
+        found.append((tuple(taken), None if detected == NO_TIME else detected))
+        begin = end
+    return found

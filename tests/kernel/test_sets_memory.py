@@ -1,0 +1,118 @@
+"""The kernel of sets needs memory for what is within the window, however long the stream and many the matches."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+from tests.kernel.running_sets import Visit, events_at, visits_behind
+
+from cepheid.compile.compiled import compile_plan
+from cepheid.events import Schema
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events
+from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_nodes import MANY_OPEN
+from cepheid.lang.expression import Name
+from cepheid.lang.pattern import Pattern
+from cepheid.plan.plan import Lifted, Plan, StageCondition
+
+A, B, C, D = 1, 2, 4, 8
+
+
+def plan_of(pattern: Pattern) -> Plan:
+    """Bit i of an event's mask is the condition of stage i."""
+    lifted = Lifted("x", Name(("x",), ((0, 1),)), pa.bool_())
+    stages = range(len(pattern.leaves))
+    return Plan(
+        pattern=pattern,
+        schema=Schema(pa.schema([]), (), "t"),
+        bits=tuple(lifted for _ in stages),
+        values=(),
+        conditions=tuple(StageCondition(bit=stage, script=None) for stage in stages),
+        measures=None,
+        columns=(),
+    )
+
+
+def any_order(*names: str) -> Pattern:
+    """Stages that follow each other, other events between."""
+    pattern = Pattern.begin(names[0]).where("x")
+    for name in names[1:]:
+        pattern = pattern.followed_by_any(name).where("x")
+    return pattern
+
+
+def matcher_of(pattern: Pattern) -> SetMatcher:
+    return SetMatcher(compile_plan(plan_of(pattern)).tables)
+
+
+def test_nodes_stay_bounded() -> None:
+    """A pattern that never completes holds what is in its window, over millions of events and within one call."""
+    matcher = matcher_of(any_order("a", "b", "c", "d").within(timedelta(microseconds=1000)))
+    random = np.random.default_rng(3)
+    held_time, held_mask = np.zeros((2, 0), np.int64)
+    sizes = []
+    for first in range(0, 3_000_000, 500_000):
+        kind = random.integers(0, 10, 500_000)
+        time = np.concatenate([held_time, np.arange(first, first + len(kind))])
+        mask = np.concatenate([held_mask, np.where(kind < 3, 1 << kind, 0)])
+        events = Events(time, mask, np.zeros((0, len(time)), np.int64), np.zeros((0, len(time)), np.bool_))
+        ends = np.array([len(time)])
+        visits = visits_behind(0, [Visit(0, (), NO_TIME, closes=False)])._replace(end=ends)
+        assert len(matcher.run(events, visits).end) == 0
+        held = matcher.hold()
+        held_time, held_mask = time[held], mask[held]
+        assert held_time.min() > time[-1] - 1000
+        sizes.append(len(matcher.sets.nodes))
+    assert sizes[-1] == sizes[0] < 20_000
+
+
+def test_keys_that_end_leave_nothing() -> None:
+    """The nodes of a key go when it closes, so that many keys in one call need no more than the largest."""
+    matcher = matcher_of(any_order("a", "b", "c"))
+    visits = [Visit(key, ((0, A), (1, B), (2, B)), FOREVER, closes=True) for key in range(2000)]
+    rows = [row for visit in visits for row in visit.rows]
+    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, visits))
+    assert len(matcher.hold()) == matcher.open_partial_matches.sum() == 0
+    assert len(matcher.sets.nodes) == 8192
+
+
+def test_a_set_counts_as_what_it_stands_for() -> None:
+    """Partial matches are counted without being listed, those in time alone, and too many are told as many."""
+    matcher = matcher_of(any_order("a", "b", "c").within(timedelta(microseconds=1500)))
+    rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000))]
+    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
+    in_time = range(500, 1000)  # the others' time ran out before the last event
+    assert matcher.open_partial_matches.tolist() == [len(in_time) * (1 + 1000)]
+    assert matcher.deadlines.tolist() == [500 + 1500]
+    loop = any_order("a", "b").one_or_more().allow_combinations().followed_by_any("c").where("x")
+    matcher = matcher_of(loop)
+    rows = [(0, A), *((i, B) for i in range(1, 100))]
+    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
+    assert matcher.open_partial_matches.tolist() == [MANY_OPEN]
+    assert matcher.deadlines.tolist() == [FOREVER]
+
+
+def test_more_matches_than_there_was_room_for() -> None:
+    """All subsets of fifteen events: the output grows, and the matches are in order, most events first."""
+    pattern = Pattern.begin("a").where("x").followed_by_any("b").where("x").one_or_more().allow_combinations()
+    matcher = matcher_of(pattern.followed_by_any("c").where("x"))
+    rows = [(0, A), *((i, B) for i in range(1, 16)), (16, C)]
+    visit = Visit(0, tuple(rows), FOREVER, closes=True)
+    emitted = matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [visit]))
+    lengths = np.diff(emitted.end, prepend=0)
+    assert len(lengths) == 2**15 - 1
+    assert (np.diff(lengths) <= 0).all()
+    assert emitted.event[:17].tolist() == list(range(17))
+    assert emitted.event[-3:].tolist() == [0, 15, 16]
+
+
+def test_events_that_are_taken_together_are_listed_once() -> None:
+    """Two thousand events and their ends: every pair is a match, and no pair costs more than itself."""
+    matcher = matcher_of(any_order("a", "b", "c"))
+    rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000)), (2000, C)]
+    visit = Visit(0, tuple(rows), FOREVER, closes=True)
+    emitted = matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [visit]))
+    assert emitted.event[:6].tolist() == [0, 1000, 2000, 0, 1001, 2000]
+    assert len(emitted.end) == 1_000_000

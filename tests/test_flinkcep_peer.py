@@ -1,0 +1,27 @@
+"""What the benchmark against FlinkCEP says on a machine that lacks something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks import flinkcep_peer
+
+
+def test_flinkcep_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its jars the target that installs them is named."""
+    monkeypatch.setattr(flinkcep_peer, "JARS", tmp_path)
+    message = f"there is no FlinkCEP 2.3 in {tmp_path}: run `make bench-flinkcep`, which installs it"
+    with pytest.raises(flinkcep_peer.PeerMissing, match=f"^{message}$"):
+        flinkcep_peer.compile_peer(tmp_path)
+
+
+def test_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without javac the package to install is named."""
+    for name in ("flink-dist-2.3.0.jar", "flink-cep-2.3.0.jar"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(flinkcep_peer, "JARS", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    message = "^there is no javac here. On Debian: apt-get install openjdk-17-jdk-headless$"
+    with pytest.raises(flinkcep_peer.PeerMissing, match=message):
+        flinkcep_peer.compile_peer(tmp_path)
