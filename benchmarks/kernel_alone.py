@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from cepheid import Pattern
 from cepheid.compile.compiled import compile_plan
+from cepheid.compile.form import choose_form
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.kernel.compiled import CompiledMatcher
-from cepheid.kernel.layout import FOREVER
+from cepheid.kernel.layout import FOREVER, Visits
+from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.order import differs
 from cepheid.plan.build import build_plan
 from cepheid.working_set import WorkingSet
@@ -38,5 +40,9 @@ def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Call
     key_start = np.zeros(len(batch), np.bool_)
     for column in key_columns.values():
         key_start[1:] |= differs(column)
-    arrays = WorkingSet(None, batch, key_start).events(compiled)
-    return lambda: len(CompiledMatcher(compiled.tables, FOREVER).run(arrays, finish=True).end)
+    ends = np.append(np.flatnonzero(key_start), len(batch))
+    count = len(ends)
+    visits = Visits(np.zeros(count, np.int32), ends, np.full(count, FOREVER), np.ones(count, np.bool_))
+    arrays = WorkingSet(None, batch).events(compiled)
+    matcher = SetMatcher if choose_form(compiled).sets else CompiledMatcher
+    return lambda: len(matcher(compiled.tables).run(arrays, visits).end)

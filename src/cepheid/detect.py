@@ -115,9 +115,11 @@ def plan_of(events: object, request: Request) -> Plan:
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
+    from cepheid.hosts.duckdb_engine import DuckDbEngine
     from cepheid.hosts.in_process import plan_in_process
 
-    return plan_in_process(arrow_table(events).schema, request)
+    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    return plan_in_process(arrow_table(events).schema, request, engine)
 
 
 def request_of(

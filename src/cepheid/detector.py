@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Visits
 from cepheid.kernel.python_matcher import PythonMatcher
+from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.lang.pattern import Pattern
 from cepheid.output import row_schema, rows_of
 from cepheid.working_set import WorkingSet
@@ -37,7 +39,7 @@ class Detector:
     def __init__(self, pattern: CompiledPattern) -> None:
         constants = pattern.tables.constants.copy()  # those that are strings change with every working set
         self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
-        self.kernel = kernel_of(self.pattern)
+        self.kernel = _kernel(self.pattern)
         self.held: Batch | None = None
         self._matches = 0
         self._timeouts = 0
@@ -105,17 +107,14 @@ class Detector:
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
         at = _shown(working_set, max(passed.event - 1, 0))
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
-        return LimitExceeded(
-            f"more than {getattr(limits, passed.limit)} {what} for one key ({passed.limit}), near the event {at}. "
-            f"{advice}"
-        )
+        most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
+        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), near the event {at}. {advice}")
 
 
-def kernel_of(pattern: CompiledPattern) -> CompiledMatcher | PythonMatcher:
-    """What runs the pattern: where functions are asked the reference step."""
+def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:
     if pattern.plan.functions:
         return PythonMatcher(pattern.plan, pattern.automaton, pattern.script_columns)
-    return CompiledMatcher(pattern.tables)
+    return SetMatcher(pattern.tables) if choose_form(pattern).sets else CompiledMatcher(pattern.tables)
 
 
 def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch, join
@@ -99,6 +100,11 @@ class LiveMatcher:
         rows = self._pass(FOREVER, self._due(FOREVER), until=FOREVER, closes=True)
         self.now, self.now_is_over, self.last = FOREVER, True, {}
         return rows
+
+    @property
+    def in_sets(self) -> bool:
+        """Whether partial matches are kept in sets, which limits may forbid."""
+        return choose_form(self.detector.pattern).sets
 
     @property
     def open_partial_matches(self) -> int:

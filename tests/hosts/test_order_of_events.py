@@ -102,15 +102,7 @@ def test_any_order_of_rows(
 ) -> None:
     """Rows may come sorted, by time or not at all: the matches are those of each key's events in order."""
     rows = [{"k": k, "s": k * 2, "at": T + timedelta(seconds=t), "n": n, "x": x} for x, (k, t, n) in enumerate(events)]
-    schema = pa.schema(
-        [
-            ("k", pa.string()),
-            ("s", pa.string()),
-            ("at", pa.timestamp("us", "UTC")),
-            ("n", pa.int64()),
-            ("x", pa.int64()),
-        ]
-    )
+    types = {"k": pa.string(), "s": pa.string(), "at": pa.timestamp("us", "UTC"), "n": pa.int64(), "x": pa.int64()}
     table = pa.Table.from_pylist(shuffle(rows), schema=pa.schema(types))
     found = detect(table, PAIR, key=key, time="at", sequence=["n", "x"], columns="x")
     ordered = sorted(rows, key=lambda row: (row["k"].encode(), row["at"], row["n"], row["x"]))

@@ -38,14 +38,15 @@ def explain(
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.compile.compiled import compile_plan, relevance_text
         from cepheid.compile.diagram import automaton_mermaid, automaton_text
+        from cepheid.compile.form import form_text
         from cepheid.plan.explain import explain_pattern, explain_plan
         from cepheid.plan.growth import growth_warnings
 
         opened = open_pattern(pattern, parameters)
         diagram = automaton_mermaid(opened.pattern)
         if events:
-            plan = plan_for(opened, options)
-            text = f"{explain_plan(plan)}{relevance_text(compile_plan(plan))}\n"
+            compiled = compile_plan(plan_for(opened, options))
+            text = f"{explain_plan(compiled.plan)}{relevance_text(compiled)}\n{form_text(compiled)}\n"
         else:
             text = explain_pattern(opened.pattern)
         text = f"{text}\n{automaton_text(opened.pattern)}\n"

@@ -124,7 +124,7 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         skip.error_on_miss,
         any(stage.group for stage in plan.pattern.stages),
         "timeouts" in (plan.outputs or ()),
-        limits.max_partial_matches,
+        limits.most_partial_matches,
         limits.max_matches_per_event,
         limits.on_limit == "drop",
     )

@@ -23,6 +23,14 @@ def choose_form(compiled: CompiledPattern) -> Form:
     return Form(sets=not reasons, reasons=reasons)
 
 
+def form_text(compiled: CompiledPattern) -> str:
+    """The form of all stages, in words."""
+    form = choose_form(compiled)
+    if form.sets:
+        return "Partial matches: in sets, so that an event costs the same however many are open"
+    return f"Partial matches: one by one, as {' and '.join(form.reasons)}"
+
+
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
     if compiled.plan.functions:
@@ -39,5 +47,9 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():
         yield "matches become certain when their time passes"
+    if compiled.plan.limits.max_partial_matches is not None:
+        yield "max_partial_matches is given"
+    if compiled.plan.limits.on_limit == "drop":
+        yield "what is over a limit is dropped one by one"
     if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:
         yield "timeouts are asked for"

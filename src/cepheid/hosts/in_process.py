@@ -44,7 +44,7 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     zone = request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
-    plan = plan_in_process(events.schema, request)
+    plan = plan_in_process(events.schema, request, engine)
     pattern = compile_plan(plan)
     events = without_views(events.select(used_columns(plan)))
     usable_events, counts = usable(timed(events, request), plan, request, until)
@@ -57,13 +57,12 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     return rows if plan.measures is None else with_measures(rows, plan.measures, engine)
 
 
-def plan_in_process(columns: pa.Schema, request: Request) -> Plan:
+def plan_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plan:
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
     events, request = in_order_of_arrival(columns.empty_table(), request)
     columns = events.schema
     schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
     _check(schema)
-    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
     return planned(request, schema, engine)
 
 

@@ -42,7 +42,7 @@ class TableMatcher:
         columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
-        self._plan = plan_in_process(columns, self._request)
+        self._plan = plan_in_process(columns, self._request, self._engine)
         self._columns = columns
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
@@ -100,6 +100,7 @@ class TableMatcher:
             "chosen": list(plan.columns),
             "measures": dict(request.measures or {}),
             "outputs": list(request.outputs or ()),
+            "partial_matches": "in sets" if self._matcher.in_sets else "one by one",
         }
 
     @property

@@ -16,10 +16,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.kernel.compiled import warm_up
+from cepheid.kernel.set_matcher import warm_up_sets
 from cepheid.output import row_schema
 from cepheid.sorted_matcher import SortedMatcher
 
@@ -41,8 +43,8 @@ class Task(NamedTuple):
 
 def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """The matches in a partition, whose events come in the order of key, time and sequence."""
-    warm_up()
     pattern = _compiled(task.plan)
+    warm_up_sets() if choose_form(pattern).sets else warm_up()
     matcher = SortedMatcher(pattern, until=task.until)
     schema = _output_schema(row_schema(pattern.plan))
     try:

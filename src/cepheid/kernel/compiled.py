@@ -277,8 +277,16 @@ def warm_up() -> None:
 
 @cache
 def _run_once() -> None:
+    tables, events, visits = no_pattern()
+    matcher = CompiledMatcher(tables)
+    matcher.run(events, visits)
+    matcher.hold()
+
+
+def no_pattern() -> tuple[Tables, Events, Visits]:
+    """A pattern without stages, no events and no keys: what a kernel can be run with when only its types count."""
     tables = Tables(
-        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, 0, 0, 0, 0, 0, 0)], SETTINGS),
+        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),
         states=np.zeros(1, STATE),
         edges=np.zeros(0, EDGE),
         state_scripts=np.zeros(0, np.int64),
@@ -290,9 +298,7 @@ def _run_once() -> None:
     )
     words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
-    matcher = CompiledMatcher(tables)
-    matcher.run(events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags))
-    matcher.hold()
+    return tables, events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags)
 
 
 def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:

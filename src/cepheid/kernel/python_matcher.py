@@ -58,7 +58,8 @@ class KeyMatcher(ReferenceMatcher):
         """What the event makes certain."""
         self._position = event.position
         matches = self.process(event)
-        if over := self._over("max_partial_matches", len(self.partial_matches)):
+        most = self._plan.limits.most_partial_matches
+        if over := self._over("max_partial_matches", len(self.partial_matches) - most):
             self.partial_matches = self.partial_matches[over:]  # in the order of their start
             self._dropped.partial_matches += over
             matches += self._release(self._longest([]), event.time)
@@ -118,17 +119,17 @@ class KeyMatcher(ReferenceMatcher):
         return sum(condition.script is not None for condition in self._plan.conditions[:number])
 
     def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
-        if over := self._over("max_matches_per_event", len(completed)):
+        most = self._plan.limits.max_matches_per_event
+        if over := self._over("max_matches_per_event", len(completed) - most):
             completed = sorted(completed, key=lambda match: order_of((self.step, match)))[over:]
             self._dropped.matches += over
         return super()._release(completed, now)
 
-    def _over(self, limit: str, count: int) -> int:
-        limits = self._plan.limits
-        over = max(0, count - int(getattr(limits, limit)))
-        if over and limits.on_limit == "raise":
+    def _over(self, limit: str, over: int) -> int:
+        """How many are to be dropped, if `over` are more than the limit; or it is an error."""
+        if over > 0 and self._plan.limits.on_limit == "raise":
             raise PassedLimit(self._position, limit)
-        return over
+        return max(0, over)
 
 
 class PythonMatcher:

@@ -27,6 +27,9 @@ NO_SET = -1
 NO_EVENT = -1
 NOTHING_TAKEN = -1
 
+MANY_OPEN = 1 << 50
+"""More are not counted, so that sums over thousands of keys are right."""
+
 SET_NODE = np.dtype(
     [
         ("event", np.int32),  # position of the event, or NO_EVENT
@@ -48,6 +51,7 @@ VERTEX = np.dtype(
     [
         ("taken", np.int64),  # event and stage in one, see `taken_of`
         ("lengths", np.int64),  # bit i: a match may have i more vertices; bit 63: 63 or more
+        ("matches", np.int64),  # that go on from here, MANY_OPEN for more
         ("longest", np.int32),  # the most vertices that follow in a match
         ("node", np.int32),  # the node with its event and stage
         ("event", np.int32),
@@ -121,6 +125,7 @@ SET_CURSOR = np.dtype(
             "roots",  # in Graph
             "kept_nodes",  # nodes that stay when the matches of the event are listed
             "vertices",  # in Graph
+            "found",  # matches that the event completes, MANY_OPEN for more
             "side",
             "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
             "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted

@@ -15,7 +15,7 @@ import numpy as np
 from cepheid.compile.tables import Ints, Records
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import Cursor
-from cepheid.kernel.set_layout import NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, Numbers, SetOutput, Sets
+from cepheid.kernel.set_layout import MANY_OPEN, NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, Numbers, SetOutput, Sets
 from cepheid.kernel.set_nodes import taken_of
 
 MANY = 63
@@ -34,7 +34,7 @@ def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
         return False
     cursor.vertices = count
     cursor.side = sort_vertices(graph.vertices, graph.order, count)
-    turn_around(graph.vertices, graph.before, graph.after, graph.order[cursor.side], count)
+    cursor.found = turn_around(graph.vertices, graph.before, graph.after, graph.order[cursor.side], count)
     cursor.ambiguous = has_twins(graph.vertices, graph.after, graph.order[cursor.side], count)
     cursor.group = cursor.group_end = cursor.start = cursor.length = cursor.depth = 0
     cursor.group_matches = cursor.matches
@@ -71,7 +71,7 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
                 made = vertices[count]
                 made.node, made.event, made.starts = number, node.event, node.before == NO_SET
                 made.taken = taken_of(node.event, node.stage)
-                made.after_end, made.longest, made.lengths = 0, -1, 0
+                made.after_end, made.longest, made.lengths, made.matches = 0, -1, 0, 0
                 count += 1
             vertices[vertex].after_end += 1
             before[place] = vertex
@@ -128,17 +128,17 @@ def merge(vertices: Records, order: Numbers, merged: Numbers, first: int, middle
 
 
 @kernel
-def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbers, count: int) -> None:
-    """Makes `after` out of `before`, and finds how many vertices may follow each. Vertex.after_end is how often the
-    vertex is in `before`, and becomes the end of its part of `after`.
+def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbers, count: int) -> int:
+    """Makes `after` out of `before`, finds how many vertices may follow each, and returns the number of matches.
+    Vertex.after_end is how often the vertex is in `before`, and becomes the end of its part of `after`.
     """
-    end = 0
+    end = found = 0
     for i in range(count):
         end += vertices[i].after_end
         vertices[i].after = vertices[i].after_end = end
     for i in range(vertices[0].before):
-        vertices[before[i]].lengths = 1
-        vertices[before[i]].longest = 0
+        last = vertices[before[i]]
+        last.lengths, last.longest, last.matches = 1, 0, last.matches + 1
     for place in range(count - 1, -1, -1):  # the latest first, so that its lengths are known
         number = order[place]
         later = vertices[number]
@@ -147,8 +147,12 @@ def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbe
             vertex = vertices[before[i]]
             vertex.lengths |= lengths
             vertex.longest = max(vertex.longest, longest)
+            vertex.matches = min(MANY_OPEN, vertex.matches + later.matches)
             vertex.after -= 1
             after[vertex.after] = number
+        if later.starts:
+            found = min(MANY_OPEN, found + later.matches)
+    return found
 
 
 @kernel

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.tables import Ints, Tables
-from cepheid.kernel.compiled import Emitted
+from cepheid.kernel.compiled import Emitted, PassedLimit, no_pattern
+from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits
 from cepheid.kernel.set_layout import (
     NO_SET,
@@ -19,6 +22,7 @@ from cepheid.kernel.set_layout import (
 )
 from cepheid.kernel.set_nodes import collect, count_open, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
+from cepheid.kernel.state import check_sets
 
 T = TypeVar("T", bound=np.generic)
 
@@ -37,7 +41,11 @@ class SetMatcher:
         """Events of the working set."""
 
     def run(self, events: Events, visits: Visits) -> Emitted:
-        """Makes the visits; the events are those held, then the new ones."""
+        """Makes the visits; the events are those held, then the new ones.
+
+        Raises:
+            PassedLimit: an event completes too many matches; the matcher is of no use afterwards.
+        """
         self._make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor.visit, self.events = 0, len(events.time)
         while True:
@@ -49,6 +57,8 @@ class SetMatcher:
                     self._grow_output()
                 case Status.NODES_FULL:
                     self._make_nodes()
+                case Status.TOO_MANY_MATCHES:
+                    raise PassedLimit(int(self.cursor.event), "max_matches_per_event")
                 case _:
                     self._grow_graph()
 
@@ -74,6 +84,29 @@ class SetMatcher:
         if self.window < 0:
             return np.full(len(starts), FOREVER, np.int64)
         return np.where(starts > FOREVER - self.window, FOREVER, starts + self.window)
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """No partial matches and no matches: where they are to be dropped they are kept one by one."""
+        return 0, 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        return {"heads": self.sets.heads, "now": self.sets.now, "nodes": self.sets.nodes[: self.cursor.nodes]}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
+        """Continues from what `state` gave, with `held` events held.
+
+        Raises:
+            SnapshotError: it does not fit the pattern.
+        """
+        check_sets(self.tables, state, held)
+        nodes = state["nodes"]
+        fresh = new_sets(self.tables, max(len(self.sets.nodes), 2 * len(nodes)))
+        fresh.nodes[: len(nodes)] = nodes
+        self.sets = fresh._replace(heads=state["heads"].copy(), now=state["now"].copy())
+        self.cursor = new_set_cursor()
+        self.cursor.nodes, self.cursor.event = len(nodes), held
 
     def _make_keys(self, keys: int) -> None:
         before = len(self.sets.heads)
@@ -117,6 +150,20 @@ class SetMatcher:
         pairs = taken.view(np.int32)
         none = np.zeros(matches, np.bool_)
         return Emitted(end, detected_at, timeout=none, event=pairs[::2], stage=pairs[1::2])
+
+
+def warm_up_sets() -> None:
+    """As `kernel.compiled.warm_up`."""
+    with compiling_alone():
+        _run_once()
+
+
+@cache
+def _run_once() -> None:
+    tables, events, visits = no_pattern()
+    matcher = SetMatcher(tables)
+    matcher.run(events, visits)
+    matcher.hold()
 
 
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:

@@ -7,10 +7,7 @@ import numpy as np
 from cepheid.compile.tables import Ints
 from cepheid.kernel.jit import allocating, inlined
 from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
-from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Sets
-
-MANY_OPEN = 1 << 50
-"""More are not counted, so that sums over thousands of keys are right."""
+from cepheid.kernel.set_layout import MANY_OPEN, NO_EVENT, NO_SET, Sets
 
 
 @inlined

@@ -32,6 +32,8 @@ class Status(IntEnum):
     NODES_FULL = 2
     """See `nodes_needed`."""
     GRAPH_FULL = 3
+    TOO_MANY_MATCHES = 4
+    """The event at the cursor completes more than the limit."""
 
 
 class Task(IntEnum):
@@ -63,6 +65,8 @@ def run(
         if cursor.task == Task.GATHER:
             if not gather(sets, graph, cursor, limit_of(settings.window, cursor.now)):
                 return Status.GRAPH_FULL
+            if cursor.found > settings.most_matches:
+                return Status.TOO_MANY_MATCHES
             cursor.task = Task.LIST
         if cursor.task == Task.LIST:
             if not list_matches(graph, output, cursor):

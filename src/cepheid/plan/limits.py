@@ -18,16 +18,21 @@ class Limits:
         SchemaError: a number is not positive, or `on_limit` is unknown.
     """
 
-    max_partial_matches: int = 10_000_000
-    """Open partial matches of a key."""
+    max_partial_matches: int | None = None
+    """Open partial matches of a key. None: 10 million where they are kept one by one; sets of them have no bound."""
     max_matches_per_event: int = 10_000_000
     """Matches that one event, one deadline or the end of the input completes."""
     on_limit: OnLimit = "raise"
     """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report."""
 
+    @property
+    def most_partial_matches(self) -> int:
+        """`max_partial_matches`, or its default."""
+        return 10_000_000 if self.max_partial_matches is None else self.max_partial_matches
+
     def __post_init__(self) -> None:
         numbers: tuple[tuple[str, object], ...] = (
-            ("max_partial_matches", self.max_partial_matches),
+            ("max_partial_matches", self.most_partial_matches),
             ("max_matches_per_event", self.max_matches_per_event),
         )
         faults = [
