@@ -22,6 +22,7 @@ LAYERS = (
     "compile",
     "kernel",
     "order",
+    "waiting",
     "working_set",
     "slots",
     "output",

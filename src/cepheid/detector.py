@@ -105,10 +105,10 @@ class Detector:
     def _passed(self, passed: PassedLimit, working_set: WorkingSet) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = _shown(working_set, max(passed.event - 1, 0))
+        at = _shown(working_set, passed.event)
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
-        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), near the event {at}. {advice}")
+        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
 def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:

@@ -7,8 +7,10 @@ I/O, no clock, no threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,15 +22,18 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
-from cepheid.events import ORDINAL, TIME, Batch, join
+from cepheid.events import MASK, ORDINAL, TIME, Batch, join
 from cepheid.identity import canonical_bytes
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows, row_schema
-from cepheid.snapshot import Snapshot, differences, from_bytes, to_bytes
+from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
+from cepheid.waiting import Waiting, times_of
 from cepheid.working_set import relevant
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_FEW_KEYS = 1024
 
 
 class LiveMatcher:
@@ -43,7 +48,7 @@ class LiveMatcher:
         """Whether what comes with this time is late, too."""
         self.last: dict[bytes, dict[str, Any]] = {}
         """If it is not over: the sequence of the last event that each key had at this time."""
-        self.waiting: list[Batch] = []
+        self.waiting = Waiting()
         self.late = 0
         self.ties = 0
 
@@ -62,9 +67,7 @@ class LiveMatcher:
                 ordinals = pa.array(np.zeros(len(events), np.int32))
                 rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
             batch = batch.take(pa.array(np.flatnonzero(~late)))
-        batch = relevant(batch, self.detector.pattern)
-        if len(batch):
-            self.waiting.append(batch)
+        self.waiting.add(relevant(batch, self.detector.pattern))
         return rows
 
     def advance_time(self, time: int) -> pa.Table:
@@ -75,7 +78,7 @@ class LiveMatcher:
         """
         if time < self.now or (time == self.now and self.now_is_over):
             return row_schema(self.detector.pattern.plan).empty_table()
-        rows = self._pass(time, self._due(time), until=time, closes=False)
+        rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.now, self.now_is_over, self.last = time, True, {}
         return rows
 
@@ -86,7 +89,7 @@ class LiveMatcher:
         if time < self.now or (self.now_is_over and time == self.now):
             return row_schema(self.detector.pattern.plan).empty_table()
         in_sequence = self.detector.pattern.plan.schema.sequence != ()
-        events = self._due(time if in_sequence else time - 1)
+        events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
         if time > self.now:
             self.last = {}
@@ -97,7 +100,7 @@ class LiveMatcher:
 
     def finish(self) -> pa.Table:
         """The input is complete: every deadline passes and what is open ends."""
-        rows = self._pass(FOREVER, self._due(FOREVER), until=FOREVER, closes=True)
+        rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
         self.now, self.now_is_over, self.last = FOREVER, True, {}
         return rows
 
@@ -133,32 +136,46 @@ class LiveMatcher:
                     "sequence": pa.array(self.last.values(), self._sequence_type),
                 }
             )
-        if self.waiting:
-            batches["waiting"] = join(self.waiting).data
+        if (waiting := self.waiting.all) is not None:
+            batches["waiting"] = waiting.data
         if self.detector.held is not None:
             batches["held"] = self.detector.held.data
         return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
 
-    def restore(self, data: bytes, made_for: Mapping[str, Any]) -> dict[str, Any]:
-        """Continues where the matcher was that wrote the snapshot; what this one had is gone.
+    @staticmethod
+    def restored(
+        pattern: CompiledPattern, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[LiveMatcher, dict[str, Any]]:
+        """A matcher that is where the one was that wrote the snapshot, and what the host had kept. `columns` are those
+        of its batches.
 
         Raises:
-            SnapshotError: it is damaged, or of another pattern or other columns; this matcher is as it was.
+            SnapshotError: it is damaged, or of another pattern or other columns.
         """
-        header, arrays, batches = from_bytes(data)
-        if changed := differences(header["made_for"], made_for):
+        snapshot = from_bytes(data)
+        if changed := differences(snapshot.header.get("made_for"), made_for):
             raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
-        held = Batch(batches["held"]) if "held" in batches else None
+        matcher = LiveMatcher(pattern)
+        with fitting():
+            matcher._take_over(snapshot, columns)
+            kept: dict[str, Any] = snapshot.header["kept"]
+        return matcher, kept
+
+    def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        header, arrays, batches = snapshot
+        waiting = _events_of(batches, "waiting", columns)
+        held = _events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**header["found"]))
-        keys = batches["names"]
-        self.keys = KeyNumbers.of(keys.column("name").to_pylist(), keys.column("number").to_numpy())
-        self.now, self.now_is_over = header["now"], header["now_is_over"]
+        names, numbers = batches["names"].column("name"), batches["names"].column("number").to_numpy()
+        if sorted(numbers.tolist()) != np.flatnonzero(self.detector.kernel.open_partial_matches).tolist():
+            raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
+        self.keys = KeyNumbers.of(names.to_pylist(), numbers)
+        self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
         last = [column.to_pylist() for column in batches["last"].columns] if "last" in batches else [[], []]
         self.last = dict(zip(*last, strict=True))
-        self.waiting = [Batch(batches["waiting"])] if "waiting" in batches else []
-        self.late, self.ties = header["counts"]["late"], header["counts"]["ties"]
-        kept: dict[str, Any] = header["kept"]
-        return kept
+        if waiting is not None:
+            self.waiting.add(waiting)
+        self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
 
     @property
     def _sequence_type(self) -> pa.DataType:
@@ -166,7 +183,7 @@ class LiveMatcher:
         return pa.struct([pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)])
 
     def _is_late(self, batch: Batch) -> Flags:
-        times = _times(batch)
+        times = times_of(batch)
         late: Flags = times <= self.now if self.now_is_over else times < self.now
         if not self.now_is_over and self.last:
             at = np.flatnonzero(times == self.now)
@@ -174,15 +191,6 @@ class LiveMatcher:
             for place, name, sequence in zip(at, _names(here), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
         return late
-
-    def _due(self, time: int) -> Batch | None:
-        """The waiting events up to `time`, which then wait no more."""
-        if not self.waiting:
-            return None
-        events = join(self.waiting)
-        due = _times(events) <= time
-        self.waiting = [] if due.all() else [events.take(pa.array(np.flatnonzero(~due)))]
-        return events.take(pa.array(np.flatnonzero(due))) if due.any() else None
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""
@@ -204,6 +212,8 @@ class LiveMatcher:
         rows = self.detector.step(batch, visits)
         open_partial_matches = kernel.open_partial_matches
         self.keys.free(keys[open_partial_matches[keys] == 0])
+        if self.keys.is_sparse:
+            kernel.renumber(self.keys.renumbered())
         return rows
 
     def _ordered(self, events: Batch) -> tuple[Batch, Int32s]:
@@ -218,7 +228,7 @@ class LiveMatcher:
         return join([part.batch for part in parts]), numbers[order.to_numpy()]
 
     def _remember(self, events: Batch) -> None:
-        here = events.take(pa.array(np.flatnonzero(_times(events) == self.now)))
+        here = events.take(pa.array(np.flatnonzero(times_of(events) == self.now)))
         for name, sequence in zip(_names(here), _sequences(here), strict=True):
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
@@ -239,7 +249,20 @@ class KeyNumbers:
     def free(self, numbers: Int32s) -> None:
         for number in numbers.tolist():
             del self.number_of[self.name_of[number]]
+            self.name_of[number] = b""
             self.unused.append(number)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the numbers are used, of so many that their memory counts."""
+        return len(self.name_of) > max(_FEW_KEYS, 4 * len(self.number_of))
+
+    def renumbered(self) -> Int32s:
+        """Gives the used numbers anew, from 0; the i-th is what number i was before."""
+        before = np.array([*self.number_of.values()], np.int32)
+        self.name_of, self.unused = [*self.number_of], []
+        self.number_of = {name: number for number, name in enumerate(self.name_of)}
+        return before
 
     @staticmethod
     def of(names: Sequence[bytes], numbers: Int32s) -> KeyNumbers:
@@ -273,9 +296,14 @@ def _names(batch: Batch) -> list[bytes]:
     return names
 
 
-def _times(batch: Batch) -> npt.NDArray[np.int64]:
-    times: npt.NDArray[np.int64] = batch.column(TIME).cast(pa.int64()).to_numpy()
-    return times
+def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
+    """Events from a snapshot, if they are the matcher's."""
+    if name not in batches:
+        return None
+    events = Batch(batches[name])
+    if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
+        raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}. {START_ANEW}")
+    return events
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:
@@ -285,6 +313,12 @@ def _sequences(batch: Batch) -> list[dict[str, Any]]:
     return rows
 
 
-def _rank(sequence: Mapping[str, Any]) -> list[tuple[bool, Any]]:
-    """What orders sequences; NULL comes last."""
-    return [(value is None, value) for value in sequence.values()]
+def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    """What orders sequences: NaN comes behind all numbers, NULL last."""
+    return [_placed(value) for value in sequence.values()]
+
+
+def _placed(value: Any) -> tuple[int, Any]:
+    if value is None:
+        return 2, 0
+    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)

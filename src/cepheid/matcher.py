@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cepheid.detect import arrow_table, request_of, time_of
+from cepheid.errors import PatternError, SchemaError
 from cepheid.hosts.request import Nulls
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
@@ -75,8 +76,7 @@ class Matcher:
             nulls=nulls,
         )
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
-        allowed = None if lateness is None else parse_duration(lateness, or_zero=True)
-        self._host = TableMatcher(request, columns_of, allowed)
+        self._host = TableMatcher(request, columns_of, _length(lateness, time))
 
     def process(self, events: object) -> pa.Table:
         """The rows that these events make certain, as `detect` gives them; key by key, each key's in the order of
@@ -85,16 +85,22 @@ class Matcher:
         Raises:
             SchemaError: a column is missing or has another type.
             EventError: an event without key or time (`nulls="error"`).
-            ConditionError, SkipError, LimitExceeded: as `detect`; the matcher is of no use then, but its last snapshot.
+            ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
+            SkipError, LimitExceeded: as `detect`. Once one of these, or a ConditionError of a condition across events,
+                was raised, the matcher refuses all but `restore`: what it would find would not be right.
         """
         return self._host.process(arrow_table(events))
 
     def advance_time(self, time: datetime | str) -> pa.Table:
-        """The rows that are certain once no event up to `time` comes any more: deadlines up to it have passed."""
+        """The rows that are certain once no event up to `time` comes any more: deadlines up to it have passed. Without
+        a zone it is a local time of `time_zone`. Time that was passed before does not pass again.
+        """
         return self._host.advance_time(time_of("time", time))
 
     def finish(self) -> pa.Table:
-        """The rows that are certain as no event comes any more: every deadline passes and what is open ends."""
+        """The rows that are certain as no event comes any more: every deadline passes and what is open ends. Events
+        that come behind it are late.
+        """
         return self._host.finish()
 
     def snapshot(self) -> bytes:
@@ -115,3 +121,14 @@ class Matcher:
     def counts(self) -> MatcherCounts:
         """What it has seen so far, and what is open."""
         return self._host.counts
+
+
+def _length(lateness: timedelta | str | None, time: str | None) -> timedelta | None:
+    if lateness is None:
+        return None
+    if time is None:
+        raise SchemaError("lateness needs event times: name the column with time=…")
+    try:
+        return parse_duration(lateness, or_zero=True)
+    except PatternError as error:
+        raise SchemaError(f"lateness: {error}") from None

@@ -136,10 +136,15 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
     return key_start, group_start
 
 
-def _check_order(batch: Batch, key_start: Flags) -> None:
+def check_times(batch: Batch) -> None:
+    """Raises EventError where a time is so far away that deadlines could not be told any more."""
     extremes = pc.min_max(batch.column(TIME).cast(pa.int64()))
-    if not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
+    if len(batch) and not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
         raise EventError("an event's time is further than 100,000 years from 1970: is it a placeholder? Make it NULL")
+
+
+def _check_order(batch: Batch, key_start: Flags) -> None:
+    check_times(batch)
     wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
     if len(wrong):
         at = int(wrong[0]) + 1

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
-from cepheid.kernel.layout import NO_TIME, Int32s
+from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
 from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
 
@@ -63,12 +63,13 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
 def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
     """Events that came when time had passed to `time`, as rows; the plan's outputs have "late"."""
     schema = row_schema(plan)
+    detected_at = None if plan.schema.time is None or time == FOREVER else time
     columns: dict[str, pa.Array] = {
         "kind": pa.array([LATE] * len(events)),
         "pattern": pa.array([plan.pattern.name] * len(events)),
         "match_id": _hex(digests(_identities(events), range(1, len(events) + 1), _purpose(plan, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
-        "detected_at": pa.array([time] * len(events), pa.int64()).cast(TIME_TYPE),
+        "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
         "event": _structs(_event_type(plan), plan, events, np.arange(len(events), dtype=np.int32)),
     }
     nothing = (pa.nulls(len(events), field.type) for field in schema)

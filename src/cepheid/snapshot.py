@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ FORMAT = 1
 """Raised when older versions can no longer read what is written."""
 
 _DIGEST = 16
-_ADVICE = "Start without it, or restore one that this matcher's own kind has written"
+START_ANEW = "Start without it, or restore one that this matcher's own kind has written"
 
 
 class Snapshot(NamedTuple):
@@ -50,18 +51,33 @@ def from_bytes(data: bytes) -> Snapshot:
     """
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if not body.startswith(MAGIC):
-        raise SnapshotError(f"these {len(data)} bytes are not a snapshot of a matcher. {_ADVICE}")
+        raise SnapshotError(f"these {len(data)} bytes are not a snapshot of a matcher. {START_ANEW}")
     if blake2b(body, digest_size=_DIGEST).digest() != digest:
-        raise SnapshotError(f"the snapshot is damaged: its digest does not agree with its {len(data)} bytes. {_ADVICE}")
+        raise SnapshotError(
+            f"the snapshot is damaged: its digest does not agree with its {len(data)} bytes. {START_ANEW}"
+        )
     start = len(MAGIC) + 8
     stop = start + int.from_bytes(body[len(MAGIC) : start], "little")
-    header = json.loads(body[start:stop])
-    if header.pop("format") != FORMAT:
-        raise SnapshotError(f"the snapshot is of another format than {FORMAT}. {_ADVICE}")
-    found = dict(_parts(body, stop, header.pop("parts")))
+    with fitting():
+        header = json.loads(body[start:stop])
+        if (written := header.pop("format")) != FORMAT:
+            raise SnapshotError(f"the snapshot is of format {written}, and this version reads {FORMAT}. {START_ANEW}")
+        found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
     batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}
     return Snapshot(header, arrays, batches)
+
+
+@contextmanager
+def fitting() -> Iterator[None]:
+    """Around reading what a snapshot has: where something is missing or of another kind, SnapshotError."""
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise SnapshotError(f"the snapshot has not the parts of a matcher's ({what}). {START_ANEW}") from error
 
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
@@ -98,4 +114,6 @@ def _batch_bytes(batch: pa.RecordBatch) -> bytes:
 
 def _batch(data: bytes) -> pa.RecordBatch:
     with pa.ipc.open_stream(data) as stream:
-        return stream.read_next_batch()
+        batch = stream.read_next_batch()
+    batch.validate(full=True)
+    return batch

@@ -15,6 +15,7 @@ from tests.docs.page import PAGES, ROOT, blocks_of, run_page
 
 import cepheid
 from cepheid.cli.app import app
+from cepheid.hosts.live import MatcherCounts
 from cepheid.lang.document import pattern_schema
 from cepheid.lang.pattern import SkipTo
 from cepheid.testing import assert_matches
@@ -111,6 +112,16 @@ def test_arguments_of_the_assertion_are_documented() -> None:
     """Each argument of assert_matches has its row."""
     page = (ROOT / "docs" / "how_to" / "test_a_pattern.md").read_text("utf-8")
     assert all(f"| `{name}` |" in page for name in inspect.signature(assert_matches).parameters)
+
+
+def test_arguments_of_a_matcher_are_documented() -> None:
+    """Each argument, each call and each count of a matcher is on its page."""
+    page = (ROOT / "docs" / "reference" / "matcher.md").read_text("utf-8")
+    arguments = "".join(row.split("|")[1] for row in re.findall(r"^\|.*", page, re.MULTILINE))
+    assert all(f"`{name}`" in arguments for name in inspect.signature(cepheid.Matcher).parameters)
+    assert all(f"`{name}" in page for name, _ in inspect.getmembers(cepheid.Matcher) if name[0] != "_")
+    new = {*MatcherCounts.__dataclass_fields__} - {*cepheid.EventCounts.__dataclass_fields__}
+    assert all(f"`{name}`" in arguments for name in new)
 
 
 def test_counts_are_documented() -> None:

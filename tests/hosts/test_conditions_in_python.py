@@ -279,7 +279,7 @@ def test_sql_beside_a_function_fails_as_sql_does() -> None:
 def test_limits_and_misses_are_told() -> None:
     """As they are of other patterns."""
     pattern = Pattern.begin("a").where(is_a).followed_by("b").where("kind = 'c'")
-    with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* near the event \{'i': 2,"):
+    with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* that of the event \{'i': 2,"):
         detect(prices(1, 2, 3), pattern, time="at", limits=Limits(max_partial_matches=1))
     miss = Pattern.begin("a").where(is_a).optional().next("b").skip(Skip.to_first("a", error_on_miss=True))
     with pytest.raises(SkipError, match="a match has no event of the stage to skip to"):
@@ -315,3 +315,14 @@ def test_explain_says_what_runs_in_python() -> None:
     assert "script: (a.price < price) OR Python dearer(event, matched)" in planned
     assert "Runs in Python" in planned
     assert "Runs in Python" not in explain_pattern(Pattern.begin("a").where("price > 1"))
+
+
+def test_numbers_of_keys_are_given_anew() -> None:
+    """Of many keys of which few stay open the memory is given back; those that are open go on."""
+    count = 20_000
+    at = pa.array([T] * count + [T + timedelta(seconds=1)], pa.timestamp("us", "UTC"))
+    table = pa.table({"k": [*range(count), 7], "i": range(count + 1), "at": at})
+    opens = Pattern.begin("a").where(lambda event: event["k"] == 7, name="is 7").next("b").where("i > 0")
+    matcher = Matcher(opens, table, key="k", time="at", sequence="i", lateness="0 seconds", columns="i")
+    parts = [matcher.process(table.slice(start, 5_000)) for start in range(0, count + 1, 5_000)]
+    assert taken(pa.concat_tables(parts).drop_columns(["k"])) == [(7, count)]

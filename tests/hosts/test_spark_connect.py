@@ -19,20 +19,21 @@ from pyspark.sql import SparkSession
 from cepheid import Pattern, PatternError, Report, detect
 
 spark = SparkSession.builder.remote("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
-times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=i) for i in range(5)], pa.timestamp("us", "UTC"))
-events = pa.table({"k": ["x", "x", "x", "y", "y"], "at": times, "n": [1, 2, 5, 1, 4]})
+times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=i) for i in range(6)], pa.timestamp("us", "UTC"))
+events = pa.table({"k": ["x", "x", "x", "y", "y", "z"], "at": times, "n": [1, 2, 5, 1, 4, 1]})
 frame = spark.createDataFrame(events)
 assert ".connect." in type(frame).__module__
-start = Pattern.begin("a").where("n = 1").followed_by("b")
+start = Pattern.begin("a").where("n = 1").followed_by("b").within("1 hour")
 patterns = [start.where("n > a.n + 1"), start.where(lambda e, matched: e["n"] > matched["a"][0]["n"] + 1, name="f")]
+asking = ({}, {"measures": {"d": "b.n - a.n"}}, {"outputs": ("matches", "timeouts", "late")})
 report = Report()
-for pattern, measures in product(patterns, (None, {"d": "b.n - a.n"})):
-    options = {"key": "k", "time": "at", "columns": ["n"], "measures": measures}
+for pattern, asked in product(patterns, asking):
+    options = {"key": "k", "time": "at", "columns": ["n"], **asked}
     expected = detect(events, pattern, **options).to_pylist()
     found = detect(frame, pattern, report=report, **options).toArrow().to_pylist()
-    assert len(found) == 2
+    assert len(found) == (3 if "outputs" in asked else 2)
     assert sorted(map(str, found)) == sorted(map(str, expected)), (found, expected)
-    assert report.counts.events == 5 and report.counts.matches == 2
+    assert report.counts.events == 6 and report.counts.matches == 2
 try:
     detect(frame, Pattern.begin("a").where("m = 1"), key="k", time="at")
 except PatternError as error:

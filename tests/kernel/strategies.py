@@ -62,6 +62,55 @@ def sequences(draw: st.DrawFn, *, depth: int, most: int) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
+ONCE, MANY = Quantifier(), Quantifier(Times(1, None))
+QUANTIFIERS = [
+    ONCE,
+    ONCE,
+    ONCE,
+    MANY,
+    replace(MANY, consecutive=True),
+    replace(MANY, greedy=True),
+    replace(MANY, combinations=True),
+    replace(MANY, optional=True),
+    Quantifier(optional=True),
+    Quantifier(Times(2, 2)),
+    Quantifier(Times(1, 2), consecutive=True),
+]
+SOME_WINDOWS = st.sampled_from([None, None, None, None, timedelta(microseconds=4)])
+TAKING = st.sampled_from([Contiguity.STRICT, Contiguity.RELAXED, Contiguity.RELAXED, Contiguity.RELAXED_ANY])
+
+
+@st.composite
+def turns(draw: st.DrawFn, *, most: int, depth: int = 0) -> tuple[Stage, ...]:
+    """What a longest group may consist of: few loops in loops, of which most would be refused."""
+    stages: list[Stage] = []
+    for i in range(draw(st.integers(1, most))):
+        if i > 0 and not stages[-1].quantifier.optional and draw(st.integers(0, 7)) == 0:
+            stages.append(Stage("", draw(st.sampled_from([Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY]))))
+            continue
+        quantifier, group = draw(st.sampled_from(QUANTIFIERS)), ()
+        if depth and not quantifier.greedy and draw(st.integers(0, 5)) == 0:
+            group = draw(turns(most=2))
+        contiguity = draw(TAKING) if i else Contiguity.STRICT
+        stages.append(Stage("", contiguity, quantifier=quantifier, window=draw(SOME_WINDOWS), group=group))
+    return tuple(stages)
+
+
+@st.composite
+def longest_groups(draw: st.DrawFn) -> Stage:
+    """A last stage, as the second or a later one; some are refused."""
+    most = draw(st.sampled_from([Times(1, None), Times(1, None), Times(2, None), Times(1, 3), Times(2, 2)]))
+    flags = {flag: draw(st.booleans()) for flag in ("optional", "consecutive")}
+    return Stage(
+        "",
+        draw(TAKING),
+        quantifier=Quantifier(most, window=draw(SOME_WINDOWS), longest=True, **flags),
+        until="x" if most.maximum is None and draw(st.booleans()) else None,
+        window=draw(SOME_WINDOWS),
+        group=draw(turns(most=3, depth=1)),
+    )
+
+
 def named(stages: Sequence[Stage], names: Iterator[str]) -> tuple[Stage, ...]:
     return tuple(
         replace(stage, group=named(stage.group, names)) if stage.group else replace(stage, name=next(names))
@@ -74,10 +123,13 @@ def patterns(draw: st.DrawFn) -> Pattern:
     """Patterns that pass the checks."""
     window = draw(st.sampled_from([None, 3, 6, 12]))
     length = None if window is None else timedelta(microseconds=window)
-    stages = named(draw(sequences(depth=2, most=4)), (f"s{i}" for i in count()))
+    stages = draw(sequences(depth=2, most=4))
     last = stages[-1]
-    if last.quantifier.loops and not (last.group or last.quantifier.greedy) and draw(st.booleans()):
+    if draw(st.integers(0, 3)) == 0:
+        stages = (*stages[:-1], draw(longest_groups()))
+    elif last.quantifier.loops and not last.quantifier.greedy and draw(st.booleans()):
         stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
+    stages = named(stages, (f"s{i}" for i in count()))
     pattern = Pattern(stages, window=length)
     skips = [Skip(), Skip.to_next(), Skip.past_last_event()]
     name = draw(st.sampled_from([leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]))

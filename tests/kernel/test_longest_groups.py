@@ -1,4 +1,4 @@
-"""`longest` on a group, by the definition: the compiled kernel does not have it yet."""
+"""`longest` on a group, by the definition."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from itertools import accumulate
 import pytest
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
-from tests.kernel.strategies import named
+from tests.kernel.strategies import TAKING, longest_groups, named, turns
 
 from cepheid.compile.automaton import build_automaton
 from cepheid.kernel.reference import Event, Match, ReferenceMatcher
 from cepheid.lang.duration import microseconds
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.lang.pattern import Contiguity, Pattern, Skip, SkipTo
 from cepheid.plan.check import pattern_problems
 from cepheid.plan.longest import longest_group_problems
 from cepheid.plan.plan import SkipRule, StageCondition
@@ -160,53 +160,11 @@ def test_a_not_within_the_group() -> None:
     assert found(stage("a").next(group).one_or_more().consecutive().longest(), "abcbnc") == ["a0 b1 c2 at 4"]
 
 
-ONCE, MANY = Quantifier(), Quantifier(Times(1, None))
-QUANTIFIERS = [
-    ONCE,
-    ONCE,
-    ONCE,
-    MANY,
-    replace(MANY, consecutive=True),
-    replace(MANY, greedy=True),
-    replace(MANY, combinations=True),
-    replace(MANY, optional=True),
-    Quantifier(optional=True),
-    Quantifier(Times(2, 2)),
-    Quantifier(Times(1, 2), consecutive=True),
-]
-WINDOWS = st.sampled_from([None, None, None, None, timedelta(microseconds=4)])
-TAKING = [Contiguity.STRICT, Contiguity.RELAXED, Contiguity.RELAXED, Contiguity.RELAXED_ANY]
-
-
-@st.composite
-def sequences(draw: st.DrawFn, *, most: int, depth: int = 0) -> tuple[Stage, ...]:
-    stages: list[Stage] = []
-    for i in range(draw(st.integers(1, most))):
-        if i > 0 and not stages[-1].quantifier.optional and draw(st.integers(0, 7)) == 0:
-            stages.append(Stage("", draw(st.sampled_from([Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY]))))
-            continue
-        quantifier, group = draw(st.sampled_from(QUANTIFIERS)), ()
-        if depth and not quantifier.greedy and draw(st.integers(0, 5)) == 0:
-            group = draw(sequences(most=2))
-        contiguity = draw(st.sampled_from(TAKING)) if i else Contiguity.STRICT
-        stages.append(Stage("", contiguity, quantifier=quantifier, window=draw(WINDOWS), group=group))
-    return tuple(stages)
-
-
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """Patterns with a longest group."""
-    before = draw(st.just(()) | sequences(most=2))
-    times = draw(st.sampled_from([Times(1, None), Times(1, None), Times(2, None), Times(1, 3), Times(2, 2)]))
-    flags = {flag: draw(st.booleans()) for flag in ("optional", "consecutive")}
-    last = Stage(
-        "",
-        draw(st.sampled_from(TAKING)) if before else Contiguity.STRICT,
-        quantifier=Quantifier(times, window=draw(WINDOWS), longest=True, **flags),
-        until="x" if times.maximum is None and draw(st.booleans()) else None,
-        window=draw(WINDOWS),
-        group=draw(sequences(most=3, depth=1)),
-    )
+    before = draw(st.just(()) | turns(most=2))
+    last = replace(draw(longest_groups()), contiguity=draw(TAKING) if before else Contiguity.STRICT)
     stages = named((*before, last), (f"s{i}" for i in range(20)))
     pattern = Pattern(stages, window=draw(st.sampled_from([None, *(timedelta(microseconds=n) for n in (6, 9, 12))])))
     assume(not pattern_problems(without_longest(pattern), ()))

@@ -142,10 +142,6 @@ RELAXED = Pattern.begin("b").followed_by("c")
         ),
         (A.one_or_more().longest(), LONGEST_WITHIN.format("stage 'a'")),
         (A.times(2, 4).longest(), LONGEST_WITHIN.format("stage 'a'")),
-        (
-            A.next(RELAXED).one_or_more().consecutive().longest(),
-            "longest is for the loop of one stage, not for groups (group (b, c))",
-        ),
     ],
 )
 def test_longest(pattern: Pattern, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""What a group needs to be `longest`. That all are refused while the kernel does not have it is in test_check."""
+"""What a group needs to be `longest`."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
 
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
-    return _signed(edge.require), _signed(edge.forbid), edge.target, edge.stage, edge.completes, edge.window
+    masks = _signed(edge.require), _signed(edge.forbid)
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
 
 
 def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
@@ -123,6 +124,7 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         _or_none(skip.stage),
         skip.error_on_miss,
         any(stage.group for stage in plan.pattern.stages),
+        bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
         limits.most_partial_matches,
         limits.max_matches_per_event,

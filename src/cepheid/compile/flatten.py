@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete
+from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.guard import ALWAYS as HOLDS
 from cepheid.compile.guard import NEVER, Demand, Guard, any_of
 from cepheid.compile.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
@@ -28,6 +28,8 @@ class FlatEdge:
     require: int
     forbid: int
     completes: bool
+    leaves: bool
+    after: int
     window: int
 
 
@@ -77,7 +79,11 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     numbers = range(len(automaton.states))
     followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
     edges = [
-        [flat for edge in (*followed[i], *_breaking(automaton, i)) for flat in _flat_edges(automaton, edge, bits)]
+        [
+            flat
+            for edge, after in (*((edge, NONE) for edge in followed[i]), *_breaking(automaton, i))
+            for flat in _flat_edges(automaton, edge, after, bits)
+        ]
         for i in numbers
     ]
     wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
@@ -96,31 +102,45 @@ def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]
             yield replace(edge, guard=both)
 
 
-def _breaking(automaton: Automaton, number: int) -> Iterator[Edge]:
-    """An edge for the events that end a partial match in a complete state: the state, or one that it proceeds to."""
-    guard = any_of(_breaks(automaton, number, HOLDS))
-    if guard.terms:
-        yield Edge(Action.IGNORE, automaton.final, guard)
+def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
+    """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to), each
+    with the time from which on it is followed: these events are others once the window of an edge has passed.
+    """
+    windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
+    deadline = gap(automaton, number)
+    steps = sorted(w for w in windows if w is not None and (deadline is None or w < deadline))
+    for after, before in zip([NONE, *steps], [*steps, None], strict=True):
+        guard = any_of(_breaks(automaton, number, HOLDS, after))
+        if guard.terms:
+            yield Edge(Action.IGNORE, automaton.final, guard, window=before), after
 
 
-def _breaks(automaton: Automaton, number: int, guard: Guard) -> Iterator[Guard]:
-    """When, if `guard` holds, no edge of a complete state does."""
+def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iterator[Guard]:
+    """When, if `guard` holds, no edge of a complete state does that may be followed once `after` has passed."""
     if automaton.states[number].complete:
-        yield guard & ~any_of(edge.guard for edge in _followed(automaton, number, HOLDS))
+        edges = _followed(automaton, number, HOLDS)
+        yield guard & ~any_of(edge.guard for edge in edges if edge.window is None or edge.window > after)
     for edge in automaton.states[number].edges:
         if edge.action is Action.PROCEED:
-            yield from _breaks(automaton, edge.target, guard & edge.guard)
+            yield from _breaks(automaton, edge.target, guard & edge.guard, after)
 
 
-def _flat_edges(automaton: Automaton, edge: Edge, bits: TruthBits) -> Iterator[FlatEdge]:
+def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -> Iterator[FlatEdge]:
     target = FINAL if edge.target == automaton.final else edge.target
     if edge.action is Action.STOP:
         target = STOPPED
     stage = IGNORED if edge.stage is None else edge.stage
+    leaves = bool(automaton.loop) and not _stays(automaton, edge)
     completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
-            yield FlatEdge(target, stage, require, forbid, completes, NONE if edge.window is None else edge.window)
+            window = NONE if edge.window is None else edge.window
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window)
+
+
+def _stays(automaton: Automaton, edge: Edge) -> bool:
+    """Whether what follows the edge may still be a turn of `Automaton.loop`."""
+    return waits_in_loop(automaton, edge.target) if edge.stage is None else edge.stage in automaton.loop
 
 
 def _completing(automaton: Automaton, number: int) -> Guard:
@@ -137,10 +157,11 @@ def _wake(
     """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have the very
-    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at.
+    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at; unless
+    it makes the partial match leave the loop of a longest group.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
-    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0]
+    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]
     same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
     same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
     if len(rest) < len(idle) or not same_edges or not same_end:

@@ -52,7 +52,9 @@ EDGE = np.dtype(
         ("forbid", np.int64),  # truth bits that must not be set
         ("target", np.int64),  # state, FINAL, or STOPPED: the partial match goes on nowhere
         ("stage", np.int64),  # the stage that takes the event, or IGNORED
-        ("completes", np.int64),  # 1 where following the edge makes a match
+        ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
+        ("leaves", np.int64),  # with SETTINGS.longest, 1 where what is taken is no further turn of the loop
+        ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
         ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
     ]
 )
@@ -82,6 +84,7 @@ SETTINGS = np.dtype(
         ("skip_stage", np.int64),  # the stage whose event is skipped to, or NONE
         ("skip_checked", np.int64),  # 1: it is an error if there is no event to skip to
         ("distinct", np.int64),  # 1 if branches may complete the same match
+        ("longest", np.int64),  # 1 if a match is one only when no partial match may continue it: longest on a group
         ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
         ("most_partial_matches", np.int64),  # of a key
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input completes

@@ -36,12 +36,23 @@ class Evaluated(NamedTuple):
     values: tuple[pa.ChunkedArray, ...]
 
 
+class _Translation(NamedTuple):
+    """What was asked for last, and its SQL."""
+
+    bits: Sequence[Lifted]
+    values: Sequence[Lifted]
+    schema: pa.Schema
+    columns: EventColumns
+    fragments: list[Fragment]
+
+
 class DuckDbEngine:
     """Types and evaluates expressions over columns. It has a connection of its own; one thread uses it at a time."""
 
     def __init__(self, *, time_zone: str = "UTC") -> None:
         self.time_zone = time_zone
         self._connection = duckdb.connect()
+        self._kept: _Translation | None = None
         for setting, value in _SETTINGS.items():
             self._connection.execute(f"SET {setting} = '{value}'")
 
@@ -74,18 +85,27 @@ class DuckDbEngine:
             ConditionError: one fails on an event, as it would on Spark; the message has its text.
         """
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
-        columns = EventColumns(table.schema)
-        conditions = [translate(lifted.expression, columns.resolve, self.time_zone) for lifted in bits]
-        fragments = [translate(lifted.expression, columns.resolve, self.time_zone) for lifted in values]
+        columns, fragments = self._translated(bits, values, table.schema)
         held = columns.taken_from(table)
-        selected = [_mask(conditions), *(fragment.text for fragment in fragments)]
+        selected = [_mask(fragments[: len(bits)]), *(fragment.text for fragment in fragments[len(bits) :])]
         try:
             result = self._query(selected, held)
         except duckdb.Error as error:
-            raise self._explained(error, [*bits, *values], [*conditions, *fragments], held) from error
+            raise self._explained(error, [*bits, *values], fragments, held) from error
         mask = result.column(0).to_numpy()
         typed = (as_type(result.column(i + 1), lifted.type) for i, lifted in enumerate(values))
         return Evaluated(mask, tuple(typed))
+
+    def _translated(
+        self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
+    ) -> tuple[EventColumns, list[Fragment]]:
+        """The columns' SQL; kept, as a matcher asks for the same with every few events."""
+        kept = self._kept
+        if kept is None or kept.bits is not bits or kept.values is not values or kept.schema != schema:
+            columns = EventColumns(schema)
+            fragments = [translate(c.expression, columns.resolve, self.time_zone) for c in (*bits, *values)]
+            self._kept = kept = _Translation(bits, values, schema, columns, fragments)
+        return kept.columns, kept.fragments
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
         self._connection.register("events", held)

@@ -114,7 +114,9 @@ def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbE
     behind = [name for name in others if name == "event"]
     table = rows.select([name for name in others if name not in behind])
     for measure in measures:
-        if isinstance(measure.expression, Name):
+        if not rows.num_rows:  # as of most calls of a live matcher: no query for nothing
+            column = pa.chunked_array([], measure.type)
+        elif isinstance(measure.expression, Name):
             column = rows.column(measure.expression.parts[0])
         else:
             lifted = Lifted(measure.sql, measure.expression, measure.type)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from operator import index
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SchemaError
-from cepheid.events import microseconds
+from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
-from cepheid.hosts.request import EventCounts, Request, instant_of
-from cepheid.hosts.tables import without_views
+from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
+from cepheid.hosts.tables import plain_schema, without_views
+from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
+from cepheid.kernel.set_matcher import warm_up_sets
 from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
+from cepheid.order import check_times
+from cepheid.snapshot import fitting
 
 
 @dataclass(frozen=True)
@@ -46,57 +53,86 @@ class TableMatcher:
         self._columns = columns
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
-        self._matcher = LiveMatcher(compile_plan(self._plan))
+        self._pattern = compile_plan(self._plan)
+        self._batch_columns = self._batch(columns.empty_table())[0].data.schema
+        self._matcher = LiveMatcher(self._pattern)
+        if not self._plan.functions:
+            warm_up_sets() if self._matcher.in_sets else warm_up()  # here, so that the first events do not wait for it
         self._latest = NO_TIME
         self._counts = EventCounts()
+        self._failed = False
 
     def process(self, events: pa.Table) -> pa.Table:
         """The rows that these events make certain."""
         events, _ = in_order_of_arrival(events, self._asked, self._counts.events)
-        events = self._checked(events)
-        placed, counts = usable(timed(events, self._request), self._plan, self._request, None)
-        self._counts = EventCounts(
-            null_keys=self._counts.null_keys + counts.null_keys,
-            null_times=self._counts.null_times + counts.null_times,
-            events=self._counts.events + counts.events,
-        )
-        rows = [self._matcher.process(lifted(placed, self._plan, self._engine))]
-        if len(placed) and self._lateness is not None:
-            latest = int(max(placed.time.cast(pa.int64()).to_numpy()))
-            self._latest = max(self._latest, latest)
-            if self._lateness:
-                rows.append(self._matcher.advance_time(self._latest - self._lateness - 1))
-            else:
-                rows.append(self._matcher.settle(self._latest))
-        return self._output(rows)
+        batch, counts = self._batch(events)
+        with self._changing():
+            self._counts = EventCounts(
+                null_keys=self._counts.null_keys + counts.null_keys,
+                null_times=self._counts.null_times + counts.null_times,
+                events=self._counts.events + counts.events,
+            )
+            rows = [self._matcher.process(batch)]
+            if len(batch) and self._lateness is not None:
+                rows.append(self._follow(pc.max(batch.column(TIME).cast(pa.int64())).as_py(), self._lateness))
+            return self._output(rows)
 
     def advance_time(self, time: datetime) -> pa.Table:
         """The rows that are certain once time has passed to `time`: no event up to it comes any more."""
-        return self._output([self._matcher.advance_time(microseconds(instant_of(time, self._zone)))])
+        if self._request.time is None:
+            raise SchemaError("time: in processing order (time=None) none passes; finish() ends the input")
+        reached = microseconds(instant_of(time, self._zone, argument="time"))
+        with self._changing():
+            return self._output([self._matcher.advance_time(reached)])
 
     def finish(self) -> pa.Table:
         """The rows that are certain as no events come any more."""
-        return self._output([self._matcher.finish()])
+        with self._changing():
+            return self._output([self._matcher.finish()])
 
     def snapshot(self) -> bytes:
         """All that is open and waits."""
+        self._check()
         return self._matcher.snapshot(self._made_for(), {"latest": self._latest, "counts": asdict(self._counts)})
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        kept = self._matcher.restore(data, self._made_for())
-        self._latest, self._counts = kept["latest"], EventCounts(**kept["counts"])
+        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for(), self._batch_columns)
+        with fitting():
+            latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
+        self._matcher, self._latest, self._counts, self._failed = matcher, latest, counts, False
+
+    def _follow(self, time: int, lateness: int) -> pa.Table:
+        """Time follows the latest event."""
+        self._latest = max(self._latest, time)
+        return (
+            self._matcher.advance_time(self._latest - lateness - 1) if lateness else self._matcher.settle(self._latest)
+        )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Around what changes the state: once that has failed half-way, nothing that comes after it would be right."""
+        self._check()
+        self._failed = True
+        yield
+        self._failed = False
+
+    def _check(self) -> None:
+        if self._failed:
+            raise RuntimeError("this matcher has failed before. Restore its last snapshot, or make another one")
 
     def _made_for(self) -> dict[str, object]:
         """What a snapshot must be of, to fit this matcher: in JSON values."""
         request, plan = self._request, self._plan
+        pattern = pattern_form(request.pattern)
+        pattern.pop("version", None)  # another version of the same pattern goes on
         return {
-            "pattern": pattern_form(request.pattern),
+            "pattern": pattern,
             "key": list(request.key),
             "time": request.time,
             "time_zone": self._zone,
             "sequence": list(request.sequence),
-            "columns": {name: str(self._columns.field(name).type) for name in used_columns(plan)},
+            "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
             "chosen": list(plan.columns),
             "measures": dict(request.measures or {}),
             "outputs": list(request.outputs or ()),
@@ -112,26 +148,43 @@ class TableMatcher:
             **found,
             ties=self._matcher.ties,
             late=self._matcher.late,
-            waiting=sum(map(len, self._matcher.waiting)),
+            waiting=len(self._matcher.waiting),
             open_partial_matches=self._matcher.open_partial_matches,
         )
 
+    def _batch(self, events: pa.Table) -> tuple[Batch, EventCounts]:
+        """The usable events as a matcher takes them, and how many there were."""
+        placed, counts = usable(timed(self._checked(events), self._request), self._plan, self._request, None)
+        batch = lifted(placed, self._plan, self._engine)
+        check_times(batch)
+        return batch, counts
+
     def _checked(self, events: pa.Table) -> pa.Table:
-        """The columns that are used, in the types that the matcher was made for."""
-        columns = used_columns(self._plan)
-        faults = []
-        for name in columns:
-            expected = self._columns.field(name).type
-            found = [field.type for field in events.schema if field.name == name]
-            if not found:
-                faults.append(f"events have no column {name!r}, which the matcher was made with")
-            elif found[0] != expected and not pa.types.is_null(found[0]):
-                faults.append(f"column {name!r} is of type {found[0]}; the matcher was made for {expected}")
+        """The columns that are used, in the types that the matcher was made for; their encoding may be another."""
+        names = used_columns(self._plan)
+        faults = repeated_names(events.schema.names)
+        there = events.schema.names
+        faults += [
+            f"events have no column {name!r}, which the matcher was made with" for name in names if name not in there
+        ]
         if faults:
             raise SchemaError("\n".join(faults))
-        expected_schema = pa.schema([self._columns.field(name).with_nullable(nullable=True) for name in columns])
-        return without_views(events.select(columns).cast(expected_schema))
+        events = without_views(events.select(names))
+        expected = plain_schema(pa.schema([self._columns.field(name) for name in names]))
+        for i, (found, field) in enumerate(zip(plain_schema(events.schema), expected, strict=True)):
+            if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
+                # An empty pandas column has no type, and an instant is the same in any zone.
+                events = events.set_column(i, field, events.column(i).cast(field.type))
+            elif found.type != field.type:
+                faults.append(f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}")
+        if faults:
+            raise SchemaError("\n".join(faults))
+        return events
 
     def _output(self, rows: Sequence[pa.Table]) -> pa.Table:
         table = pa.concat_tables(rows)
         return table if self._plan.measures is None else with_measures(table, self._plan.measures, self._engine)
+
+
+def _is_instant(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_)) and type_.tz is not None

@@ -105,23 +105,23 @@ def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
     )
 
 
-def instant_of(as_of: datetime, zone: str) -> datetime:
-    """`as_of` in UTC; without a zone of its own it is a local time of `zone`.
+def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:
+    """`as_of` in UTC; without a zone of its own it is a local time of `zone`. Messages call it `argument`.
 
     Raises:
         SchemaError: there are two such instants or none.
     """
     if as_of.tzinfo is not None:
         return as_of.astimezone(UTC)
-    local = as_of.replace(tzinfo=_zone(zone))
+    local = as_of.replace(tzinfo=_zone(zone, argument))
     early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     if early == late:
         return early
     what = "does not exist" if early.astimezone(local.tzinfo).replace(tzinfo=None) != as_of else "is ambiguous"
-    raise SchemaError(f"as_of: the local time {as_of} {what} in {zone}. Give it with its offset, as in '{late}'")
+    raise SchemaError(f"{argument}: the local time {as_of} {what} in {zone}. Give it with its offset, as in '{late}'")
 
 
-def _zone(name: str) -> tzinfo:
+def _zone(name: str, argument: str) -> tzinfo:
     """Spark's zones may be offsets too, such as +05:30."""
     try:
         return ZoneInfo(name)
@@ -130,7 +130,7 @@ def _zone(name: str) -> tzinfo:
     try:
         offset = datetime.strptime(name.removeprefix("GMT").removeprefix("UTC"), "%z").tzinfo
     except ValueError as error:
-        raise SchemaError(f"as_of: the time zone {name!r} is not known here. Give as_of with its offset") from error
+        raise SchemaError(f"{argument}: the time zone {name!r} is not known here. Give it with its offset") from error
     assert offset is not None
     return offset
 

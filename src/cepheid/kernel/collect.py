@@ -33,11 +33,15 @@ def collect(partials: PartialMatches, cursor: Cursor) -> None:
             parent = nodes[node].parent
             append = nodes[count]
             append.event, append.stage = nodes[node].event, nodes[node].stage
+            append.holders = nodes[node].holders
             append.parent = moved_to[parent] if parent >= 0 else -1
             count += 1
     cursor.nodes = count
     for number in rows:
-        partials.rows[number].node = moved_to[partials.rows[number].node]
+        row = partials.rows[number]
+        row.node = moved_to[row.node]
+        if row.whole >= 0:  # the same node or one before it, so it was reached
+            row.whole = moved_to[row.whole]
     for i in range(cursor.completed):
         partials.completed[i].node = moved_to[partials.completed[i].node]
     for i in range(cursor.parked_completed):

@@ -27,7 +27,7 @@ from cepheid.kernel.layout import (
     new_partial_matches,
 )
 from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
-from cepheid.kernel.state import check_state
+from cepheid.kernel.state import checked_state
 from cepheid.kernel.step import Status, run
 
 T = TypeVar("T", bound=np.generic)
@@ -89,7 +89,7 @@ class ConditionFailed(Exception):
 
 
 class PassedLimit(Exception):
-    """A key has too many partial matches, or a step too many matches; `event` is the next to be processed."""
+    """A key has too many partial matches, or a step too many matches; `event` is one of the key's."""
 
     def __init__(self, event: int, limit: str) -> None:
         super().__init__(limit)
@@ -169,10 +169,15 @@ class CompiledMatcher:
             "rows": partials.rows[rows],
             "slots": partials.slots[rows],
             "nodes": partials.nodes[: cursor.nodes],
-            "keys": partials.parked.keys,
+            "keys": partials.parked.keys[: int(np.flatnonzero(self.open_partial_matches).max(initial=-1)) + 1],
             "completed": partials.parked.completed[: cursor.parked_completed],
             "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
         }
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        parked = self.partials.parked
+        self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys]))
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.
@@ -180,8 +185,8 @@ class CompiledMatcher:
         Raises:
             SnapshotError: it does not fit the pattern.
         """
+        state = checked_state(self.tables, state, held)
         rows, slots, nodes, keys, completed = (state[name] for name in ("rows", "slots", "nodes", "keys", "completed"))
-        check_state(self.tables, state, held)
         count = len(rows)
         fresh = new_partial_matches(self.tables, max(1024, 2 * (count + 1)))
         fresh.rows[1 : count + 1], fresh.slots[1 : count + 1] = rows, slots
@@ -189,7 +194,7 @@ class CompiledMatcher:
         fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
         live = _grown(np.arange(1, count + 1), max(1024, 2 * count))
         parked = Parked(keys.copy(), live, _grown(completed, max(1024, 2 * len(completed))))
-        self.partials = fresh._replace(nodes=_grown(nodes, max(4096, 2 * len(nodes))), parked=parked)
+        self.partials = fresh._replace(nodes=_grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
         cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
         cursor.parked = cursor.parked_live = count
@@ -201,8 +206,15 @@ class CompiledMatcher:
         if failure in SKIP_FAILURES:
             return SkipError(SKIP_FAILURES[failure])
         if failure in LIMITS:
-            return PassedLimit(event, LIMITS[failure])
+            return PassedLimit(self._oldest(failure), LIMITS[failure])
         return ConditionFailed(event, int(self.cursor.failed_script), FAILURES[failure])
+
+    def _oldest(self, failure: int) -> int:
+        """The first event of the oldest of too many: one of the key's, though deadlines pass without any."""
+        cursor, partials = self.cursor, self.partials
+        if failure == TOO_MANY_MATCHES:
+            return int(partials.completed["start"][0])
+        return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
 
     def _take_output(self) -> Emitted:
         matches = self.output.matches[: self.cursor.matches]

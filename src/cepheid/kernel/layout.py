@@ -18,6 +18,9 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Cursor: TypeAlias = Any
 """One record of CURSOR; NumPy's types know nothing of a record's fields."""
 
+GROWN = -1
+"""In place of its holders, for a node at which a match has been continued by another match."""
+
 START_ROW = 0
 """The row of the start state: it holds no events, is never live and never ends."""
 
@@ -66,6 +69,7 @@ ROW = np.dtype(
         ("start", np.int64),  # position of the first event
         ("node", np.int64),  # the last event taken, index into the nodes; -1 none
         ("length", np.int64),  # number of events taken
+        ("whole", np.int64),  # with SETTINGS.longest, the last event of the match that this one may continue; -1 none
     ]
 )
 NODE = np.dtype(
@@ -73,6 +77,7 @@ NODE = np.dtype(
         ("event", np.int32),  # position of the event
         ("stage", np.int32),  # the stage that took it
         ("parent", np.int32),  # the node of the event taken before it, -1 for none
+        ("holders", np.int32),  # how many partial matches, live or parked, have it as `whole`; or GROWN
     ]
 )
 COMPLETED = np.dtype(
@@ -184,16 +189,22 @@ CURSOR = np.dtype(
 def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
-    cursor.fanout = max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+    cursor.fanout = fanout(tables)
     cursor.free = len(partials.free) - 1
     cursor.earliest = FOREVER
     return cursor
 
 
+def fanout(tables: Tables) -> int:
+    """The most edges that a state has, but at least 1: what a partial match may become at an event."""
+    return max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+
+
 def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
-    """Room for `capacity` - 1 partial matches; row START_ROW is filled in."""
+    """Room for `capacity` - 1 partial matches, or for what the start state may become; row START_ROW is filled in."""
+    capacity = max(capacity, fanout(tables) + 1)
     rows = np.zeros(capacity, ROW)
-    rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0)
+    rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0, -1)
     return PartialMatches(
         rows=rows,
         slots=np.tile(tables.slots["initial"], (capacity, 1)),

@@ -51,15 +51,13 @@ class KeyMatcher(ReferenceMatcher):
         super().__init__(automaton, plan.conditions, plan.window, plan.skip)
         self._plan = plan
         self._dropped = dropped
-        self._position = 0
         self._truths: dict[int, bool] = {}
 
     def take(self, event: Event) -> list[Told]:
         """What the event makes certain."""
-        self._position = event.position
         matches = self.process(event)
         most = self._plan.limits.most_partial_matches
-        if over := self._over("max_partial_matches", len(self.partial_matches) - most):
+        if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
             self.partial_matches = self.partial_matches[over:]  # in the order of their start
             self._dropped.partial_matches += over
             matches += self._release(self._longest([]), event.time)
@@ -120,15 +118,15 @@ class KeyMatcher(ReferenceMatcher):
 
     def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
         most = self._plan.limits.max_matches_per_event
-        if over := self._over("max_matches_per_event", len(completed) - most):
+        if completed and (over := self._over("max_matches_per_event", len(completed) - most, completed[0].last)):
             completed = sorted(completed, key=lambda match: order_of((self.step, match)))[over:]
             self._dropped.matches += over
         return super()._release(completed, now)
 
-    def _over(self, limit: str, over: int) -> int:
-        """How many are to be dropped, if `over` are more than the limit; or it is an error."""
+    def _over(self, limit: str, over: int, at: Event) -> int:
+        """How many are to be dropped, if `over` are more than the limit; or it is an error, told with the event."""
         if over > 0 and self._plan.limits.on_limit == "raise":
-            raise PassedLimit(self._position, limit)
+            raise PassedLimit(at.position, limit)
         return max(0, over)
 
 
@@ -168,7 +166,7 @@ class PythonMatcher:
             failure.event = self._place(failure.event)
             raise
         except PassedLimit as passed:
-            passed.event = self._place(passed.event) + 1
+            passed.event = self._place(passed.event)
             raise
         return self._emitted(told)
 
@@ -193,6 +191,11 @@ class PythonMatcher:
     def dropped(self) -> tuple[int, int]:
         """How many partial matches, and how many matches, were over a limit."""
         return self._dropped.partial_matches, self._dropped.matches
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        self._keys = {i: self._keys[key] for i, key in enumerate(keys.tolist())}
+        self._open, self._deadlines = self._open[keys], self._deadlines[keys]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is open, as arrays; right behind `hold`."""

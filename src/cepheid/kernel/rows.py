@@ -25,7 +25,7 @@ def copy_row(partials: PartialMatches, cursor: Cursor, number: int) -> int:
 def append_node(partials: PartialMatches, cursor: Cursor, event: int, stage: int, parent: int) -> int:
     node = cursor.nodes
     entry = partials.nodes[node]
-    entry.event, entry.stage, entry.parent = event, stage, parent
+    entry.event, entry.stage, entry.parent, entry.holders = event, stage, parent, 0
     cursor.nodes += 1
     return node
 

@@ -58,7 +58,7 @@ class SetMatcher:
                 case Status.NODES_FULL:
                     self._make_nodes()
                 case Status.TOO_MANY_MATCHES:
-                    raise PassedLimit(int(self.cursor.event), "max_matches_per_event")
+                    raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
                 case _:
                     self._grow_graph()
 
@@ -92,7 +92,13 @@ class SetMatcher:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
-        return {"heads": self.sets.heads, "now": self.sets.now, "nodes": self.sets.nodes[: self.cursor.nodes]}
+        keys = int(np.flatnonzero(self.open_partial_matches).max(initial=-1)) + 1
+        sets = self.sets
+        return {"heads": sets.heads[:keys], "now": sets.now[:keys], "nodes": sets.nodes[: self.cursor.nodes]}
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        self.sets = self.sets._replace(heads=self.sets.heads[keys], now=self.sets.now[keys])
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.

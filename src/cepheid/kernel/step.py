@@ -28,6 +28,7 @@ from cepheid.kernel.layout import (
     PartialMatches,
     Visits,
 )
+from cepheid.kernel.longest import give_up, hold, let_go, outgrow
 from cepheid.kernel.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
@@ -81,7 +82,8 @@ def run(
                 return Status.ROOM_NEEDED
             load(partials, cursor, visits.key[visit])
             continue
-        if cursor.live and room_needed(partials, cursor):
+        # Where nothing is open at all, there is room for what the start state becomes: see `new_partial_matches`.
+        if (cursor.live or cursor.parked) and room_needed(partials, cursor):
             return Status.ROOM_NEEDED
         at_end = cursor.event == visits.end[visit]
         time = visits.until[visit] if at_end else events.time[cursor.event]
@@ -143,7 +145,9 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
     for i in range(first, end):
         row = partials.rows[live[i]]
         if deadline_of(tables, events, partials, live[i]) == cursor.now:
-            if tables.states[row.state].complete or tables.states[row.state].pending:
+            if row.whole >= 0:
+                let_go(partials, cursor, row.start, row.whole)
+            elif tables.states[row.state].complete or tables.states[row.state].pending:
                 complete(partials, cursor, row.start, row.node, row.length)
             elif tables.settings[0].timeouts:
                 time_out(partials, cursor, row.start, row.node, row.length)
@@ -180,7 +184,9 @@ def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) 
 def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
     """Ends the live partial match with the earliest start, as no more events come."""
     row = partials.rows[partials.live[cursor.side, cursor.first]]
-    if tables.states[row.state].complete:
+    if row.whole >= 0:
+        let_go(partials, cursor, row.start, row.whole)
+    elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
     drop_first(partials, cursor, 1)
 
@@ -194,6 +200,10 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
         return
     more = cursor.live - settings.most_partial_matches
     cursor.dropped += more
+    for i in range(cursor.first, cursor.first + more):
+        whole = partials.rows[partials.live[cursor.side, i]].whole
+        if whole >= 0:
+            give_up(partials, whole)
     drop_first(partials, cursor, more)
 
 
@@ -268,9 +278,8 @@ def move(
     waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
     fate, last = fate_of(tables, first, end, word, waited)
     start = event if is_start else row.start
-    node, length = row.node, row.length
-    if fate == ENDS and state.complete and not is_start:
-        complete(partials, cursor, start, node, length)
+    node, length, whole = row.node, row.length, row.whole
+    longest = tables.settings[0].longest
     for i in range(first, end):
         edge = tables.edges[i]
         if not follows(edge, word, waited) or edge.target == STOPPED:
@@ -279,8 +288,12 @@ def move(
         goes_on = edge.target != FINAL and fate != STOPS
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
-        if edge.completes:
+        if edge.completes and not (longest and goes_on):
             complete(partials, cursor, start, taken, taken_length)
+        kept = -1 if edge.leaves else whole
+        if longest and edge.completes:
+            outgrow(partials, kept)
+            kept = taken
         if not goes_on:
             continue
         heir = number if i == last and not is_start else copy_row(partials, cursor, number)
@@ -291,10 +304,14 @@ def move(
             partials.rows[heir].node = taken
             partials.rows[heir].length = taken_length
             take_into_slots(tables, events, partials, heir, edge.stage, event)
+        if longest:
+            hold(partials, heir, kept)
         if tables.settings[0].windows:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, heir))
         moved[count] = heir
         count += 1
+    if whole >= 0:
+        let_go(partials, cursor, start, whole)
     if last < 0 and not is_start:
         partials.free[cursor.free] = number
         cursor.free += 1
@@ -347,6 +364,6 @@ def follows(edge: Any, word: int, waited: int) -> bool:
     """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, so that the
     start state is left by taking an event only.
     """
-    in_time = edge.window < 0 or waited < edge.window
+    in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
     leaves = edge.stage != IGNORED or waited >= 0
     return in_time and leaves and word & edge.require == edge.require and word & edge.forbid == 0

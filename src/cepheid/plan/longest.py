@@ -13,8 +13,7 @@ def longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
     if not stage.quantifier.longest or stage.contiguity.negated:
         return
     if stage.group:
-        # The compiled kernel does not have it yet. Once it has: yield from longest_group_problems(stage, pattern).
-        yield Problem("longest is for the loop of one stage, not for groups", stage.label)
+        yield from longest_group_problems(stage, pattern)
     elif not _is_last(stage, pattern):
         yield Problem("longest is for the last stage only", stage.label)
     elif not _ends(stage, pattern):
@@ -24,7 +23,7 @@ def longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
 
 
 def longest_group_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
-    """The same of a group with `longest`, as the definition of matching has it."""
+    """The same of a group with `longest`."""
     if not _is_last(stage, pattern):
         yield Problem("longest is for the last stage only", stage.label)
         return

@@ -1,0 +1,174 @@
+"""Limits: what is over one is an error that says what to do, or is dropped, the oldest first, and counted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid import LimitExceeded, Limits, Pattern, Report, SchemaError, Skip, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = datetime(2024, 3, 1, tzinfo=UTC)
+OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
+PAIRS = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").skip(Skip.no_skip())
+ADVICE = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
+
+
+def events(letters: str, key: str = "p") -> pa.Table:
+    count = len(letters)
+    times = pa.array([T + timedelta(seconds=i) for i in range(count)], pa.timestamp("us", "UTC"))
+    return pa.table({"id": range(count), "k": [key] * count, "at": times, "x": [*letters]})
+
+
+def pairs(found: pa.Table) -> list[tuple[int, int]]:
+    return [(row["a"]["id"], row["b"]["id"]) for row in found.to_pylist()]
+
+
+def dropping(**limits: int) -> Limits:
+    return Limits(**limits, on_limit="drop")
+
+
+def test_too_many_partial_matches() -> None:
+    """The message names the limit, an event of the key at which it was passed, and what to do."""
+    assert pairs(detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=3), **OPTIONS)) == [
+        (0, 3),
+        (1, 3),
+        (2, 3),
+    ]
+    with pytest.raises(LimitExceeded) as caught:
+        detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)
+    assert str(caught.value) == (
+        "more than 2 partial matches are open for one key (max_partial_matches), that of the event {'id': 0}. " + ADVICE
+    )
+
+
+def test_each_key_has_its_limit() -> None:
+    """What other keys keep open does not count."""
+    table = pa.concat_tables([events("aab", key) for key in "pqr"])
+    assert len(detect(table, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)) == 6
+
+
+@pytest.mark.parametrize("skip", [Skip.no_skip(), Skip.to_next(), Skip.to_first("b"), Skip.to_last("b")])
+def test_the_oldest_partial_matches_are_dropped(skip: Skip) -> None:
+    """Those with the earliest start go, whatever the skip strategy, and are counted."""
+    report = Report()
+    found = detect(events("aaaab"), PAIRS.skip(skip), limits=dropping(max_partial_matches=2), report=report, **OPTIONS)
+    assert pairs(found) == {"no_skip": [(2, 4), (3, 4)], "to_next": [(2, 4), (3, 4)]}.get(skip.to.value, [(2, 4)])
+    assert report.counts.dropped_partial_matches == 2
+
+
+def test_dropped_starts_release_what_waits_for_them() -> None:
+    """A match that is held back because an earlier start is open comes when that start is dropped."""
+    report = Report()
+    held = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b' AND id % 2 = a.id % 2")
+    held = held.skip(Skip.past_last_event())
+    found = detect(events("aaxb"), held, limits=dropping(max_partial_matches=1), report=report, **OPTIONS)
+    assert pairs(found) == [(1, 3)]
+    assert report.counts.dropped_partial_matches == 1
+
+
+def test_too_many_matches() -> None:
+    """What one event completes is bounded; the message names it."""
+    limits = Limits(max_matches_per_event=2)
+    assert pairs(detect(events("aabb"), PAIRS, limits=limits, **OPTIONS)) == [(0, 2), (1, 2)]
+    with pytest.raises(LimitExceeded) as caught:
+        detect(events("aaab"), PAIRS, limits=limits, **OPTIONS)
+    assert str(caught.value) == (
+        "more than 2 matches are completed at once for one key (max_matches_per_event), "
+        f"that of the event {{'id': 3}}. {ADVICE}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("skip", "kept"),
+    [
+        (Skip.no_skip(), [(2, 4), (3, 4)]),
+        (Skip.to_next(), [(2, 4), (3, 4)]),
+        (Skip.past_last_event(), [(2, 4)]),
+    ],
+)
+def test_the_oldest_matches_are_dropped(skip: Skip, kept: list[tuple[int, int]]) -> None:
+    """Those with the earliest start go before the skip strategy chooses, and are counted."""
+    report = Report()
+    limits = dropping(max_matches_per_event=2)
+    found = detect(events("aaaab"), PAIRS.skip(skip), limits=limits, report=report, **OPTIONS)
+    assert pairs(found) == kept
+    assert report.counts.dropped_matches == 2
+    assert report.counts.matches == len(kept)
+
+
+def test_matches_of_a_deadline_and_of_the_end() -> None:
+    """A deadline, and the end of the input, complete no more than an event may."""
+    absent = Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("30 seconds")
+    table = events("aaa").set_column(2, "at", pa.array([T] * 3, pa.timestamp("us", "UTC")))
+    report = Report()
+    assert len(detect(table, absent, limits=dropping(max_matches_per_event=1), report=report, **OPTIONS)) == 1
+    assert report.counts.dropped_matches == 2
+    keys = pa.concat_tables([table.slice(0, 1).set_column(1, "k", pa.array(["o"])), table])
+    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event {'id': 0, 'k': 'p'}"):
+        detect(keys, absent, limits=Limits(max_matches_per_event=2), **{**OPTIONS, "columns": ["id", "k"]})
+
+
+def test_timeouts_are_not_bounded() -> None:
+    """They are at most as many as partial matches were open."""
+    table = events("aaa").set_column(2, "at", pa.array([T] * 3, pa.timestamp("us", "UTC")))
+    limits = Limits(max_matches_per_event=1)
+    assert len(detect(table, PAIRS.within("5 seconds"), limits=limits, outputs="timeouts", **OPTIONS)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_partial_matches": 0}, "limits: max_partial_matches is a whole number of at least 1, got 0"),
+        ({"max_matches_per_event": 1.5}, "limits: max_matches_per_event is a whole number of at least 1, got 1.5"),
+        ({"max_matches_per_event": True}, "limits: max_matches_per_event is a whole number of at least 1, got True"),
+        ({"on_limit": "ignore"}, "limits: on_limit is 'raise' or 'drop', got 'ignore'"),
+    ],
+)
+def test_limits_of_no_use(arguments: dict[str, Any], message: str) -> None:
+    """What is wrong is named, with what is expected."""
+    with pytest.raises(SchemaError) as caught:
+        Limits(**arguments)
+    assert str(caught.value) == message
+
+
+def test_no_limits() -> None:
+    """Another value than Limits is refused; all faults are in one message."""
+    with pytest.raises(SchemaError) as caught:
+        detect(events("ab"), PAIRS, limits=5, **OPTIONS)  # type: ignore[arg-type]
+    assert str(caught.value) == ("limits: a value such as Limits(max_partial_matches=100_000) is expected, got 5")
+    with pytest.raises(SchemaError) as caught:
+        Limits(max_partial_matches=-1, on_limit="x")  # type: ignore[arg-type]
+    assert len(str(caught.value).splitlines()) == 2
+
+
+# On Spark
+
+
+@pytest.mark.spark
+def test_spark_tells_the_limit(spark: SparkSession) -> None:
+    """The action fails with our message first."""
+    from pyspark.errors import PySparkException
+
+    frame = spark.createDataFrame(events("aaab"))
+    with pytest.raises(PySparkException) as caught:
+        detect(frame, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS).collect()
+    message = "more than 2 partial matches are open for one key (max_partial_matches), that of the event {'id': 0}. "
+    assert str(caught.value).startswith(f"[USER_RAISED_EXCEPTION] {message}{ADVICE}")
+
+
+@pytest.mark.spark
+def test_spark_drops_and_counts(spark: SparkSession) -> None:
+    """What is dropped, and what is counted, is the same as in process."""
+    here, there = Report(), Report()
+    options = {**OPTIONS, "limits": dropping(max_partial_matches=2, max_matches_per_event=1)}
+    expected = pairs(detect(events("aaaab"), PAIRS, report=here, **options))
+    found = detect(spark.createDataFrame(events("aaaab")), PAIRS, report=there, **options)
+    assert pairs(found.toArrow()) == expected == [(3, 4)]
+    assert there.counts == here.counts
+    assert (here.counts.dropped_partial_matches, here.counts.dropped_matches) == (2, 1)

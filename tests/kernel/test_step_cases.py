@@ -1,0 +1,98 @@
+"""What random patterns rarely find: the compiled kernel is asked for one case at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.kernel.running import run_compiled, run_reference
+
+from cepheid import Pattern
+from cepheid.compile.compiled import compile_plan
+from cepheid.events import Schema
+from cepheid.kernel.compiled import CompiledMatcher, Emitted
+from cepheid.kernel.layout import FOREVER, Events, Visits
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import Plan, StageCondition
+
+A = Pattern.begin("a")
+
+
+def plan_of(pattern: Pattern) -> Plan:
+    """Each stage, and each until, is true of the events that have its bit."""
+    size = len(pattern.leaves) + len(pattern.loops_until)
+    return Plan(
+        pattern=pattern,
+        schema=Schema(pa.schema([]), (), "t"),
+        bits=(),
+        values=(),
+        conditions=tuple(StageCondition(bit, None) for bit in range(size)),
+        measures=None,
+        columns=(),
+        outputs=("matches",),
+    )
+
+
+def emitted(plan: Plan, masks: list[list[int]], *, closes: bool) -> Emitted:
+    """The output for some keys with an event a microsecond each, on as little room as there may be."""
+    lengths = [len(key) for key in masks]
+    size, keys = sum(lengths), len(masks)
+    events = Events(
+        time=np.arange(size, dtype=np.int64),
+        mask=np.array([mask for key in masks for mask in key], np.int64),
+        values=np.zeros((0, size), np.int64),
+        missing=np.zeros((0, size), np.bool_),
+    )
+    until = np.full(keys, FOREVER if closes else 0)
+    visits = Visits(np.arange(keys, dtype=np.int32), np.cumsum(lengths), until, np.full(keys, closes))
+    return CompiledMatcher(compile_plan(plan).tables, capacity=1).run(events, visits)
+
+
+def test_room_where_nothing_is_open_for_the_key() -> None:
+    """Matches of one event each have room also while another key's partial match is open."""
+    plan = plan_of(A.optional().followed_by("b"))
+    assert len(emitted(plan, [[1], [2] * 1000], closes=False).end) == 1000
+
+
+def test_room_for_the_first_event() -> None:
+    """The start state may become more partial matches than there was room for at first."""
+    plan = plan_of(Pattern.begin(A.optional().next("b").optional()).times(0, 5).next("c"))
+    expected = run_reference(plan, [[(0, 7, ()), (1, 4, ())]])
+    assert run_compiled(plan, [[(0, 7, ()), (1, 4, ())]], capacity=1) == expected
+
+
+def loop_behind(pattern: Pattern) -> Pattern:
+    return pattern.next("b").one_or_more().consecutive().optional().longest()
+
+
+OPTIONAL = A.next("o").optional()
+TURNS = A.next(Pattern.begin("g").next("h").optional()).one_or_more().consecutive().until("z")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "masks"),
+    [
+        (loop_behind(OPTIONAL).within_previous("1 microsecond"), [7, 7]),
+        (loop_behind(OPTIONAL), [1, 8]),
+        (loop_behind(TURNS), [1, 2, 16]),
+    ],
+)
+def test_what_breaks_a_loop_before_it_begins(pattern: Pattern, masks: list[int]) -> None:
+    """A loop that needs no event is broken before its first as the definition says: by its window, but not by the
+    `until` of a loop before it.
+    """
+    plan = plan_of(pattern)
+    rows = [(time, mask, ()) for time, mask in enumerate(masks)]
+    assert run_compiled(plan, [rows]) == run_reference(plan, [rows])
+
+
+@pytest.mark.parametrize(("most", "ends"), [(5, [4]), (4, [4]), (3, [])])
+def test_a_limit_drops_a_match_with_the_last_that_may_continue_it(most: int, ends: list[int]) -> None:
+    """With longest on a group, a match is lost with the partial matches that a limit drops; not while one has it."""
+    group = Pattern.begin("b").followed_by_any("c").followed_by_any("d")
+    plan = plan_of(A.next(group).one_or_more().longest().within("1 hour"))
+    few = replace(plan, limits=Limits(max_partial_matches=most, on_limit="drop"))
+    # a b c d b c: two of the five partial matches may continue the first four events, and come first.
+    assert emitted(few, [[1, 2, 4, 8, 2, 4]], closes=True).end.tolist() == ends

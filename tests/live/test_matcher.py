@@ -1,0 +1,506 @@
+"""Matcher: when rows come, what is late, what it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.live.events import ALL, PAIR, SCHEMA, T, at, events, matcher, told
+
+from cepheid import (
+    ConditionError,
+    EventError,
+    LimitExceeded,
+    Limits,
+    Matcher,
+    Pattern,
+    SchemaError,
+    Skip,
+    SkipError,
+    detect,
+)
+
+# When rows come
+
+
+def test_in_order_with_a_sequence() -> None:
+    """With lateness zero and a sequence, a match comes with its last event, a timeout when time has passed its
+    deadline.
+    """
+    live = matcher()
+    assert told(live.process(events((1, "p", 0, "a"), (2, "q", 0, "a")))) == []
+    assert told(live.process(events((3, "p", 4, "b")))) == [("match", (1, 3), 4)]
+    assert told(live.process(events((4, "p", 10, "x")))) == [("timeout", (2,), 10)]
+    assert told(live.finish()) == []
+
+
+def test_in_order_without_a_sequence() -> None:
+    """Without a sequence an event waits until a later time shows that no other of its time comes."""
+    live = matcher(sequence=None)
+    assert told(live.process(events((1, "p", 0, "a"), (2, "p", 4, "b")))) == []
+    assert live.counts.waiting == 1
+    assert told(live.process(events((3, "q", 5, "x")))) == [("match", (1, 2), 4)]
+    assert live.counts.ties == 0
+
+
+def test_ties_without_a_sequence() -> None:
+    """Events of one time go by their content, however they come, as detect has them."""
+    pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").next("c").where("x = 'c'")
+    found = set()
+    for letters in ("abc", "cab", "bca"):
+        live = matcher(pattern, sequence=None, columns="x")
+        for letter in letters:
+            assert len(live.process(events((1, "p", 0, letter)))) == 0
+        found.add(repr(live.finish().to_pylist()))
+        assert live.counts.ties == 3
+    with pytest.warns(match="3 events agree in key and time"):
+        expected = detect(
+            events((1, "p", 0, "a"), (1, "p", 0, "b"), (1, "p", 0, "c")),
+            pattern,
+            key="k",
+            time="at",
+            columns="x",
+            outputs=ALL,
+        )
+    assert found == {repr(expected.to_pylist())}
+
+
+def test_time_is_told() -> None:
+    """Without lateness events come in any order, and nothing is certain before time is told."""
+    live = matcher(lateness=None)
+    assert told(live.process(events((2, "p", 4, "b"), (1, "p", 0, "a")))) == []
+    assert told(live.advance_time(at(3))) == []
+    assert live.counts.waiting == 1
+    assert told(live.advance_time("2024-01-01 00:00:04")) == [("match", (1, 2), 4)]
+
+
+def test_a_length_of_lateness() -> None:
+    """Time follows the latest event at this distance; an event exactly so late is in time."""
+    live = matcher(lateness=timedelta(seconds=2))
+    assert told(live.process(events((2, "p", 4, "b")))) == []
+    assert told(live.process(events((1, "p", 2, "a")))) == []
+    assert told(live.process(events((3, "q", 6, "x")))) == []
+    assert told(live.process(events((4, "q", 6.000001, "x")))) == [("match", (1, 2), 4)]
+
+
+def test_a_batch_is_whole() -> None:
+    """Events of one batch may come in any order: time follows when all of them are there."""
+    live = matcher()
+    assert told(live.process(events((2, "p", 9, "b"), (1, "p", 0, "a")))) == [("match", (1, 2), 9)]
+
+
+def test_deadlines_pass_one_by_one() -> None:
+    """However far time passes at once, each deadline has its own time, and a skip strategy works in between."""
+    live = matcher(PAIR.skip(Skip.past_last_event()))
+    live.process(events((1, "p", 0, "a"), (2, "p", 1, "a"), (3, "q", 2, "a")))
+    assert told(live.advance_time(at(60))) == [("timeout", (1,), 10), ("timeout", (2,), 11), ("timeout", (3,), 12)]
+
+
+def test_time_does_not_pass_twice() -> None:
+    """Time that was told before, or is earlier, changes nothing."""
+    live = matcher(lateness=None)
+    live.process(events((1, "p", 0, "a")))
+    assert told(live.advance_time(at(10))) == [("timeout", (1,), 10)]
+    counts = live.counts
+    for second in (10, 5, -100):
+        assert told(live.advance_time(at(second))) == []
+    assert live.counts == counts
+
+
+def test_a_key_s_own_time_does_not_pass_again() -> None:
+    """A deadline that an event moves a partial match behind passes with the next time, told or an event's, and not if
+    that event's own time is told besides; so it is with `as_of`.
+    """
+    pattern = Pattern.begin("a").where("x = 'a'").one_or_more().followed_by("c").where("x = 'c'")
+    pattern = pattern.within_previous("2 seconds")
+    table = events((1, "p", 0, "a"), (2, "p", 5, "x"))  # with the second it waits for c, until second 2
+    live = matcher(pattern)
+    assert told(live.process(table)) == []
+    assert told(live.advance_time(at(5))) == []
+    assert told(live.advance_time(at(5.000001))) == [("timeout", (1,), 2)]
+    live = matcher(pattern)
+    live.process(table)
+    assert told(live.process(events((3, "p", 5, "c")))) == [("timeout", (1,), 2)]
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
+    assert told(detect(table, pattern, as_of=at(5), **options)) == []
+    assert told(detect(table, pattern, as_of=at(5.000001), **options)) == [("timeout", (1,), 2)]
+
+
+def test_finish() -> None:
+    """What is open ends as it does where detect's input is complete; then there is nothing left."""
+    pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").one_or_more().consecutive().longest()
+    live = matcher(pattern)
+    live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "p", 2, "b")))
+    assert live.counts.open_partial_matches == 1
+    assert told(live.finish()) == [("match", (1, 2, 3), None)]
+    assert told(live.finish()) == []
+    assert live.counts.open_partial_matches == 0
+
+
+def test_behind_the_end() -> None:
+    """What comes after finish is late, with no time that made it so."""
+    live = matcher()
+    live.finish()
+    assert told(live.process(events((1, "p", 0, "a")))) == [("late", (1,), None)]
+    assert told(live.advance_time(at(100))) == []
+    assert live.counts.late == 1
+
+
+def test_empty_batches() -> None:
+    """Nothing comes of no events, whatever kind of empty table they are."""
+    live = matcher()
+    live.process(events((1, "p", 0, "a")))
+    for nothing in (events(), events().to_pandas(), pl.DataFrame(events()), pd.DataFrame(columns=SCHEMA.names)):
+        found = live.process(nothing)
+        assert found.num_rows == 0
+    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+
+
+# Late events
+
+
+def test_late_events() -> None:
+    """They are given back with the time at which they would have been in time, counted, and not matched."""
+    live = matcher(lateness="2 seconds")
+    live.process(events((1, "p", 0, "a"), (2, "p", 9, "x")))
+    late = live.process(events((3, "p", 5, "b"), (4, "p", 8, "b")))
+    assert told(late) == [("late", (3,), 6.999999)]
+    (row,) = late.to_pylist()
+    assert (row["k"], row["match_start"], row["match_end"], row["stages"]) == ("p", None, None, None)
+    assert row["event"] == {"id": 3, "k": "p", "at": at(5), "x": "b"}
+    assert len(row["match_id"]) == 32
+    assert told(live.finish()) == [("match", (1, 4), 8)]
+    assert live.counts.late == 1
+
+
+def test_late_events_that_are_not_asked_for() -> None:
+    """They are counted all the same."""
+    live = matcher(outputs=None)
+    live.process(events((2, "p", 5, "a")))
+    assert live.process(events((1, "p", 1, "a"))).num_rows == 0
+    assert live.counts.late == 1
+
+
+def test_late_in_sequence() -> None:
+    """At the time that was reached last, an event is late whose sequence is not behind that of its key's last; other
+    keys have their own.
+    """
+    live = matcher()
+    live.process(events((5, "p", 1, "a")))
+    rows = live.process(events((5, "p", 1, "b"), (4, "p", 1, "b"), (4, "q", 1, "a")))
+    assert told(rows) == [("late", (5,), 1), ("late", (4,), 1)]
+    assert told(live.process(events((6, "p", 1, "b")))) == [("match", (5, 6), 1)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        (pa.float64(), [-0.0, 1.0, float("nan"), None]),
+        (pa.string(), ["", "a", "é", None]),
+        (pa.decimal128(5, 2), [Decimal("-1.00"), Decimal("2.50"), None]),
+        (pa.timestamp("us"), [datetime(2024, 1, 1), datetime(2024, 1, 2), None]),  # noqa: DTZ001 - without a zone
+        (pa.duration("us"), [timedelta(-1), timedelta(1), None]),
+    ],
+)
+def test_sequences_of_many_types(type_: pa.DataType, values: list[Any]) -> None:
+    """At one time they come in their order, NaN behind numbers and NULL last, also beyond a snapshot."""
+    schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("s", type_)])
+    options: dict[str, Any] = {"time": "at", "sequence": "s", "lateness": "0 seconds", "outputs": ALL}
+    pattern = Pattern.begin("one").next("two")
+    live = Matcher(pattern, schema, **options)
+    found = []
+    for value in values:
+        found.append(live.process(pa.table({"at": [T], "s": pa.array([value], type_)}, schema=schema)).num_rows)
+        state = live.snapshot()
+        live = Matcher(pattern, schema, **options)
+        live.restore(state)
+    assert found == [0] + [1] * (len(values) - 1)
+    late = live.process(pa.table({"at": [T] * len(values), "s": pa.array(values, type_)}, schema=schema))
+    assert late.column("kind").to_pylist() == ["late"] * len(values)
+
+
+# Events, keys and times
+
+
+KEYS: dict[str, tuple[pa.Schema, dict[str, Any], dict[str, Any]]] = {
+    "strings": (
+        pa.schema([(name, pa.string()) for name in "pqr"]),
+        {"p": "1", "q": "2", "r": "3"},
+        {"p": "1", "q": "23", "r": ""},
+    ),
+    "a struct": (
+        pa.schema([("n", pa.int32()), ("s", pa.struct([("d", pa.float64())]))]),
+        {"n": 1, "s": {"d": -0.0}},
+        {"n": 1, "s": {"d": float("nan")}},
+    ),
+    "a date and a decimal": (
+        pa.schema([("day", pa.date32()), ("d", pa.decimal128(4, 1))]),
+        {"day": T.date(), "d": Decimal("1.5")},
+        {"day": T.date(), "d": Decimal("2.5")},
+    ),
+    "none": (pa.schema([]), {}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys(kind: str) -> None:
+    """One or several key columns of any type tell keys apart as in detect; without one all events are of one."""
+    columns, one, other = KEYS[kind]
+    schema = pa.schema([*columns, ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
+    rows = [{**key, "at": at(i), "x": x} for i, (key, x) in enumerate([(one, "a"), (other, "a"), (one, "b")])]
+    table = pa.Table.from_pylist(rows, schema=schema)
+    options: dict[str, Any] = {"key": columns.names, "time": "at", "outputs": ["matches", "timeouts"]}
+    live = Matcher(PAIR, schema, **options)
+    for i in range(3):
+        live.process(table.slice(i, 1))
+        live.restore(live.snapshot())
+    expected = detect(table, PAIR, **options)
+    assert sorted(map(repr, live.finish().to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert expected.column("kind").to_pylist().count("timeout") == (1 if columns.names else 0)
+
+
+def test_nulls() -> None:
+    """Events without key or time are refused, or dropped and counted; refused ones leave the matcher as it was."""
+    live = matcher()
+    live.process(events((1, "p", 0, "a")))
+    with pytest.raises(EventError, match=r"1 with a NULL in the key \(k\), 1 without a time \(at\)"):
+        live.process(events((2, "p", 1, "b"), (3, None, 1, "b"), (4, "p", None, "b")))
+    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+    assert live.counts.events == 2
+    lenient = matcher(nulls="drop")
+    lenient.process(events((1, "p", 0, "a"), (3, None, 1, "b"), (4, "p", None, "b"), (5, None, None, "a")))
+    assert (lenient.counts.events, lenient.counts.null_keys, lenient.counts.null_times) == (4, 2, 1)
+
+
+def test_a_time_far_away() -> None:
+    """A placeholder is refused at once: time would follow it."""
+    live = matcher()
+    far = pa.array([(1 << 62) + 1]).cast(pa.timestamp("us", "UTC"))
+    table = pa.table({"id": [1], "k": ["p"], "at": far, "x": ["a"]}, schema=SCHEMA)
+    with pytest.raises(EventError, match=r"further than 100,000 years from 1970.*Make it NULL"):
+        live.process(table)
+    assert live.counts.events == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda table: table.to_pandas(),
+        pl.DataFrame,
+        lambda table: pl.DataFrame(table).lazy(),
+        duckdb.from_arrow,
+        lambda table: table.to_batches()[0],
+        lambda table: table.set_column(1, "k", table.column("k").dictionary_encode()),
+        lambda table: table.append_column("more", table.column("x")),
+        lambda table: table.select(["x", "at", "k", "id"]),
+    ],
+)
+def test_kinds_of_tables(kind: Any) -> None:
+    """Every kind of table that detect takes, with columns in any order and more than are used."""
+    live = matcher()
+    live.process(kind(events((1, "p", 0, "a"))))
+    assert told(live.process(kind(events((2, "p", 1, "b"))))) == [("match", (1, 2), 1)]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, events(), pl.DataFrame(events()), events((7, "q", 9, "a")).to_pandas()])
+def test_kinds_of_schemas(schema: Any) -> None:
+    """The columns are given as an Arrow schema, or as a table of any kind, of which no row counts."""
+    live = Matcher(PAIR, schema, key="k", time="at", sequence="id", lateness="0 seconds", outputs=ALL)
+    live.process(events((1, "p", 0, "a")))
+    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+
+
+def test_local_times() -> None:
+    """Times without a zone are read in `time_zone`: events', and those that are told."""
+    schema = SCHEMA.set(2, pa.field("at", pa.timestamp("us")))
+    live = Matcher(PAIR, schema, key="k", time="at", time_zone="Europe/Berlin", outputs=ALL)
+    live.process(events((1, "p", 3600, "a"), (2, "p", 3601, "b")).cast(schema))
+    assert told(live.advance_time("2024-01-01 01:00:00")) == []
+    assert told(live.advance_time("2024-01-01 01:00:01")) == [("match", (1, 2), 1)]
+    assert told(live.process(events((3, "p", 3601, "b")).cast(schema))) == [("late", (3,), 1)]
+    with pytest.raises(SchemaError) as caught:
+        live.advance_time("2024-10-27 02:30")
+    assert str(caught.value) == (
+        "time: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin. "
+        "Give it with its offset, as in '2024-10-27 01:30:00+00:00'"
+    )
+    assert told(live.advance_time(datetime(2024, 10, 27, 1, 30, tzinfo=UTC))) == []
+
+
+def test_measures() -> None:
+    """Matches and timeouts have them; those of a timeout are NULL or 0 for what is not there."""
+    live = matcher(measures={"n": "count(b)", "first": "a.id", "both": "concat(a.x, b.x)"})
+    rows = live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "q", 1, "a"), (4, "r", 20, "x")))
+    told_ = [(row["kind"], row["n"], row["first"], row["both"], row["event"]) for row in rows.to_pylist()]
+    assert told_ == [("match", 1, 1, "ab", None), ("timeout", 0, 3, None, None)]
+    (late,) = live.process(events((5, "q", 2, "a"))).to_pylist()
+    assert (late["kind"], late["n"], late["first"], late["event"]["id"]) == ("late", None, None, 5)
+
+
+def test_columns_of_their_own() -> None:
+    """Without `outputs` the rows are those of detect without it."""
+    live = matcher(outputs=None, columns="id")
+    (row,) = live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"))).to_pylist()
+    (expected,) = detect(
+        events((1, "p", 0, "a"), (2, "p", 1, "b")), PAIR, key="k", time="at", sequence="id", columns="id"
+    ).to_pylist()
+    assert row == expected
+
+
+def test_processing_order() -> None:
+    """Without event times, events count in the order in which they come, also beyond a snapshot; no time passes."""
+    pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")
+    live = Matcher(pattern, SCHEMA, key="k", time=None, outputs=ALL)
+    live.process(events((9, "p", 50, "a"), (8, "q", 1, "a")))
+    state = live.snapshot()
+    live = Matcher(pattern, SCHEMA, key="k", time=None, outputs=ALL)
+    live.restore(state)
+    rows = live.process(events((7, "p", 3, "b"), (6, "q", 2, "c")))
+    assert told(rows) == [("match", (9, 7), None)]
+    with pytest.raises(SchemaError) as caught:
+        live.advance_time(at(1))
+    assert str(caught.value) == "time: in processing order (time=None) none passes; finish() ends the input"
+    assert live.counts.late == 0
+
+
+# What is kept
+
+
+def test_keys_free_their_state() -> None:
+    """Thousands of keys of which nothing is open any more cost no memory, in the matcher or in its snapshot."""
+    strict = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")
+    live = matcher(strict, columns="x")
+    live.process(events((0, "stays", 0, "a")))
+    before = len(live.snapshot())
+    count = 20_000
+    table = pa.table({"id": range(count), "k": [f"key {i}" for i in range(count)], "at": [at(1)] * count})
+    begun = table.append_column("x", pa.array(["a"] * count)).cast(SCHEMA)
+    ended = table.append_column("x", pa.array(["c"] * count)).cast(SCHEMA)
+    tracemalloc.start()
+    for second in range(3):
+        times = pa.array([at(second + 1)] * count, SCHEMA.field("at").type)
+        live.process(begun.set_column(2, "at", times))
+        assert live.counts.open_partial_matches == count + 1
+        live.process(ended.set_column(2, "at", pa.array([at(second + 1.5)] * count, SCHEMA.field("at").type)))
+    assert live.counts.open_partial_matches == 1
+    live.process(events((0, "other", 9, "c")))
+    kept = sum(
+        s.size for s in tracemalloc.take_snapshot().statistics("filename") if "live_matcher" in s.traceback[0].filename
+    )
+    tracemalloc.stop()
+    assert len(live.snapshot()) < before + 200
+    assert kept < 1_000_000
+    assert live.process(events((1, "stays", 10, "b"))).num_rows == 1
+
+
+def test_many_keys_are_open() -> None:
+    """Keys come and go, and each goes on where it was."""
+    live = matcher(columns="id")
+    ids = range(3000)
+    live.process(events(*((i, f"k{i}", 0, "a") for i in ids)))
+    closed = [i for i in ids if i % 7]
+    assert live.process(events(*((i + 3000, f"k{i}", 1, "b") for i in closed))).num_rows == len(closed)
+    state = live.snapshot()
+    live = matcher(columns="id")
+    live.restore(state)
+    live.process(events(*((i, f"new{i}", 2, "a") for i in ids)))
+    open_ = [i for i in ids if i % 7 == 0]
+    rows = live.process(events(*((i + 3000, f"k{i}", 3, "b") for i in open_)))
+    assert sorted(told(rows)) == [("match", (i, i + 3000), 3) for i in open_]
+    assert live.finish().num_rows == len(ids)
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lateness": "soon"}, "lateness: not a length of time: 'soon'. Write a whole number and a unit, as in"),
+        ({"lateness": timedelta(-1)}, "lateness: a length of time must be positive, got "),
+        ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
+        ({"time": None}, "lateness needs event times: name the column with time=…"),
+        ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
+        ({"key": "kk"}, "key: no column named 'kk'"),
+    ],
+)
+def test_arguments(options: dict[str, Any], message: str) -> None:
+    """An argument that is of no use is named, with what is expected."""
+    pattern = Pattern.begin("a") if "time" in options else PAIR
+    with pytest.raises(SchemaError) as caught:
+        matcher(pattern, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_wrong_columns() -> None:
+    """Missing columns and such of another type are all named; the matcher is as it was."""
+    live = matcher()
+    table = events((1, "p", 0, "a"))
+    with pytest.raises(SchemaError) as caught:
+        live.process(table.drop_columns(["k", "x"]))
+    assert str(caught.value).splitlines() == [
+        "events have no column 'k', which the matcher was made with",
+        "events have no column 'x', which the matcher was made with",
+    ]
+    wrong = table.set_column(1, "k", pa.array([1])).set_column(3, "x", pa.array([b"a"]))
+    with pytest.raises(SchemaError) as caught:
+        live.process(wrong)
+    assert str(caught.value).splitlines() == [
+        "column 'k' is of type int64; the matcher was made for string",
+        "column 'x' is of type binary; the matcher was made for string",
+    ]
+    with pytest.raises(SchemaError, match="two columns of the events are named 'x'"):
+        live.process(table.append_column("x", table.column("x")))
+    with pytest.raises(SchemaError, match=r"events are a builtins\.list"):
+        live.process([1, 2])
+    with pytest.raises(SchemaError, match="time: 'soon' is not a time"):
+        live.advance_time("soon")
+    assert live.counts.events == 0
+    assert told(live.process(table)) == []
+
+
+DIVIDES = Pattern.begin("a").where("x = 'a'").followed_by("b").where("100 / (id - a.id) > 1")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "error"),
+    [
+        (DIVIDES, {"sequence": "x"}, ConditionError),
+        (Pattern.begin("a").followed_by_any("b"), {"limits": Limits(max_partial_matches=1)}, LimitExceeded),
+        (
+            Pattern.begin("a").where("x = 'a'").followed_by("b").skip(Skip.to_first("a", error_on_miss=True)),
+            {},
+            SkipError,
+        ),
+    ],
+)
+def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: type[Exception]) -> None:
+    """Once events have failed inside, the matcher refuses all but a snapshot, from which it goes on."""
+    live = matcher(pattern, **options)
+    live.process(events((1, "p", 0, "a")))
+    state, counts = live.snapshot(), live.counts
+    with pytest.raises(error):
+        live.process(events((1, "p", 1, "z"), (2, "p", 2, "z")))
+    for call in (live.finish, live.snapshot, lambda: live.process(events()), lambda: live.advance_time(at(5))):
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert str(caught.value) == ("this matcher has failed before. Restore its last snapshot, or make another one")
+    live.restore(state)
+    assert live.counts == counts
+    live.advance_time(at(0.5))
+
+
+def test_a_condition_on_one_event_that_fails() -> None:
+    """It fails before anything has changed, so the matcher goes on without that batch."""
+    live = matcher(Pattern.begin("a").where("10 / id > 1").followed_by("b").where("x = 'b'"))
+    live.process(events((1, "p", 0, "a")))
+    with pytest.raises(ConditionError, match="division by zero"):
+        live.process(events((0, "p", 1, "a")))
+    assert told(live.process(events((9, "p", 1, "b")))) == [("match", (1, 9), 1)]

@@ -1,0 +1,267 @@
+"""Snapshots: what is restored goes on; what is damaged or of another matcher is refused and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scripts.stored_snapshots import go_on, matcher_of
+from tests.live.events import SCHEMA, events, matcher
+
+from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
+from cepheid.snapshot import Snapshot, from_bytes, to_bytes
+
+STORED = Path(__file__).parent / "snapshots"
+LOOP = (
+    Pattern.begin("a")
+    .where("x = 'a'")
+    .followed_by("b")
+    .where("x <> 'a' AND x > coalesce(b.x, '') AND id > count(b)")
+    .one_or_more()
+    .followed_by("c")
+    .where("x = 'c' AND id % 2 = a.id % 2")
+    .within("100 seconds")
+    .skip(Skip.to_next())
+)
+
+
+def busy(**options: Any) -> Matcher:
+    """A matcher of LOOP with partial matches of two keys, matches that are held back, and an event that waits."""
+    live = matcher(LOOP, **{"sequence": None, **options})
+    live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "q", 1, "a"), (4, "p", 2, "bb"), (5, "p", 3, "x")))
+    live.process(events((6, "p", 4, "a"), (7, "p", 4.5, "b"), (8, "p", 4.5, "b"), (10, "p", 5, "c"), (9, "q", 6, "b")))
+    return live
+
+
+REST = events((11, "p", 7, "c"), (13, "q", 7, "c"), (12, "q", 8, "a"), (14, "p", 200, "x"))
+
+
+# Going on
+
+
+def test_a_restored_matcher_goes_on() -> None:
+    """A matcher restored from a snapshot gives what the first one gives, and its snapshot is the same."""
+    first, second = busy(), matcher(LOOP, sequence=None)
+    second.restore(first.snapshot())
+    assert second.counts == first.counts
+    assert second.snapshot() == first.snapshot()
+    assert second.process(REST).to_pylist() == first.process(REST).to_pylist() != []
+    assert second.finish().to_pylist() == first.finish().to_pylist()
+    assert second.counts == first.counts
+
+
+def test_strings_across_events() -> None:
+    """Conditions compare strings from before a snapshot with those behind it, whatever codes they had."""
+    pattern = Pattern.begin("a").next("b").where("x < a.x").next("c").where("x > a.x AND x <> 'z'")
+    options: dict[str, Any] = {"outputs": None, "measures": {"text": "concat(a.x, b.x, c.x)"}}
+    found = []
+    live = matcher(pattern, **options)
+    for i, letter in enumerate("qmzmaézyéz"):
+        found += live.process(events((i, "p", i, letter))).column("text").to_pylist()
+        state = live.snapshot()
+        live = matcher(pattern, **options)
+        live.restore(state)
+    assert found == ["maé", "zyé"]
+
+
+def test_a_snapshot_replaces_what_was_there() -> None:
+    """Nothing of what the matcher had before is left."""
+    live, fresh = busy(), matcher(LOOP, sequence=None)
+    live.restore(fresh.snapshot())
+    assert live.counts == fresh.counts
+    assert live.process(REST) == fresh.process(REST)
+
+
+def test_limits_and_lateness_may_be_others() -> None:
+    """A snapshot restores into a matcher with other limits and another lateness, which then hold."""
+    live = matcher(LOOP, sequence=None, lateness="3 seconds", limits=Limits(max_partial_matches=1, on_limit="drop"))
+    live.restore(busy().snapshot())
+    live.process(REST)
+    assert live.counts.dropped_partial_matches > 0
+
+
+# Formats that were written once
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.snapshot")), ids=lambda path: path.stem)
+def test_stored_snapshots(path: Path) -> None:
+    """A snapshot of every format that was ever released loads, and goes on with the right matches."""
+    live = matcher_of(path.name.split(".")[0])
+    live.restore(path.read_bytes())
+    expected = [json.loads(line) for line in path.with_suffix(".jsonl").read_text("utf-8").splitlines()]
+    assert go_on(live) == expected
+    assert {row["kind"] for row in expected} >= {"match", "timeout"}
+
+
+# Damage
+
+
+def refused(live: Matcher, data: bytes) -> str:
+    """Why the bytes are refused; what the matcher has does not change."""
+    before = live.snapshot()
+    with pytest.raises(SnapshotError) as caught:
+        live.restore(data)
+    assert live.snapshot() == before
+    return str(caught.value)
+
+
+def test_truncated() -> None:
+    """Every part of a snapshot that is not all of it is refused."""
+    live = busy()
+    data, counts = live.snapshot(), live.counts
+    for length in range(len(data)):
+        with pytest.raises(SnapshotError):
+            live.restore(data[:length])
+    assert live.counts == counts
+    assert live.snapshot() == data
+    assert refused(live, b"") == (
+        "these 0 bytes are not a snapshot of a matcher. "
+        "Start without it, or restore one that this matcher's own kind has written"
+    )
+
+
+def test_flipped() -> None:
+    """Any byte that is another is noticed."""
+    live = busy()
+    data = live.snapshot()
+    for at_ in range(len(data)):
+        with pytest.raises(SnapshotError):
+            live.restore(data[:at_] + bytes([data[at_] ^ 0x10]) + data[at_ + 1 :])
+    assert live.snapshot() == data
+    assert refused(live, data + b"\0").startswith("the snapshot is damaged: its digest does not agree with its ")
+
+
+def test_another_format() -> None:
+    """A format that is not known is named."""
+    body = busy().snapshot()[:-16].replace(b'"format": 1', b'"format": 7')
+    data = body + blake2b(body, digest_size=16).digest()
+    assert refused(busy(), data).startswith("the snapshot is of format 7, and this version reads 1. Start without it")
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (lambda: matcher(LOOP.named("other"), sequence=None), 'pattern.name was "pattern" and is "other"'),
+        (
+            lambda: matcher(LOOP.within("9 seconds"), sequence=None),
+            'pattern.within was "1 minute 40 seconds" and is "9 seconds"',
+        ),
+        (lambda: matcher(LOOP), 'sequence was [] and is ["id"]'),
+        (lambda: matcher(LOOP, sequence=None, key="x"), 'key[0] was "k" and is "x"'),
+        (lambda: matcher(LOOP, sequence=None, outputs=["matches"]), 'outputs was ["matches", "timeouts", "late"]'),
+        (lambda: matcher(LOOP, sequence=None, columns=["id"]), 'chosen was ["id", "k", "at", "x"] and is ["id"]'),
+        (lambda: matcher(LOOP, sequence=None, time_zone="Asia/Tokyo"), 'time_zone was "UTC" and is "Asia/Tokyo"'),
+        (lambda: matcher(LOOP, sequence=None, measures={"n": "count(b)"}), 'measures.n was null and is "count(b)"'),
+        (
+            lambda: Matcher(
+                LOOP,
+                SCHEMA.set(0, pa.field("id", pa.int32())),
+                key="k",
+                time="at",
+                outputs=["matches", "timeouts", "late"],
+            ),
+            'columns.id was "int64" and is "int32"',
+        ),
+    ],
+)
+def test_another_matcher(other: Callable[[], Matcher], message: str) -> None:
+    """What differs between the two is said."""
+    told_ = refused(other(), busy().snapshot())
+    assert told_.startswith("the snapshot is of another matcher: ")
+    assert message in told_
+
+
+# Parts that do not fit, with a digest that does
+
+
+def _set(name: str, field: str | None, value: int) -> Callable[[Snapshot], None]:
+    def change(snapshot: Snapshot) -> None:
+        array = snapshot.arrays[name]
+        (array if field is None else array[field])[-1] = value
+
+    return change
+
+
+def _replace(name: str, change: Callable[[Any], Any]) -> Callable[[Snapshot], None]:
+    def replace(snapshot: Snapshot) -> None:
+        part: Any = snapshot.arrays if name in snapshot.arrays else snapshot.batches
+        part[name] = change(part[name])
+
+    return replace
+
+
+def _without(name: str) -> Callable[[Snapshot], None]:
+    def remove(snapshot: Snapshot) -> None:
+        for part in (snapshot.header, snapshot.arrays, snapshot.batches):
+            part.pop(name, None)  # type: ignore[union-attr]
+
+    return remove
+
+
+PARTS = ("rows", "slots", "nodes", "keys", "completed", "totals", "names", "held", "now", "counts", "found", "kept")
+BROKEN: dict[str, Callable[[Snapshot], None]] = {
+    **{
+        f"{array}.{field} {value}": _set(array, field, value)
+        for array, fields in {
+            "rows": ("state", "start", "node", "length"),
+            "nodes": ("event", "stage", "parent"),
+            "keys": ("live", "live_end", "completed", "completed_end"),
+            "completed": ("start", "node", "length"),
+        }.items()
+        for field in fields
+        for value in (-2, 1 << 30)
+    },
+    "slots -2": _set("slots", None, -2),
+    "slots 2**62": _set("slots", None, 1 << 62),
+    **{f"no {name}": _without(name) for name in PARTS},
+    **{f"{name} cut": _replace(name, lambda part: part[:-1]) for name in ("rows", "slots", "nodes", "keys", "totals")},
+    **{f"{name} as floats": _replace(name, lambda part: part.astype(float)) for name in ("slots", "totals")},
+    "rows flat": _replace("rows", lambda part: part["state"].copy()),
+    "slots flat": _replace("slots", lambda part: part.ravel()),
+    "held cut": _replace("held", lambda part: part.slice(0, 1)),
+    "held renamed": _replace("held", lambda part: part.rename_columns([f"{n}_" for n in part.schema.names])),
+    "held without a column": _replace("held", lambda part: part.drop_columns(["_time"])),
+    "waiting renamed": _replace("waiting", lambda part: part.rename_columns([f"{n}_" for n in part.schema.names])),
+    "names cut": _replace("names", lambda part: part.slice(0, 1)),
+    "names renumbered": _replace(
+        "names", lambda part: pa.record_batch({"number": pa.array([0, 0], pa.int32()), "name": part.column("name")})
+    ),
+    "names beyond": _replace(
+        "names", lambda part: pa.record_batch({"number": pa.array([0, 9], pa.int32()), "name": part.column("name")})
+    ),
+    "counts are text": lambda snapshot: snapshot.header.update(counts="none"),
+    "now is text": lambda snapshot: snapshot.header.update(now="today"),
+    "kept more": lambda snapshot: snapshot.header["kept"]["counts"].update(more=1),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_parts_that_do_not_fit(how: str) -> None:
+    """Bytes that agree with their digest and still are no state of this matcher's are refused, too."""
+    live = busy()
+    snapshot = from_bytes(live.snapshot())
+    BROKEN[how](snapshot)
+    assert refused(live, to_bytes(_again(snapshot))).startswith("the snapshot")
+
+
+def _again(snapshot: Snapshot) -> Snapshot:
+    return snapshot._replace(arrays={name: np.asarray(array) for name, array in snapshot.arrays.items()})
+
+
+def test_no_code_in_it() -> None:
+    """An array of Python objects, which NumPy would unpickle, is neither written nor read."""
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        to_bytes(Snapshot({}, {"rows": np.array([object()])}, {}))
+
+
+def test_all_parts_are_there() -> None:
+    """The matcher that is damaged above has something of everything."""
+    snapshot = from_bytes(busy().snapshot())
+    assert all(len(array) for array in snapshot.arrays.values())
+    assert {*snapshot.arrays, *snapshot.batches, *snapshot.header} >= {*PARTS, "waiting"}

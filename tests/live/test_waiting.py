@@ -1,0 +1,32 @@
+"""Events that wait: whatever comes in whatever order, time takes out those that it has passed, each once."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.events import TIME, TIME_TYPE, Batch
+from cepheid.waiting import Waiting, times_of
+
+
+def batch(times: list[int]) -> Batch:
+    return Batch(pa.record_batch({TIME: pa.array(times, pa.int64()).cast(TIME_TYPE)}))
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=9) | st.integers(-10, 10), max_size=30))
+def test_what_time_has_passed(steps: list[list[int] | int]) -> None:
+    """Lists are events that come, numbers times that are told; the same as with one plain list."""
+    waiting = Waiting()
+    plain: list[int] = []
+    for step in steps:
+        if isinstance(step, list):
+            waiting.add(batch(step))
+            plain += step
+        else:
+            taken = waiting.take(step)
+            assert sorted([] if taken is None else times_of(taken).tolist()) == sorted(t for t in plain if t <= step)
+            plain = [time for time in plain if time > step]
+        assert len(waiting) == len(plain)
+    rest = waiting.all
+    assert sorted([] if rest is None else times_of(rest).tolist()) == sorted(plain)
