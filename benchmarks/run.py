@@ -9,7 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("in_process.py", "many_partial_matches.py", "memory.py", "sets.py", "spark_batch.py", "start_up.py")
+BENCHMARKS = (
+    "in_process.py",
+    "many_partial_matches.py",
+    "memory.py",
+    "sets.py",
+    "functions.py",
+    "spark_batch.py",
+    "start_up.py",
+)
 
 
 def main() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern
@@ -13,6 +16,7 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Visits
+from cepheid.kernel.python_matcher import PythonMatcher
 from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.lang.pattern import Pattern
 from cepheid.output import row_schema, rows_of
@@ -44,9 +48,18 @@ class Detector:
     def found(self) -> Found:
         return Found(self._matches, self._timeouts, *self.kernel.dropped)
 
-    def restore_found(self, found: Found) -> None:
-        """Goes on counting from there; the kernel keeps what it dropped itself."""
-        self._matches, self._timeouts = found.matches, found.timeouts
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
+        """Goes on from what the kernel's `state` gave, with the events that were held; counts from `found`.
+
+        Raises:
+            SnapshotError: they do not fit; the detector is as it was.
+        """
+        if isinstance(self.kernel, PythonMatcher):
+            self.kernel.restore(state, held)
+        else:
+            self.kernel.restore(state, 0 if held is None else len(held))
+        self.held = held
+        self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
         """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` counts in
@@ -59,9 +72,9 @@ class Detector:
         held = 0 if self.held is None else len(self.held)
         visits = visits._replace(end=visits.end + held)
         try:
-            emitted = self.kernel.run(working_set.events(self.pattern), visits)
+            emitted = self._run(working_set, visits)
         except ConditionFailed as failure:
-            raise self._failed(failure, working_set) from failure
+            raise self._failed(failure, working_set) from failure.__cause__ or failure
         except PassedLimit as passed:
             raise self._passed(passed, working_set) from passed
         except SkipError as error:
@@ -70,6 +83,11 @@ class Detector:
         rows = [self._rows(working_set, emitted)] if len(emitted.end) else []
         self.held = working_set.take(self.kernel.hold())
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
+
+    def _run(self, working_set: WorkingSet, visits: Visits) -> Emitted:
+        if isinstance(self.kernel, PythonMatcher):
+            return self.kernel.run(working_set.batch, visits)
+        return self.kernel.run(working_set.events(self.pattern), visits)
 
     def _rows(self, working_set: WorkingSet, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
@@ -93,7 +111,9 @@ class Detector:
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
-def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher:
+def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:
+    if pattern.plan.functions:
+        return PythonMatcher(pattern.plan, pattern.automaton, pattern.script_columns)
     return SetMatcher(pattern.tables) if choose_form(pattern).sets else CompiledMatcher(pattern.tables)
 
 
@@ -108,6 +128,7 @@ def _condition(pattern: Pattern, number: int) -> str:
     leaves = pattern.leaves
     if number >= len(leaves):
         loop = pattern.loops_until[number - len(leaves)]
-        return f"the until of {loop.label} ({loop.until})"
+        assert loop.until is not None
+        return f"the until of {loop.label} ({loop.until.text})"
     text = " / ".join(condition.text for condition in leaves[number].conditions)
     return f"the condition of {leaves[number].label} ({text})"

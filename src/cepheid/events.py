@@ -17,6 +17,7 @@ ORDINAL = "_ordinal"
 KEY_PREFIX = "_key"
 VALUE_PREFIX = "_value"
 EVENT_PREFIX = "_event."
+ROW_PREFIX = "_row."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,8 +50,8 @@ class Batch:
     """Events in the order (key, time, sequence), as a host hands them to a matcher.
 
     `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence0, _sequence1, …; _mask (64-bit
-    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); and the chosen columns, each behind the
-    prefix "_event.".
+    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, each behind the
+    prefix "_event."; and, where functions are asked (Plan.functions), all columns behind the prefix "_row.".
     """
 
     data: pa.RecordBatch

@@ -165,9 +165,7 @@ class LiveMatcher:
         header, arrays, batches = snapshot
         waiting = _events_of(batches, "waiting", columns)
         held = _events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
-        self.detector.kernel.restore(arrays, 0 if held is None else len(held))
-        self.detector.held = held
-        self.detector.restore_found(Found(**header["found"]))
+        self.detector.restore(arrays, held, Found(**header["found"]))
         names, numbers = batches["names"].column("name"), batches["names"].column("number").to_numpy()
         if sorted(numbers.tolist()) != np.flatnonzero(self.detector.kernel.open_partial_matches).tolist():
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")

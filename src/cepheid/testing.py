@@ -279,8 +279,8 @@ def _text(match: Taken, loops: set[str]) -> str:
 def _columns(shown: _Shown, pattern: Pattern, named: Sequence[str]) -> list[str]:
     """Those that the test names, then those that the pattern's conditions do."""
     parts = [part for stage in pattern.stages for part in stage.parts]
-    texts = [condition.text for part in parts for condition in part.conditions]
-    words = {word.lower() for text in (*texts, *(part.until or "" for part in parts)) for word in _WORD.findall(text)}
+    texts = [condition.text for part in parts for condition in (*part.conditions, part.until) if condition is not None]
+    words = {word.lower() for text in texts for word in _WORD.findall(text)}
     return [*dict.fromkeys(named), *(name for name in shown.names if name.lower() in words and name not in named)]
 
 

@@ -106,7 +106,7 @@ def sql_patterns(draw: st.DrawFn) -> Pattern:
             stage,
             conditions=() if stage.group else (Condition(text),),
             quantifier=replace(stage.quantifier, window=minutes(stage.quantifier.window)),
-            until=None if stage.until is None else "n = 0",
+            until=None if stage.until is None else Condition("n = 0"),
             window=minutes(stage.window),
             group=tuple(map(with_sql, stage.group)),
         )

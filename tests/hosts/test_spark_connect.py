@@ -11,6 +11,7 @@ import pytest
 # A process of its own: one process has either a classic session or one of Connect.
 DETECTION = """
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -22,9 +23,11 @@ times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=i) for i 
 events = pa.table({"k": ["x", "x", "x", "y", "y", "z"], "at": times, "n": [1, 2, 5, 1, 4, 1]})
 frame = spark.createDataFrame(events)
 assert ".connect." in type(frame).__module__
-pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n > a.n + 1").within("1 hour")
+start = Pattern.begin("a").where("n = 1").followed_by("b").within("1 hour")
+patterns = [start.where("n > a.n + 1"), start.where(lambda e, matched: e["n"] > matched["a"][0]["n"] + 1, name="f")]
+asking = ({}, {"measures": {"d": "b.n - a.n"}}, {"outputs": ("matches", "timeouts", "late")})
 report = Report()
-for asked in ({}, {"measures": {"d": "b.n - a.n"}}, {"outputs": ("matches", "timeouts", "late")}):
+for pattern, asked in product(patterns, asking):
     options = {"key": "k", "time": "at", "columns": ["n"], **asked}
     expected = detect(events, pattern, **options).to_pylist()
     found = detect(frame, pattern, report=report, **options).toArrow().to_pylist()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cepheid.events import Schema
 from cepheid.lang.expression import Name
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.plan.check import pattern_problems
 from cepheid.plan.plan import Lifted, Plan, StageCondition
 from cepheid.plan.script import (
@@ -57,7 +57,7 @@ def sequences(draw: st.DrawFn, *, depth: int, most: int) -> tuple[Stage, ...]:
         quantifier = draw(quantifiers())
         stage = Stage("", contiguity, quantifier=quantifier, window=draw(windows), group=group)
         if quantifier.maximum is None and draw(st.booleans()):
-            stage = replace(stage, until="x")
+            stage = replace(stage, until=Condition("x"))
         stages.append(stage)
     return tuple(stages)
 

@@ -45,7 +45,7 @@ def test_groups() -> None:
     """A pattern as a stage is a group, with the contiguity of the call and a quantifier of its own."""
     inner = Pattern.begin("b", name="not kept").where("x").followed_by("c")
     pattern = Pattern.begin("a").followed_by(inner).one_or_more().until("y").not_next("d")
-    group = Stage("", Contiguity.RELAXED, (), Quantifier(Times(1, None)), "y", group=inner.stages)
+    group = Stage("", Contiguity.RELAXED, (), Quantifier(Times(1, None)), Condition("y"), group=inner.stages)
     assert pattern.stages == (Stage("a"), group, Stage("d", Contiguity.NOT_NEXT))
     assert [leaf.name for leaf in pattern.leaves] == ["a", "b", "c", "d"]
     assert [part.label for part in group.parts] == ["group (b, c)", "stage 'b'", "stage 'c'"]
@@ -167,12 +167,15 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.begin("a", name=None), "a pattern's name is text, got None"),
         (
             lambda: ANY.where(5),
-            "a condition is SQL text, got int: 5 (stage 'a', where)\nWrite it as text, as in where(\"price > 100\").",
+            (
+                "a condition is SQL text or a function, got int: 5 (stage 'a', where)\n"
+                'Write it as text, as in where("price > 100").'
+            ),
         ),
         (
             lambda: ANY.where("x").or_where(None),
             (
-                "a condition is SQL text, got None (stage 'a', or_where)\n"
+                "a condition is SQL text or a function, got None (stage 'a', or_where)\n"
                 'Write it as text, as in or_where("price > 100").'
             ),
         ),

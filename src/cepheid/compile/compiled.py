@@ -37,6 +37,7 @@ class CompiledPattern:
     plan: Plan
     automaton: Automaton
     tables: Tables
+    """Without scripts where the plan has functions: the reference step reads the plan itself."""
     string_constants: dict[int, str]
     """Strings among `Tables.constants`, by number; their codes are the matcher's."""
     script_columns: frozenset[int]
@@ -52,8 +53,9 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     automaton = build_automaton(plan.pattern)
     bits = TruthBits(plan)
     flat = flatten(automaton, bits)
-    program = Program(plan_slots(bits.script_values, value_types := [v.type for v in plan.values]), value_types)
-    ranges = [program.add(script) for script in bits.script_values]
+    scripts = [] if plan.functions else bits.script_values
+    program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
+    ranges = [program.add(script) for script in scripts]
     tables = _tables(plan, flat, bits, program, ranges)
     relevant = union(flat.wake[number] for number in reachable(flat))
     return CompiledPattern(
@@ -84,7 +86,7 @@ def _tables(
         states=_records(STATE, _state_rows(flat, read)),
         edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
         state_scripts=_ints([script for scripts in read for script in scripts]),
-        scripts=_records(SCRIPT, _script_rows(plan, bits, ranges)),
+        scripts=_records(SCRIPT, _script_rows(plan, bits, ranges) if ranges else []),
         code=_records(INSTRUCTION, program.instructions),
         constants=_ints(program.constants),
         stage_slots=_ints(_offsets(sum(s.stage == i for s in program.slots) for i in range(len(plan.conditions)))),

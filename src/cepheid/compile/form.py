@@ -33,6 +33,8 @@ def form_text(compiled: CompiledPattern) -> str:
 
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
+    if compiled.plan.functions:
+        yield "a condition is a function in Python"
     if len(tables.scripts):
         yield "a condition looks at earlier events of the match"
     if any(stage.group for stage in compiled.plan.pattern.stages):

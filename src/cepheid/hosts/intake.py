@@ -13,10 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    MASK,
+    ROW_PREFIX,
+    SEQUENCE_PREFIX,
+    TIME,
+    TIME_TYPE,
+    VALUE_PREFIX,
+    Batch,
+)
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.request import EventCounts, Request
-from cepheid.hosts.tables import as_plain
+from cepheid.hosts.tables import as_plain, with_zone
 from cepheid.lang.expression import Call, Expression, Name
 from cepheid.plan.plan import Plan
 
@@ -25,6 +35,8 @@ def used_columns(plan: Plan) -> list[str]:
     """The event columns that the output, the order or a condition needs."""
     lifted = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
     schema = plan.schema
+    if plan.functions:
+        return list(schema.columns.names)
     needed = {*schema.key, schema.time, *schema.sequence, *plan.columns}
     return [name for name in schema.columns.names if name in needed or name.lower() in lifted]
 
@@ -140,7 +152,17 @@ def lifted(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Batch:
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
+    if plan.functions:
+        zone = engine.time_zone
+        known = [name for name in events.schema.names if name != ARRIVAL]
+        columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
+
+
+def _in_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
+    """Instants as a clock in the zone shows them, as SQL reads them."""
+    type_ = with_zone(column.type, zone)
+    return column if type_ == column.type else column.cast(type_)
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

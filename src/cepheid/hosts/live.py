@@ -22,7 +22,7 @@ from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
 from cepheid.kernel.set_matcher import warm_up_sets
-from cepheid.lang.document import pattern_to_document
+from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
@@ -56,7 +56,8 @@ class TableMatcher:
         self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
-        warm_up_sets() if self._matcher.in_sets else warm_up()  # here, so that the first events do not wait for it
+        if not self._plan.functions:
+            warm_up_sets() if self._matcher.in_sets else warm_up()  # here, so that the first events do not wait for it
         self._latest = NO_TIME
         self._counts = EventCounts()
         self._failed = False
@@ -123,7 +124,7 @@ class TableMatcher:
     def _made_for(self) -> dict[str, object]:
         """What a snapshot must be of, to fit this matcher: in JSON values."""
         request, plan = self._request, self._plan
-        pattern = pattern_to_document(request.pattern)
+        pattern = pattern_form(request.pattern)
         pattern.pop("version", None)  # another version of the same pattern goes on
         return {
             "pattern": pattern,

@@ -16,13 +16,14 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from cepheid.compile.compiled import compile_plan
-from cepheid.errors import SchemaError
+from cepheid.errors import PatternError, Problem, SchemaError
 from cepheid.events import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, microseconds
 from cepheid.hosts.request import (
     COUNTS,
@@ -66,7 +67,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         shipped = shipped.where(lift[MASK].bitwiseAND(F.lit(relevant)) != 0)
     spark_rows = _row_type(plan, events.schema)
     until = None if request.as_of is None else microseconds(request.as_of)
-    task = (pickle.dumps(plan), tuple(lift.layout.items()), until)
+    task = (packed(plan), tuple(lift.layout.items()), until)
     rows = _in_order(shipped, plan, lift).mapInArrow(mapped(task, spark_rows), spark_rows)
     return _told(rows, found).select(*_output(plan))
 
@@ -91,6 +92,8 @@ def _check(events: DataFrame, request: Request) -> None:
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]
+    if request.pattern.functions:
+        used += [("functions see all columns", name) for name in names if name not in chosen]
     types = {field.name: field.dataType for field in events.schema}
     faults += [
         f"{what}: {name!r} is of type {sql_name(types[name])}, which a worker cannot be sent. {_advice(what)}"
@@ -102,9 +105,13 @@ def _check(events: DataFrame, request: Request) -> None:
 
 
 def _advice(what: str) -> str:
-    return (
-        "Choose other columns with columns=[…], or cast it" if what == "columns" else "Cast it, for example to STRING"
-    )
+    match what:
+        case "columns":
+            return "Choose other columns with columns=[…], or cast it"
+        case "functions see all columns":
+            return "Drop it from the events, or cast it"
+        case _:
+            return "Cast it, for example to STRING"
 
 
 def _counted(events: DataFrame, request: Request, times: Times, read: Observation) -> DataFrame:
@@ -136,6 +143,25 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
     # empty relation, and with it the counts of what was read. It does not see through an observation.
     kept = together.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
     return kept.sortWithinPartitions(*key, *rank)
+
+
+def packed(plan: Plan) -> bytes:
+    """The plan as it travels to the workers; functions do as those of any user do.
+
+    Raises:
+        PatternError: a function does not.
+    """
+    if not plan.functions:
+        return pickle.dumps(plan)
+    for label, function in plan.pattern.functions:
+        try:
+            cloudpickle.dumps(function.call)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            message = f"function {function.name} cannot be sent to Spark's workers: {type(error).__name__}: {error}"
+            hint = "Let it use nothing that belongs to this process alone, such as connections, locks and Spark itself."
+            raise PatternError(Problem(message, label, hint=hint)) from error
+    packed_: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
+    return packed_
 
 
 def mapped(

@@ -11,7 +11,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import TimestampNTZType
 
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, VALUE_PREFIX, microseconds
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    MASK,
+    ROW_PREFIX,
+    SEQUENCE_PREFIX,
+    TIME,
+    VALUE_PREFIX,
+    microseconds,
+)
 from cepheid.hosts.request import Nulls
 from cepheid.hosts.spark_engine import expression
 from cepheid.lang.expression import Name
@@ -153,6 +162,8 @@ def lifting(plan: Plan, times: Times) -> Lift:
     lift.add(MASK, _mask(plan.bits))
     for name in plan.columns:
         lift.add(EVENT_PREFIX + name, named(name), name)
+    for name in schema.columns.names if plan.functions else ():
+        lift.add(ROW_PREFIX + name, named(name), name)
     for i, value in enumerate(plan.values):
         lift.add(f"{VALUE_PREFIX}{i}", expression(value.sql), _plain_column(value, plan))
     return lift

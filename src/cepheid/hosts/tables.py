@@ -165,15 +165,23 @@ def _plain(type_: pa.DataType) -> pa.DataType:
         return pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_fixed_size_binary(type_):
         return pa.binary()
-    return _plain_nested(type_) if pa.types.is_nested(type_) else _SIMPLE.get(type_, type_)
+    return _nested(type_, _plain) if pa.types.is_nested(type_) else _SIMPLE.get(type_, type_)
 
 
-def _plain_nested(type_: pa.DataType) -> pa.DataType:
+def with_zone(type_: pa.DataType, zone: str) -> pa.DataType:
+    """The type, also nested, with this zone in the place of any other."""
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, zone)
+    return _nested(type_, lambda inner: with_zone(inner, zone)) if pa.types.is_nested(type_) else type_
+
+
+def _nested(type_: pa.DataType, become: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with what the types in it become; a list of any kind becomes the plain one."""
     if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_plain(field.type)) for field in type_])
+        return pa.struct([field.with_type(become(field.type)) for field in type_])
     if pa.types.is_map(type_):
         key, item = type_.key_field, type_.item_field
-        return pa.map_(key.with_type(_plain(key.type)), item.with_type(_plain(item.type)), type_.keys_sorted)
+        return pa.map_(key.with_type(become(key.type)), item.with_type(become(item.type)), type_.keys_sorted)
     if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
-        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+        return pa.list_(type_.value_field.with_type(become(type_.value_type)))
     return type_

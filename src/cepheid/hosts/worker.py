@@ -44,7 +44,8 @@ class Task(NamedTuple):
 def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """The matches in a partition, whose events come in the order of key, time and sequence."""
     pattern = _compiled(task.plan)
-    warm_up_sets() if choose_form(pattern).sets else warm_up()
+    if not pattern.plan.functions:
+        warm_up_sets() if choose_form(pattern).sets else warm_up()
     matcher = SortedMatcher(pattern, until=task.until)
     schema = _output_schema(row_schema(pattern.plan))
     try:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from cepheid.errors import ConditionError
+from cepheid.kernel.ask import Taken, Value, ask
 from cepheid.plan.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
     Fold,
+    FunctionValue,
     Operation,
     Operator,
     Script,
@@ -24,18 +25,6 @@ from cepheid.plan.script import (
     evaluation_order,
     integer_range,
 )
-
-Value: TypeAlias = Any
-"""bool, int, float or str; None is NULL."""
-
-
-class HasValues(Protocol):
-    @property
-    def values(self) -> tuple[Value, ...]: ...
-
-
-Taken: TypeAlias = Sequence[tuple[int, HasValues]]
-"""The events of a partial match in order, each with its stage."""
 
 
 def evaluate(script: Script, taken: Taken, current: Sequence[Value]) -> Value:
@@ -57,6 +46,8 @@ def evaluate(script: Script, taken: Taken, current: Sequence[Value]) -> Value:
             return _fold(script, taken)
         case Operation():
             return _operate(script, taken, current)
+        case FunctionValue():
+            return ask(script, taken, current)
 
 
 def _fold(aggregate: Aggregate, taken: Taken) -> Value:
@@ -132,9 +123,11 @@ def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, cu
 
 
 def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> bool | None:
-    """AND: what follows a false operand is not evaluated."""
+    """AND: what follows a false operand is not evaluated, and no function is asked where the whole cannot be true."""
     result: bool | None = True
     for operand in operands:
+        if result is None and isinstance(operand, FunctionValue):
+            continue
         value = evaluate(operand, taken, current)
         if value is False:
             return False

@@ -19,7 +19,8 @@ from typing import TypeAlias
 from cepheid.compile.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.guard import Guard
 from cepheid.errors import SkipError
-from cepheid.kernel.evaluate import Value, evaluate
+from cepheid.kernel.ask import Value
+from cepheid.kernel.evaluate import evaluate
 from cepheid.lang.pattern import SkipTo
 from cepheid.plan.plan import SkipRule, StageCondition
 
@@ -107,7 +108,7 @@ class ReferenceMatcher:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
-        self.partial_matches = list({(p.state, _positions(p), p.whole): p for p in survivors}.values())
+        self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
         return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -122,7 +123,7 @@ class ReferenceMatcher:
             expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
             self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
             complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
-            timed_out = [Timeout(_positions(p), deadline) for p in expired if not (p in complete or p.whole)]
+            timed_out = [Timeout(positions_of(p), deadline) for p in expired if not (p in complete or p.whole)]
             self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
             matches += self._release(self._longest(complete), deadline)
         return matches
@@ -230,14 +231,14 @@ class ReferenceMatcher:
         if not self.automaton.loop:
             return completed
         open_ = [p for p in self.growing if not any(self._continues(c, p) for c in completed)] + completed
-        held = {_positions(p)[: p.whole] for p in self.partial_matches}
-        self.growing = [p for p in open_ if _positions(p) in held]
-        return [p for p in open_ if _positions(p) not in held]
+        held = {positions_of(p)[: p.whole] for p in self.partial_matches}
+        self.growing = [p for p in open_ if positions_of(p) in held]
+        return [p for p in open_ if positions_of(p) not in held]
 
     def _continues(self, partial_match: PartialMatch, other: PartialMatch) -> bool:
         """Whether it has the events of the other and then, only, events of the loop."""
-        before, more = _positions(partial_match)[: len(other.taken)], partial_match.taken[len(other.taken) :]
-        return before == _positions(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
+        before, more = positions_of(partial_match)[: len(other.taken)], partial_match.taken[len(other.taken) :]
+        return before == positions_of(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
 
     def _deadline(self, partial_match: PartialMatch) -> int | None:
         ends = [] if self.window is None else [partial_match.start.time + self.window]
@@ -254,13 +255,13 @@ class ReferenceMatcher:
         is open.
         """
         self.step += 1
-        once = {_positions(match): match for match in completed}  # branches of groups may have taken the same
+        once = {positions_of(match): match for match in completed}  # branches of groups may have taken the same
         self.completed += [(self.step, match) for match in once.values()]
-        self.completed.sort(key=_order)
+        self.completed.sort(key=order_of)
         matches = []
         while self.completed and not (self.skip.to is not SkipTo.NO_SKIP and self._older_is_open(self.completed[0][1])):
             _, match = self.completed.pop(0)
-            matches.append(Match(_positions(match), now))
+            matches.append(Match(positions_of(match), now))
             self._prune(self._kept_from(match))
         return matches
 
@@ -292,11 +293,13 @@ class ReferenceMatcher:
         self.completed = [c for c in self.completed if c[1].start.position >= first]
 
 
-def _positions(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+def positions_of(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+    """Its events: stage and position."""
     return tuple((stage, event.position) for stage, event in partial_match.taken)
 
 
-def _order(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
+def order_of(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
+    """The key by which matches that wait are sorted."""
     step, match = completed
     positions = [event.position for _, event in match.taken]
     return match.start.position, step, -len(positions), positions, [stage for stage, _ in match.taken]

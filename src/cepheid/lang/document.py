@@ -17,6 +17,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.document_problems import NAME_KEYS, document_problems, pattern_schema, place, stages_in
 from cepheid.lang.document_values import (
     condition_document,
+    condition_value,
     parameter_document,
     parameter_of,
     taxonomy_document,
@@ -32,6 +33,7 @@ from cepheid.lang.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 __all__ = [
     "located_in_document",
+    "pattern_form",
     "pattern_from_text",
     "pattern_schema",
     "pattern_to_document",
@@ -89,7 +91,23 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern:
 
 
 def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
-    """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name."""
+    """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name.
+
+    Raises:
+        PatternError: it has conditions in Python.
+    """
+    hint = "Write the condition in SQL, or keep the pattern in Python."
+    refused = [
+        Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
+        for label, function in pattern.functions
+    ]
+    if refused:
+        raise PatternError(refused)
+    return pattern_form(pattern)
+
+
+def pattern_form(pattern: Pattern) -> dict[str, Value]:
+    """The same of any pattern, with names in the place of functions: two patterns are compared by it."""
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.version is not None:
         document["version"] = version_document(pattern.version)
@@ -247,7 +265,7 @@ def _stage_document(key: str, stage: Stage) -> Value:
     document |= condition_document(stage.conditions)
     document |= _quantifier_document(stage.quantifier)
     if stage.until is not None:
-        document["until"] = stage.until
+        document["until"] = condition_value(stage.until)
     if stage.window is not None:
         document["within_previous"] = format_duration(stage.window)
     return document

@@ -57,7 +57,13 @@ def condition_document(conditions: Sequence[Condition | Subtype]) -> dict[str, V
 def _condition_item(condition: Condition | Subtype) -> Value:
     if isinstance(condition, Subtype):
         return {"subtype": condition.type}
-    return {"or": condition.text} if condition.alternative else condition.text
+    value = condition_value(condition)
+    return {"or": value} if condition.alternative else value
+
+
+def condition_value(condition: Condition) -> Value:
+    """SQL as text; of a function its name, which nothing reads: see `pattern_form`."""
+    return condition.text if condition.function is None else {"function": condition.text}
 
 
 # Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from hashlib import blake2b
 
-from cepheid.lang.document import pattern_to_document
+from cepheid.lang.document import pattern_form
 from cepheid.lang.marked_text import Value
 from cepheid.lang.pattern import Pattern
 
@@ -16,11 +16,11 @@ _PURPOSE = b"cepheid pattern1"
 
 def pattern_fingerprint(pattern: Pattern) -> str:
     """128 bits in hexadecimal over all that decides which matches are found: stages, conditions as they are written,
-    quantifiers, windows, skip strategy, taxonomy and the values of parameters.
+    quantifiers, windows, skip strategy, taxonomy and the values of parameters. Functions count by their names.
 
     Patterns that differ only in name or version have the same. It is the same in every process, on every machine.
     """
-    document = pattern_to_document(pattern)
+    document = pattern_form(pattern)
     for label in ("name", "version"):
         document.pop(label, None)
     # Sorted, the order in which parameters and types were declared does not count; that of conditions does.

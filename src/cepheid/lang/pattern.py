@@ -8,7 +8,7 @@ a schema (`cepheid.plan.build`), where all problems are reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
@@ -16,6 +16,7 @@ from enum import Enum
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.function import Function, make_function
 from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -90,11 +91,13 @@ class Skip:
 
 @dataclass(frozen=True)
 class Condition:
-    """One call of `where` or `or_where`: SQL text in Spark's dialect."""
+    """One call of `where`, `or_where` or `until`: SQL text in Spark's dialect, or a function."""
 
     text: str
+    """Of a function its name."""
     alternative: bool = False
     """True: OR with all conditions before it; False: AND."""
+    function: Function | None = None
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,8 @@ class Stage:
     contiguity: Contiguity = Contiguity.STRICT
     conditions: tuple[Condition | Subtype, ...] = ()
     quantifier: Quantifier = field(default_factory=Quantifier)
-    until: str | None = None
-    """SQL text: an event for which it is true ends the loop."""
+    until: Condition | None = None
+    """An event for which it is true ends the loop."""
     window: timedelta | None = None
     """Each of the stage's events comes less than this after the event taken before it; for a last `not_followed_by`: as
     long after that event none may match."""
@@ -206,6 +209,17 @@ class Pattern:
         """The stages and groups with an `until`, outer ones first: their conditions are numbered behind the leaves'."""
         return tuple(part for stage in self.stages for part in stage.parts if part.until is not None)
 
+    @property
+    def functions(self) -> tuple[tuple[str, Function], ...]:
+        """The conditions in Python, each with the label of its stage."""
+        return tuple(
+            (part.label, condition.function)
+            for stage in self.stages
+            for part in stage.parts
+            for condition in (*part.conditions, part.until)
+            if isinstance(condition, Condition) and condition.function is not None
+        )
+
     @staticmethod
     def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
         """A pattern of one stage, named or a group; any event may start it. For `version` see `named`."""
@@ -235,21 +249,26 @@ class Pattern:
         """
         return self._append(stage, Contiguity.NOT_FOLLOWED_BY)
 
-    def where(self, condition: str) -> Pattern:
+    def where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
 
         `condition` is a SQL expression in Spark's dialect. A plain column is the current event's, `stage.column` the
         last event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has
         so far.
-        """
-        return self._with_condition(Condition(self._text("where", condition)))
 
-    def or_where(self, condition: str) -> Pattern:
+        Or it is a function of one argument, the event as a mapping of its columns, or of two: the event, and a mapping
+        from each stage's name to the events that the partial match has of it so far. It returns True, False or None,
+        which is not true. Such a pattern is slower: it runs in Python. `name` stands for the function in messages and
+        where patterns are compared; a function that was defined by `def` need not be given one.
+        """
+        return self._with_condition(self._condition("where", condition, name))
+
+    def or_where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ORed with all those before it."""
         if not self.stages[-1].conditions:
             last = self.stages[-1].label
             raise PatternError(f"or_where needs a where before it: {last} has no condition yet")
-        return self._with_condition(Condition(self._text("or_where", condition), alternative=True))
+        return self._with_condition(replace(self._condition("or_where", condition, name), alternative=True))
 
     def subtype(self, type_: str) -> Pattern:
         """Restricts the last stage to events of a type or of one below it, ANDed with the conditions before it.
@@ -262,12 +281,12 @@ class Pattern:
             raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
         return self._with_condition(Subtype(type_))
 
-    def until(self, condition: str) -> Pattern:
+    def until(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
         last = self.stages[-1]
         if last.until is not None:
             raise PatternError(f"until: {last.label} has one already")
-        return self._with_last(replace(last, until=self._text("until", condition)))
+        return self._with_last(replace(last, until=self._condition("until", condition, name)))
 
     def one_or_more(self, *, window: timedelta | str | None = None) -> Pattern:
         """The last stage takes one event or more, each less than `window` after the one before it."""
@@ -393,15 +412,22 @@ class Pattern:
         duration = None if window is None else parse_duration(window)
         return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
 
-    def _text(self, call: str, condition: str) -> str:
+    def _condition(self, call: str, condition: object, name: str | None) -> Condition:
         where = f"{self.stages[-1].label}, {call}"
+        if callable(condition):
+            function = make_function(condition, name, where)
+            return Condition(function.name, function=function)
+        if name is not None:
+            hint = "Leave name out: the text says what the condition is."
+            raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
         if not isinstance(condition, str):
             hint = f'Write it as text, as in {call}("price > 100").'
-            raise PatternError(Problem(f"a condition is SQL text, got {shown(condition)}", where, hint=hint))
+            message = f"a condition is SQL text or a function, got {shown(condition)}"
+            raise PatternError(Problem(message, where, hint=hint))
         if not condition.strip():
             hint = "Leave the call out: a stage without conditions takes any event."
             raise PatternError(Problem("a condition must not be empty", where, hint=hint))
-        return condition
+        return Condition(condition)
 
 
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:

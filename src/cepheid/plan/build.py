@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events import Schema
-from cepheid.lang.expression import Call, Expression, Span
-from cepheid.lang.pattern import Pattern, Stage, Subtype
+from cepheid.lang.expression import Call, Expression, Name, Span
+from cepheid.lang.function import Function
+from cepheid.lang.pattern import Condition, Pattern, Stage, Subtype
 from cepheid.plan import resolve
 from cepheid.plan.check import pattern_problems, problems_without_time
 from cepheid.plan.engine import Question, SqlEngine
@@ -20,7 +21,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS, OutputName, Plan, StageCondition
-from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.resolve import Apply, Called, Node, Resolver, Shape, Source
 from cepheid.plan.subtypes import subtype_conditions
 from cepheid.plan.types import is_orderable, sql_name
 
@@ -150,11 +151,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class _Text:
-    """SQL text of a condition."""
+    """SQL text of a condition, or a function's name."""
 
     sql: str
     where: str
     alternative: bool = False
+    function: Function | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
     for loop in pattern.loops_until:
         assert loop.until is not None
         end = last[id(loop.leaves[-1])]
-        written.append(_Written((_Text(loop.until, f"{loop.label}, until"),), visible[end]))
+        written.append(_Written((_text(loop.until, f"{loop.label}, until"),), visible[end]))
     return written
 
 
@@ -188,7 +190,11 @@ def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
             continue
         call, number = "or_where" if condition.alternative else "where", next(numbers)
         place = f"{call} {number}" if len(written) > 1 else call
-        yield _Text(condition.text, f"{stage.label}, {place}", condition.alternative)
+        yield _text(condition, f"{stage.label}, {place}")
+
+
+def _text(condition: Condition, where: str) -> _Text:
+    return _Text(condition.text, where, condition.alternative, condition.function)
 
 
 def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:
@@ -211,6 +217,10 @@ def _parts(
     parts = []
     for text in written.texts:
         source = Source(text.sql, text.where)
+        if text.function is not None:
+            name = Name((text.sql,), ((0, len(text.sql)),))
+            parts.append(Part(text.alternative, name, Called(text.function, name.span, source)))
+            continue
         found: list[Problem] = []
         expression = parameters.parse(source, problems)
         if expression is None:

@@ -27,7 +27,7 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
     A problem's `where` is the label of a stage, `within` or `skip`.
     """
     problems = [*_size_problems(pattern), *_window_problems(pattern), *_name_problems(pattern, columns)]
-    problems += _order_problems(pattern.stages)
+    problems += [*_order_problems(pattern.stages), *_function_problems(pattern)]
     for stage in _parts(pattern):
         problems += _order_problems(stage.group)
         problems += _not_problems(stage) if stage.contiguity.negated else _quantifier_problems(stage)
@@ -62,6 +62,18 @@ def _size_problems(pattern: Pattern) -> Iterator[Problem]:
 def _turns(stage: Stage) -> int:
     turns = stage.quantifier.maximum or stage.quantifier.minimum
     return turns * (sum(map(_turns, stage.group)) if stage.group else 1)
+
+
+# Functions
+
+
+def _function_problems(pattern: Pattern) -> Iterator[Problem]:
+    """A name that stands for two functions tells patterns apart no more."""
+    known: dict[str, object] = {}
+    for label, function in pattern.functions:
+        if known.setdefault(function.name, function.call) != function.call:
+            hint = f'Give one of them another name: where(f, name="{function.name} 2").'
+            yield Problem(f"two functions are named {function.name!r}", label, hint=hint)
 
 
 # Windows

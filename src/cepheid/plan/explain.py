@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
-from cepheid.lang.pattern import Contiguity, Pattern, Quantifier, Skip, Stage, Subtype
+from cepheid.lang.function import Function
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Subtype
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
@@ -20,6 +21,7 @@ from cepheid.plan.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
+    FunctionValue,
     Operation,
     Operator,
     Script,
@@ -48,6 +50,10 @@ _INFIX = {
     Operator.OR,
 }
 _AFFIX = {Operator.NEGATE: "(-{})", Operator.NOT: "(NOT {})", Operator.IS_NULL: "({} IS NULL)"}
+
+
+_SPEED = "at tens of thousands of events a second"
+"""Measured by `benchmarks/functions.py`."""
 
 
 def explain_pattern(pattern: Pattern) -> str:
@@ -145,11 +151,20 @@ def _flags(quantifier: Quantifier) -> tuple[tuple[str, bool], ...]:
 def _written(stage: Stage) -> Iterator[str]:
     for number, condition in enumerate(stage.conditions):
         alternative = not isinstance(condition, Subtype) and condition.alternative
-        yield f"{'where' if number == 0 else 'or' if alternative else 'and'} {condition.text}"
+        yield f"{'where' if number == 0 else 'or' if alternative else 'and'} {_condition_text(condition)}"
     if not (stage.conditions or stage.group):
         yield "any event"
     if stage.until is not None:
-        yield f"until {stage.until}"
+        yield f"until {_condition_text(stage.until)}"
+
+
+def _condition_text(condition: Condition | Subtype) -> str:
+    function = condition.function if isinstance(condition, Condition) else None
+    return condition.text if function is None else _asked(function)
+
+
+def _asked(function: Function) -> str:
+    return f"Python {function.name}({'event, matched' if function.iterative else 'event'})"
 
 
 def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
@@ -203,6 +218,8 @@ def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     for parameter in pattern.parameters:
         value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
         yield f"Parameter: ${parameter.name} = {value}"
+    if names := dict.fromkeys(function.name for _, function in pattern.functions):
+        yield f"Runs in Python, {_SPEED}, as these cannot be compiled: {', '.join(names)}"
 
 
 def _kinds(types: Taxonomy) -> Iterator[str]:
@@ -239,6 +256,8 @@ def _script(script: Script, plan: Plan) -> str:
             return _slot(script, plan)
         case Operation():
             return _operation(script, plan)
+        case FunctionValue(function):
+            return _asked(function)
 
 
 def _constant(value: object) -> str:

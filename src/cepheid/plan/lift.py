@@ -24,12 +24,13 @@ from cepheid.plan.coerce import SCRIPT_DIGITS, check_script_type, coerce, consta
 from cepheid.plan.operations import OPERATIONS
 from cepheid.plan.plan import Lifted, StageCondition
 from cepheid.plan.raising import call_can_raise
-from cepheid.plan.resolve import CURRENT, Apply, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
 from cepheid.plan.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
 from cepheid.plan.script import (
     Aggregate,
     CurrentValue,
     Fold,
+    FunctionValue,
     Operation,
     Operator,
     Script,
@@ -78,6 +79,8 @@ class Lifting:
                 return self.type_of(argument)
             case Folded():
                 return self._fold_type(node)
+            case Called():
+                return pa.bool_()
             case Apply():
                 if resolve.is_of_one_event(node) and node.source is not None:
                     return self.types[resolve.shape_of(resolve.tree_of(node))]
@@ -175,6 +178,8 @@ class Lifting:
             return value if value is not None else self._leaf(node)
         if isinstance(node, Folded):
             return self._aggregate(node)
+        if isinstance(node, Called):
+            return FunctionValue(node.function, tuple(leaf.name for leaf in self.pattern.leaves), pa.bool_())
         if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
             whole = self._is_null_when_absent(node)
             careful = guarded or resolve.events_of(node) != {CURRENT}

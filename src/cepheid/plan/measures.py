@@ -16,7 +16,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import Measure, Slot
-from cepheid.plan.resolve import Apply, Column, Constant, Folded, Node, Pick, Resolver, Source
+from cepheid.plan.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.script import Aggregate, StageValue
 
 ResolvedMeasure: TypeAlias = tuple[str, Node]
@@ -103,6 +103,8 @@ def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: lis
             return Name((key,), (node.span,))
         case Apply(call, args):
             return Call(call.function, tuple(_over_slots(lifting, arg, slots, edits) for arg in args), call.span)
+        case Called():
+            raise AssertionError(node)  # it stands in no text
 
 
 def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepheid.events import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call, Literal, Name
+from cepheid.lang.function import Function
 from cepheid.lang.pattern import Pattern, SkipTo, Stage
 from cepheid.plan.limits import Limits
 from cepheid.plan.script import Aggregate, Script, StageValue
@@ -115,6 +116,13 @@ class Plan:
             for number, (leaf, repeats) in enumerate(_repeating(self.pattern.stages))
             if not leaf.contiguity.negated
         )
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The conditions in Python. Where there are any, the events come with all their columns, and the reference step
+        runs the pattern.
+        """
+        return tuple(function for _, function in self.pattern.functions)
 
     @property
     def slots(self) -> dict[str, Slot]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
+from cepheid.lang.function import Function
 from cepheid.lang.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.script import Fold
 
@@ -97,7 +98,16 @@ class Apply:
     source: Source | None
 
 
-Node: TypeAlias = Constant | Column | Pick | Folded | Apply
+@dataclass(frozen=True)
+class Called:
+    """A function that is asked about the current event. Its source is its name."""
+
+    function: Function
+    span: Span
+    source: Source
+
+
+Node: TypeAlias = Constant | Column | Pick | Folded | Apply | Called
 
 
 def span_of(node: Node) -> Span:
@@ -129,7 +139,7 @@ def tree_of(node: Node) -> Expression:
             return tree_of(argument)
         case Apply(call, args):
             return replace(call, args=tuple(tree_of(arg) for arg in args))
-        case Folded():
+        case Folded() | Called():
             raise AssertionError(node)
 
 
@@ -177,7 +187,7 @@ def events_of(node: Node) -> frozenset[Event]:
 
 def is_of_one_event(node: Node) -> bool:
     """Whether the host's SQL engine can compute the node for each event alone."""
-    return len(events_of(node)) <= 1 and not any(isinstance(sub, Folded) for sub in walk(node))
+    return len(events_of(node)) <= 1 and not any(isinstance(sub, Folded | Called) for sub in walk(node))
 
 
 @dataclass

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from cepheid.lang.expression import Constant
+from cepheid.lang.function import Function
 
 
 class Fold(Enum):
@@ -116,7 +117,20 @@ class Operation:
     type: pa.DataType
 
 
-Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Operation
+@dataclass(frozen=True)
+class FunctionValue:
+    """What a function says of the current event and of those that the partial match has so far: true, false or NULL.
+
+    Only the reference step can ask it.
+    """
+
+    function: Function
+    stages: tuple[str, ...]
+    """The names of all stages, by number."""
+    type: pa.DataType
+
+
+Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Operation | FunctionValue
 
 
 def evaluation_order(operation: Operation) -> tuple[int, ...]:

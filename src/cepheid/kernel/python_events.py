@@ -1,0 +1,48 @@
+"""Batches as events of the reference step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cepheid.events import MASK, ROW_PREFIX, TIME, Batch
+from cepheid.identity import as_integers
+from cepheid.kernel.ask import SeenEvent, Value
+from cepheid.kernel.reference import Event
+
+_AT_ONCE = 4096
+"""Events of which there are Python values at once: they take far more room than Arrow's."""
+
+
+def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Event]:
+    """The events, the first of them at position `first`. Of the lifted columns they have those named, and behind them
+    the event as functions see it.
+    """
+    for start in range(0, len(batch), _AT_ONCE):
+        part = batch.slice(start, min(start + _AT_ONCE, len(batch)))
+        times = part.column(TIME).cast(pa.int64()).to_pylist()
+        masks = part.column(MASK).to_pylist()
+        nothing = [None] * len(part)
+        values = [_values(column) if i in columns else nothing for i, column in enumerate(part.values)]
+        for i, rest in enumerate(zip(times, masks, zip(*values, _seen(part), strict=True), strict=True)):
+            yield Event(first + start + i, *rest)
+
+
+def _seen(batch: Batch) -> list[SeenEvent]:
+    names = [name for name in batch.data.schema.names if name.startswith(ROW_PREFIX)]
+    columns = [batch.column(name).to_pylist() for name in names]
+    known = [name.removeprefix(ROW_PREFIX) for name in names]
+    return [SeenEvent(zip(known, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.Array) -> list[Value]:
+    """As scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
+    if pa.types.is_decimal(column.type):
+        scale = column.type.scale
+        return [None if value is None else int(value.scaleb(scale)) for value in column.to_pylist()]
+    numbers = None if pa.types.is_boolean(column.type) else as_integers(column)
+    if numbers is None:
+        return list(column.to_pylist())
+    present = column.is_valid().to_pylist()
+    return [number if there else None for number, there in zip(numbers.tolist(), present, strict=True)]

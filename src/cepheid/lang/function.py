@@ -1,0 +1,63 @@
+"""Functions as conditions: what they may take, and the names that stand for them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cepheid.errors import PatternError, Problem
+
+_NESTED = "<locals>."
+
+
+@dataclass(frozen=True)
+class Function:
+    """A condition in Python."""
+
+    call: Callable[..., object]
+    name: str
+    """Stands for the function in messages, and wherever two patterns are compared."""
+    iterative: bool
+    """Whether it takes what has matched so far beside the event: then each partial match asks it anew."""
+
+
+def make_function(call: Callable[..., object], name: str | None, where: str) -> Function:
+    """The function under `name` or, if that is None, its own.
+
+    Raises:
+        PatternError: it has no name, or takes neither one argument nor two; `where` says in which call it was given.
+    """
+    known = _own_name(call) if name is None else name
+    if not isinstance(known, str) or not known.strip():
+        message = "a function needs a name, which stands for it where patterns are compared"
+        given = f"got {_shown(call)}" if name is None else f"got name={name!r}"
+        raise PatternError(Problem(f"{message}; {given}", where, hint='Give it one: where(f, name="dearer").'))
+    count = _arguments(call)
+    if count not in (1, 2):
+        message = f"function {known} cannot be called with the event alone, nor with the event and what has matched"
+        hint = "Write def f(event) or def f(event, matched); give other parameters a default."
+        raise PatternError(Problem(message, where, hint=hint))
+    return Function(call, known, iterative=count == 2)
+
+
+def _own_name(call: Callable[..., object]) -> str | None:
+    """As it is written in its module, without the functions around it; None for a lambda and what has no name."""
+    name = getattr(call, "__qualname__", None)
+    if not isinstance(name, str) or name.endswith("<lambda>"):
+        return None
+    return name.rpartition(_NESTED)[2]
+
+
+def _arguments(call: Callable[..., object]) -> int | None:
+    """How many arguments it must be given; None where that is not known or not enough."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        return None  # builtins do not always tell
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return None if any(p.kind is p.KEYWORD_ONLY for p in needed) else len(needed)
+
+
+def _shown(call: Callable[..., object]) -> str:
+    return "a lambda" if getattr(call, "__name__", "") == "<lambda>" else f"a {type(call).__name__}"

@@ -1,0 +1,99 @@
+"""Runs a plan over the rows of several keys as `running.run_compiled` does, on the reference step in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from tests.kernel.running import Found, Row, Visit
+
+from cepheid.compile.compiled import compile_plan
+from cepheid.errors import SkipError
+from cepheid.events import MASK, ROW_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.kernel.compiled import ConditionFailed, Emitted
+from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
+from cepheid.kernel.python_matcher import PythonMatcher
+from cepheid.plan.plan import Plan
+
+
+def run_python(
+    plan: Plan,
+    keys: Sequence[Sequence[Row]],
+    batches: Sequence[Sequence[Visit]] = (),
+    until: int | None = None,
+) -> tuple[Found, tuple[int, int]] | str:
+    """What is found, and what was dropped. Between batches the matcher's state goes through arrays."""
+    compiled = compile_plan(plan)
+    made = [PythonMatcher(plan, compiled.automaton, compiled.script_columns)]
+    rows = [row for key in keys for row in key]
+    first_of = np.cumsum([0, *map(len, keys)]).tolist()
+    done = [0] * len(keys)
+    found = [Found([], set()) for _ in keys]
+    held: list[int] = []
+    try:
+        for number in range(len(batches) + 1):
+            last = number == len(batches)
+            new: list[int] = []
+            entries = []
+            for visit in [Visit(key, len(rows)) for key in range(len(keys))] if last else batches[number]:
+                begin, stop = done[visit.key], min(done[visit.key] + visit.rows, len(keys[visit.key]))
+                new += range(first_of[visit.key] + begin, first_of[visit.key] + stop)
+                done[visit.key] = stop
+                told = keys[visit.key][stop][0] if visit.time_told and stop < len(keys[visit.key]) else NO_TIME
+                end_time = FOREVER if until is None else until
+                entries.append((visit.key, len(held) + len(new), end_time if last else told, last))
+            emitted = made[-1].run(_batch(plan, rows, new), _visits(entries))
+            places = [*held, *new]
+            _collect(emitted, places, first_of, found)
+            held = [places[i] for i in made[-1].hold()]
+            _check_counts(made[-1], held)
+            made.append(PythonMatcher(plan, compiled.automaton, compiled.script_columns))
+            made[-1].restore(made[-2].state(), _batch(plan, rows, held))
+    except (ConditionFailed, SkipError):
+        return "failed"
+    matches = [match for part in found for match in part.matches]
+    return Found(matches, {timeout for part in found for timeout in part.timeouts}), made[-1].dropped
+
+
+def _batch(plan: Plan, rows: Sequence[Row], positions: Sequence[int]) -> Batch:
+    chosen = [rows[position] for position in positions]
+    columns = {
+        TIME: pa.array([time for time, _, _ in chosen], pa.int64()).cast(TIME_TYPE),
+        MASK: pa.array([mask for _, mask, _ in chosen], pa.int64()),
+        f"{ROW_PREFIX}position": pa.array(positions, pa.int64()),
+    }
+    for i, lifted in enumerate(plan.values):
+        values = [row[2][i] for row in chosen]
+        if pa.types.is_decimal(lifted.type):
+            values = [None if v is None else Decimal(v).scaleb(-lifted.type.scale) for v in values]  # type: ignore[arg-type]
+        columns[f"{VALUE_PREFIX}{i}"] = pa.array(values, lifted.type)
+    return Batch(pa.RecordBatch.from_pydict(columns))
+
+
+def _visits(entries: Sequence[tuple[int, int, int, bool]]) -> Visits:
+    key, end, until, closes = zip(*entries, strict=True) if entries else ((), (), (), ())
+    return Visits(
+        np.array(key, np.int32), np.array(end, np.int64), np.array(until, np.int64), np.array(closes, np.bool_)
+    )
+
+
+def _collect(emitted: Emitted, places: Sequence[int], first_of: Sequence[int], found: Sequence[Found]) -> None:
+    for (begin, end), time, timeout in zip(
+        pairwise([0, *emitted.end.tolist()]), emitted.detected_at.tolist(), emitted.timeout.tolist(), strict=True
+    ):
+        taken = tuple((int(emitted.stage[i]), places[emitted.event[i]]) for i in range(begin, end))
+        part = found[int(np.searchsorted(first_of, taken[0][1], side="right")) - 1]
+        if timeout:
+            assert (taken, time) not in part.timeouts, "a timeout is told once"
+            part.timeouts.add((taken, time))
+        else:
+            part.matches.append((taken, None if time == NO_TIME else time))
+
+
+def _check_counts(matcher: PythonMatcher, held: Sequence[int]) -> None:
+    """What is open is counted, and only what is open holds events and has deadlines."""
+    assert (matcher.open_partial_matches.sum() == 0) == (not held)
+    assert (matcher.deadlines[matcher.open_partial_matches == 0] == FOREVER).all()

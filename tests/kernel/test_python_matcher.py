@@ -1,0 +1,81 @@
+"""The reference step in batches, with limits and its state restored, gives what it gives in one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from tests.kernel.running import Row, Visit, run_compiled, run_reference
+from tests.kernel.running_python import run_python
+from tests.kernel.strategies import event_rows, plans
+from tests.kernel.test_step_equals_reference import BATCHES, KEYS
+
+from cepheid.compile.compiled import compile_plan
+from cepheid.errors import SnapshotError
+from cepheid.kernel.compiled import PassedLimit
+from cepheid.kernel.python_matcher import PythonMatcher
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import Plan
+
+
+@given(plans(), KEYS, BATCHES, st.none() | st.integers(0, 30))
+def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None) -> None:
+    """Matches in their order, timeouts and time that stands, with the state restored between any two batches."""
+    keys, batches = _fitting(plan, keys, batches)
+    if until is not None:
+        until, batches = until + max([row[0] for rows in keys for row in rows], default=0), []
+    expected, got = run_reference(plan, keys, until), run_python(plan, keys, batches, until)
+    note(f"expected {expected}\n     got {got}")
+    if "failed" in (expected, got):
+        assert expected == got or batches  # which batch fails first decides what was emitted before
+        return
+    assert got[0] == expected
+
+
+@given(plans(scripted=False), KEYS, st.integers(1, 3), st.integers(1, 2))
+def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_matches: int, matches: int) -> None:
+    """What is over a limit is dropped as the compiled kernel drops it. Groups aside, of which it counts duplicates."""
+    limits = Limits(max_partial_matches=partial_matches, max_matches_per_event=matches, on_limit="drop")
+    plan = replace(plan, limits=limits)
+    if any(stage.group for stage in plan.pattern.stages):
+        return
+    keys, _ = _fitting(plan, keys, [])
+    expected, got = run_compiled(plan, keys), run_python(plan, keys)
+    note(f"expected {expected}\n     got {got}")
+    assert got == "failed" if expected == "failed" else got[0] == expected
+
+
+@given(plans(scripted=False), event_rows(8))
+def test_limits_raise(plan: Plan, rows: list[Row]) -> None:
+    """A limit that is not to be passed is named, wherever dropping would have dropped."""
+    keys, _ = _fitting(plan, [rows], [])
+    strict = Limits(max_partial_matches=1, max_matches_per_event=1)
+    dropping = run_python(replace(plan, limits=replace(strict, on_limit="drop")), keys)
+    if dropping == "failed" or not any(dropping[1]):
+        return
+    with pytest.raises(PassedLimit, match=r"^max_(partial_matches|matches_per_event)$"):
+        run_python(replace(plan, limits=strict), keys)
+
+
+@settings(max_examples=5)
+@given(plans(scripted=False))
+def test_a_state_that_does_not_fit_is_refused(plan: Plan) -> None:
+    """Numbers that point nowhere, and arrays of another kind, are told before anything is made of them."""
+    compiled = compile_plan(plan)
+    matcher = PythonMatcher(plan, compiled.automaton, compiled.script_columns)
+    state = matcher.state()
+    with pytest.raises(SnapshotError, match="are not those of this pattern"):
+        matcher.restore(state | {"keys": np.zeros(1)}, None)
+    with pytest.raises(SnapshotError, match="point to events or states that are not there"):
+        matcher.restore(state | {"taken": np.array([(0, 5)], state["taken"].dtype)}, None)
+
+
+def _fitting(
+    plan: Plan, keys: list[list[Row]], batches: list[list[Visit]]
+) -> tuple[list[list[Row]], list[list[Visit]]]:
+    known = (1 << len(plan.bits)) - 1
+    fitting = [[(time, mask & known, values) for time, mask, values in rows] for rows in keys]
+    return fitting, [[visit for visit in batch if visit.key < len(keys)] for batch in batches]
