@@ -104,3 +104,55 @@ def test_a_condition_may_be_nested_deeply() -> None:
         deep = f"kind + (a.kind - ({deep}))"
     pattern = Pattern.begin("a").where("kind = 0").next("b").where(f"kind = 1 AND a.kind < {deep}")
     assert len(detect(one_key(np.array([0, 1, 0, 1])), pattern, time="at")) == 2
+
+
+# Fifty million events through one matcher, in the columns in which a host hands them over.
+ENDLESS = """
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid import Pattern, Skip
+from cepheid.compile.compiled import compile_plan
+from cepheid.compile.form import choose_form
+from cepheid.detect import request_of
+from cepheid.events import Batch, MASK, TIME, TIME_TYPE, EVENT_PREFIX
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.in_process import plan_in_process
+from cepheid.sorted_matcher import SortedMatcher
+
+pattern = Pattern.begin("a").where("kind = 1").followed_by("b").where("kind = 2")
+pattern = pattern.followed_by("never").where("kind = 11").within("200 seconds")
+if sys.argv[1] == "one by one":
+    pattern = pattern.skip(Skip.past_last_event())
+request = request_of(pattern, time="at", columns="kind")
+schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("kind", pa.int64())])
+compiled = compile_plan(plan_in_process(schema, request, DuckDbEngine()))
+assert choose_form(compiled).sets == (sys.argv[1] == "in sets")
+matcher = SortedMatcher(compiled)
+rows = 500_000
+kind = np.random.default_rng(5).integers(0, 10, rows)
+mask = pa.array((kind == 1) * 1 + (kind == 2) * 2)
+
+def resident():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+for number in range(100):
+    at = pa.array((np.arange(rows) + number * rows) * 1_000_000).cast(TIME_TYPE)
+    columns = {TIME: at, MASK: mask, EVENT_PREFIX + "kind": pa.array(kind)}
+    assert matcher.process(Batch(pa.RecordBatch.from_pydict(columns))).num_rows == 0
+    if number == 9:
+        after_five_million = resident()
+print(resident() - after_five_million)
+"""
+
+
+@pytest.mark.parametrize("form", ["one by one", "in sets"])
+def test_memory_is_flat_over_fifty_million_events(form: str) -> None:
+    """A pattern with a window that never completes keeps what is in the window, however long the stream."""
+    command = [sys.executable, "-c", ENDLESS, form]
+    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert grown < 8 << 20

@@ -14,7 +14,7 @@ from cepheid.compile.script import encode
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.reference import Event, ReferenceMatcher
+from cepheid.kernel.reference import Event, ReferenceMatcher, TakenEvents
 from cepheid.plan.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
@@ -38,14 +38,31 @@ class Visit:
     time_told: bool = False
 
 
-def run_reference(plan: Plan, keys: Sequence[Sequence[Row]], until: int | None = None) -> Found | str:
-    """What the definition finds; "failed" if a condition fails."""
+class Undecided(ReferenceMatcher):
+    """The definition with conditions that do not fail: what would is `instead`."""
+
+    instead: bool
+
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        try:
+            return super()._condition(number, taken, event)
+        except ConditionError:
+            return self.instead
+
+
+def run_reference(
+    plan: Plan, keys: Sequence[Sequence[Row]], until: int | None = None, *, failing: bool | None = None
+) -> Found | str:
+    """What the definition finds; "failed" if a condition fails, unless what fails is taken as `failing`."""
     automaton = build_automaton(plan.pattern)
     found = Found([], set())
     position = 0
     try:
         for rows in keys:
-            matcher = ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip)
+            kind = ReferenceMatcher if failing is None else Undecided
+            matcher = kind(automaton, plan.conditions, plan.window, plan.skip)
+            if isinstance(matcher, Undecided):
+                matcher.instead = bool(failing)
             matches = []
             for time, mask, values in rows:
                 matches += matcher.process(Event(position, time, mask, values))
