@@ -88,6 +88,14 @@ def test_what_breaks_a_loop_before_it_begins(pattern: Pattern, masks: list[int])
     assert run_compiled(plan, [rows]) == run_reference(plan, [rows])
 
 
+@pytest.mark.parametrize("masks", [[3, 1], [1, 1], [1, 3]])
+def test_a_stop_in_the_start_state(masks: list[int]) -> None:
+    """Where nothing need be before a NOT, the event that it forbids starts nothing, as the definition says."""
+    plan = plan_of(Pattern.begin(A.optional()).not_next("n"))
+    rows = [(time, mask, ()) for time, mask in enumerate(masks)]
+    assert run_compiled(plan, [rows]) == run_reference(plan, [rows])
+
+
 @pytest.mark.parametrize(("most", "ends"), [(5, [4]), (4, [4]), (3, [])])
 def test_a_limit_drops_a_match_with_the_last_that_may_continue_it(most: int, ends: list[int]) -> None:
     """With longest on a group, a match is lost with the partial matches that a limit drops; not while one has it."""

@@ -127,9 +127,9 @@ def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iter
 
 def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -> Iterator[FlatEdge]:
     target = FINAL if edge.target == automaton.final else edge.target
-    if edge.action is Action.STOP:
-        target = STOPPED
     stage = IGNORED if edge.stage is None else edge.stage
+    if edge.action is Action.STOP:
+        target = stage = STOPPED
     leaves = bool(automaton.loop) and not _stays(automaton, edge)
     completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):

@@ -51,7 +51,7 @@ EDGE = np.dtype(
         ("require", np.int64),  # truth bits that must be set
         ("forbid", np.int64),  # truth bits that must not be set
         ("target", np.int64),  # state, FINAL, or STOPPED: the partial match goes on nowhere
-        ("stage", np.int64),  # the stage that takes the event, or IGNORED
+        ("stage", np.int64),  # the stage that takes the event, IGNORED, or STOPPED like the target
         ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
         ("leaves", np.int64),  # with SETTINGS.longest, 1 where what is taken is no further turn of the loop
         ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
