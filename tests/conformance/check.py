@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be
 """FlinkCEP's message where the stage to skip to is in a group, too; Cepheid skips to it."""
 
 Host: TypeAlias = Callable[[Question], Found]
+SPARK_CASES_AT_A_TIME = 4
 OUTPUTS = ("matches", "timeouts", "late")
 
 
@@ -84,19 +87,17 @@ def spark_batch(question: Question) -> Found:
     _check_order(question)
     on_time = pa.array([i not in question.late for i in range(len(question.events))], pa.bool_())
     frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(question.events.filter(on_time))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CepheidWarning)  # most cases have no key, and so one partition
-        rows = detect(
-            frame,
-            question.pattern,
-            key=question.key or (),
-            time=TIME,
-            sequence=question.sequence,
-            columns=["id"],
-            outputs=OUTPUTS,
-            as_of=question.as_of,
-        )
-        found = _found([(row, TIME_ALONE) for row in rows.toArrow().to_pylist()], told=False)
+    rows = detect(
+        frame,
+        question.pattern,
+        key=question.key or (),
+        time=TIME,
+        sequence=question.sequence,
+        columns=["id"],
+        outputs=OUTPUTS,
+        as_of=question.as_of,
+    )
+    found = _found([(row, TIME_ALONE) for row in rows.toArrow().to_pylist()], told=False)
     return replace(found, late=None)
 
 
@@ -120,6 +121,17 @@ def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Foun
         timeouts_at=tuple(at for *_, at in timeouts) if told else None,
         late=frozenset(row["event"]["id"] for row, _ in rows if row["kind"] == "late"),
     )
+
+
+def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]]:
+    """Each case and its result, in their order; on Spark several at a time, as most wait for its scheduler."""
+    if host is not spark_batch:
+        yield from ((case, check(case, host)) for case in cases)
+        return
+    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME) as pool:
+        warnings.simplefilter("ignore", CepheidWarning)  # most cases have no key, and so one partition
+        cases = list(cases)
+        yield from zip(cases, pool.map(partial(check, host=host), cases), strict=True)
 
 
 def check(case: Case, host: Host) -> Result:

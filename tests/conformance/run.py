@@ -16,7 +16,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what lies beside it
 
 from tests.conformance.case import Case, read_cases
-from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, check
+from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, check_all
 from tests.conformance.shown import expected_text, items_text, pattern_text
 
 
@@ -37,8 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
     """How many passed and failed, and how many wait for which feature; failures are printed as they come."""
     passed, failed, gaps = 0, 0, Counter[str]()
-    for case in (case for file in files for case in read_cases(file)):
-        match check(case, host):
+    cases = (case for file in files for case in read_cases(file))
+    for case, result in check_all(cases, host):
+        match result:
             case Passed():
                 passed += 1
             case NotThere(feature):

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.conformance.case import read_case, read_cases
-from tests.conformance.check import Failed, Host, NotThere, Passed, check, in_process, spark_batch
+from tests.conformance.check import Failed, Host, NotThere, Passed, check, check_all, in_process, spark_batch
 from tests.conformance.condition import parse, to_sql
 from tests.conformance.reference import reference
 from tests.conformance.run import failure_text, main
@@ -43,7 +43,7 @@ def line(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_answers_are_those_of_flinkcep(file: Path, host: Host) -> None:
     """Every case has the same matches and timeouts at the same events, or is refused where FlinkCEP refuses it."""
-    results = [(case, check(case, host)) for case in read_cases(file)]
+    results = [*check_all(read_cases(file), host)]
     failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
     assert not [case.name for case, result in results if isinstance(result, NotThere)]
@@ -127,13 +127,14 @@ def test_events_out_of_order() -> None:
 def test_a_sample_on_spark(file: Path) -> None:
     """Ten cases of each file, spread over it, have the same matches and timeouts; `make conformance` asks all."""
     cases = [*read_cases(file)]
-    results = [(case, check(case, spark_batch)) for case in cases[:: len(cases) // 10][:10]]
+    results = check_all(cases[:: len(cases) // 10][:10], spark_batch)
     failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+@pytest.mark.filterwarnings("ignore:no key")
 def test_spark_is_asked_the_same() -> None:
     """With and without a key, Spark's answer is compared as that of this process is."""
     events = [event | {"user": i % 2} for i, event in enumerate(line()["events"])]
