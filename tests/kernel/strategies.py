@@ -126,7 +126,8 @@ def patterns(draw: st.DrawFn) -> Pattern:
     stages = draw(sequences(depth=2, most=4))
     last = stages[-1]
     if draw(st.integers(0, 3)) == 0:
-        stages = (*stages[:-1], draw(longest_groups()))
+        group = draw(longest_groups())
+        stages = (*stages[:-1], group if len(stages) > 1 else replace(group, contiguity=Contiguity.STRICT))
     elif last.quantifier.loops and not last.quantifier.greedy and draw(st.booleans()):
         stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
     stages = named(stages, (f"s{i}" for i in count()))
