@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -53,11 +54,23 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
     ):
         if asked and chosen.any():
             part, taken = emitted.only(chosen)
-            parts.append(_rows(plan, kind, part, events, position[taken]))
-            places.append(np.flatnonzero(chosen))
+            rows, place = _rows(plan, kind, part, events, position[taken]), np.flatnonzero(chosen)
+            first = _first_of_equals(rows) if kind == TIMEOUT else np.arange(len(place))
+            parts.append(rows.take(pa.array(first)))
+            places.append(place[first])
     if not parts:
         return pa.RecordBatch.from_pylist([], row_schema(plan))
     return pa.concat_batches(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+
+def _first_of_equals(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The rows that have not the same events and time as one before: an event may move a partial match to where its
+    time is over already, when others with the same events have timed out.
+    """
+    named = pa.table({"id": rows.column("match_id"), "at": rows.column("detected_at"), "row": np.arange(len(rows))})
+    first = named.group_by(["id", "at"], use_threads=False).aggregate([("row", "min")])
+    found: npt.NDArray[np.int64] = np.sort(first.column("row_min").to_numpy())
+    return found
 
 
 def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.automaton import build_automaton
+from cepheid.compile.automaton import Action, Edge, build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
 from cepheid.errors import ConditionError, SkipError
@@ -38,10 +38,10 @@ class Visit:
     time_told: bool = False
 
 
-class Undecided(ReferenceMatcher):
-    """The definition with conditions that do not fail: what would is `instead`."""
+class FailingIsFalse(ReferenceMatcher):
+    """The definition with conditions that do not fail."""
 
-    instead: bool
+    instead = False
 
     def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
         try:
@@ -50,19 +50,35 @@ class Undecided(ReferenceMatcher):
             return self.instead
 
 
+class FailingIsTrue(FailingIsFalse):
+    instead = True
+
+
+class Eager(ReferenceMatcher):
+    """The definition that asks all conditions of a state, also those that others have decided already."""
+
+    def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
+        for edge in self.automaton.states[state].edges:
+            for demand in (demand for term in edge.guard.terms for demand in term):
+                self._condition(demand.condition, taken, event)
+            if edge.action is Action.PROCEED:
+                [*self._edges(edge.target, taken, event)]
+        yield from super()._edges(state, taken, event)
+
+
 def run_reference(
-    plan: Plan, keys: Sequence[Sequence[Row]], until: int | None = None, *, failing: bool | None = None
+    plan: Plan,
+    keys: Sequence[Sequence[Row]],
+    until: int | None = None,
+    kind: type[ReferenceMatcher] = ReferenceMatcher,
 ) -> Found | str:
-    """What the definition finds; "failed" if a condition fails, unless what fails is taken as `failing`."""
+    """What the definition, or a `kind` of it, finds; "failed" if a condition fails."""
     automaton = build_automaton(plan.pattern)
     found = Found([], set())
     position = 0
     try:
         for rows in keys:
-            kind = ReferenceMatcher if failing is None else Undecided
             matcher = kind(automaton, plan.conditions, plan.window, plan.skip)
-            if isinstance(matcher, Undecided):
-                matcher.instead = bool(failing)
             matches = []
             for time, mask, values in rows:
                 matches += matcher.process(Event(position, time, mask, values))
@@ -152,7 +168,6 @@ def _collect(emitted: Emitted, positions: list[int], key_of: np.ndarray, found: 
         taken = tuple((int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end))
         part = found[key_of[taken[0][1]]]
         if timeout:
-            assert (taken, detected) not in part.timeouts, "a timeout is told once"
             part.timeouts.add((taken, detected))
         else:
             part.matches.append((taken, None if detected == NO_TIME else detected))
