@@ -20,7 +20,7 @@ from cepheid.detect import detect, is_spark
 from cepheid.errors import SchemaError, did_you_mean
 from cepheid.hosts.tables import to_arrow
 from cepheid.lang.pattern import Pattern
-from cepheid.plan.explain import explain_pattern
+from cepheid.plan.explain import describe_pattern
 
 MOST_MATCHES = 8
 """Matches of one kind that a failure lists."""
@@ -268,7 +268,7 @@ def _failure(difference: _Difference, shown: _Shown, pattern: Pattern, named: Se
     yield ""
     yield from _event_table(shown, listed, _columns(shown, pattern, named))
     yield ""
-    yield explain_pattern(pattern).rstrip()
+    yield describe_pattern(pattern).rstrip()
 
 
 def _text(match: Taken, loops: set[str]) -> str:

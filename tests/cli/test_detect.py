@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from cepheid import EventCounts
 from cepheid.cli.files import event_files, read_events
 
 Cepheid = Callable[..., Any]
@@ -106,7 +108,7 @@ def test_dropped_events_are_said(folder: Path, cepheid: Cepheid) -> None:
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
     assert (len(done.stdout.splitlines()), done.stderr) == (1, said)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop", "--json")
-    assert json.loads(done.stdout)["counts"] == {"events": 4, "null_keys": 1, "null_times": 1, "ties": 0, "matches": 1}
+    assert json.loads(done.stdout)["counts"] == asdict(EventCounts(events=4, null_keys=1, null_times=1, matches=1))
     assert done.stderr == said
 
 
@@ -161,7 +163,7 @@ def test_no_events_on_spark(folder: Path, process: Cepheid, name: str) -> None:
     (folder / "none.csv").write_text("symbol,at,price\n")
     (folder / "any.yaml").write_text("stages:\n- begin: a\n")
     done = process("detect", "any.yaml", name, *OPTIONS, "--on", "spark", "--json")
-    assert json.loads(done.stdout)["counts"] == {"events": 0, "null_keys": 0, "null_times": 0, "ties": 0, "matches": 0}
+    assert json.loads(done.stdout)["counts"] == asdict(EventCounts())
 
 
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:

@@ -57,9 +57,15 @@ _SPEED = "at tens of thousands of events a second"
 
 
 def explain_pattern(pattern: Pattern) -> str:
-    """A pattern as text, as far as it can be told without the events' schema: conditions as they were written."""
-    lines = [_title(pattern), "", *_stage_lines(pattern.stages, _written)]
-    return _text([*lines, "", *_whole_pattern(pattern), *_warnings(pattern)])
+    """A pattern as text, as far as it can be told without the events' schema: conditions as they were written; and
+    what to beware of.
+    """
+    return describe_pattern(pattern) + "".join(f"{warning}\n" for warning in _warnings(pattern))
+
+
+def describe_pattern(pattern: Pattern) -> str:
+    """The same without warnings."""
+    return _text([_title(pattern), "", *_stage_lines(pattern.stages, _written), "", *_whole_pattern(pattern)])
 
 
 def explain_plan(plan: Plan) -> str:
