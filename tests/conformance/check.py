@@ -32,6 +32,8 @@ NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be
 
 Host: TypeAlias = Callable[[Question], Found]
 SPARK_CASES_AT_A_TIME = 4
+RAISED_ON_SPARK = "USER_RAISED_EXCEPTION"
+"""In Spark's exception, where a worker has told why it cannot go on."""
 OUTPUTS = ("matches", "timeouts", "late")
 
 
@@ -143,8 +145,8 @@ def check(case: Case, host: Host) -> Result:
     except PatternError as error:
         return Passed() if isinstance(case.expected, Rejected) else Failed(f"PatternError: {error}")
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
-        meant = isinstance(case.expected, Fails) and isinstance(error, ConditionError | SkipError)
-        return Passed() if meant else Failed(f"{type(error).__name__}: {error}")
+        meant = isinstance(error, ConditionError | SkipError) or RAISED_ON_SPARK in str(error)
+        return Passed() if meant and isinstance(case.expected, Fails) else Failed(f"{type(error).__name__}: {error}")
     return _compared(case, found)
 
 
