@@ -261,6 +261,9 @@ def arrow_table(events: object) -> pa.Table:
     """A table of any kind that is known, but Spark's, as Arrow; else SchemaError."""
     from cepheid.hosts.tables import to_arrow
 
+    if is_spark(events):
+        raise SchemaError("events are a Spark DataFrame, which is not read into this process: use detect, or toArrow()")
+
     return to_arrow(events)[0]
 
 

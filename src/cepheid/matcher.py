@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cepheid.detect import arrow_table, request_of, time_of
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import Nulls
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
@@ -115,7 +115,9 @@ class Matcher:
             SnapshotError: the bytes are damaged, or of another pattern, key, columns or outputs; the message says what
                 differs.
         """
-        self._host.restore(snapshot)
+        if not isinstance(snapshot, bytes | bytearray | memoryview):
+            raise SnapshotError(f"a snapshot is bytes, as snapshot() gives them, got {type(snapshot).__name__}")
+        self._host.restore(bytes(snapshot))
 
     @property
     def counts(self) -> MatcherCounts:

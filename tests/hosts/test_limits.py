@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from cepheid import LimitExceeded, Limits, Pattern, Report, SchemaError, Skip, detect
+from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, Report, SchemaError, Skip, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,6 +135,13 @@ def test_limits_of_no_use(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         Limits(**arguments)
     assert str(caught.value) == message
+
+
+def test_dropping_is_told() -> None:
+    """Without a report to have the counts, a warning says what was dropped."""
+    message = "2 partial matches and 0 matches were over a limit and dropped, as on_limit says"
+    with pytest.warns(CepheidWarning, match=message):
+        detect(events("aaaab"), PAIRS, limits=dropping(max_partial_matches=2), **OPTIONS)
 
 
 def test_no_limits() -> None:

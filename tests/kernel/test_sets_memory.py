@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from tests.kernel.running_sets import Visit, events_at, visits_behind
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
+from cepheid.kernel.compiled import PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events
 from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.kernel.set_nodes import MANY_OPEN
 from cepheid.lang.expression import Name
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Lifted, Plan, StageCondition
 
 A, B, C, D = 1, 2, 4, 8
@@ -116,3 +120,14 @@ def test_events_that_are_taken_together_are_listed_once() -> None:
     emitted = matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [visit]))
     assert emitted.event[:6].tolist() == [0, 1000, 2000, 0, 1001, 2000]
     assert len(emitted.end) == 1_000_000
+
+
+def test_too_many_matches_are_told_before_they_are_made() -> None:
+    """Ten thousand million pairs of edges are not looked at to say that there are more matches than the limit."""
+    plan = replace(plan_of(any_order("a", "b", "c")), limits=Limits(max_matches_per_event=1_000_000))
+    matcher = SetMatcher(compile_plan(plan).tables)
+    rows = [*((i, A) for i in range(100_000)), *((100_000 + i, B) for i in range(100_000)), (200_000, C)]
+    events = events_at(rows, range(len(rows)))
+    with pytest.raises(PassedLimit, match="max_matches_per_event"):
+        matcher.run(events, visits_behind(0, [Visit(0, tuple(rows), FOREVER, closes=True)]))
+    assert len(matcher.graph.before) < 4_000_000

@@ -140,3 +140,14 @@ def test_names_stand_for_functions_where_patterns_are_compared() -> None:
     ]
     assert pattern_form(ANY.where("is_big")) != pattern_form(ANY.where(is_big))
     assert pattern_form(ANY.where("n > 1")) == pattern_to_document(ANY.where("n > 1"))
+
+
+def test_matched_may_have_a_default() -> None:
+    """A parameter of that name is given what has matched, whether it has a default or not."""
+
+    def has_matched(event: Any, matched: Any = None) -> bool:
+        return matched is not None and bool(event)
+
+    function = ANY.where(has_matched).stages[0].conditions[0].function
+    assert function is not None
+    assert function.iterative

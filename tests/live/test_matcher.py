@@ -317,6 +317,16 @@ def test_kinds_of_schemas(schema: Any) -> None:
     assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
 
 
+def test_instants_that_do_not_fit_microseconds() -> None:
+    """A time of nanoseconds that do not divide is refused, by the column's name; the matcher goes on."""
+    live = matcher(PAIR, sequence="id")
+    fine = events((1, "p", 0, "a"))
+    at = pa.chunked_array([pa.array([1], pa.timestamp("ns", "UTC"))])
+    with pytest.raises(EventError, match="a value in column 'at' does not fit timestamp"):
+        live.process(fine.set_column(fine.schema.get_field_index("at"), "at", at))
+    assert live.process(fine).num_rows == 0
+
+
 def test_local_times() -> None:
     """Times without a zone are read in `time_zone`: events', and those that are told."""
     schema = SCHEMA.set(2, pa.field("at", pa.timestamp("us")))

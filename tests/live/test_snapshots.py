@@ -265,3 +265,59 @@ def test_all_parts_are_there() -> None:
     snapshot = from_bytes(busy().snapshot())
     assert all(len(array) for array in snapshot.arrays.values())
     assert {*snapshot.arrays, *snapshot.batches, *snapshot.header} >= {*PARTS, "waiting"}
+
+
+# In sets
+
+
+SETS = Pattern.begin("a").where("x = 'a'").followed_by_any("b").where("x = 'b'").followed_by_any("c").where("x = 'c'")
+OF_SETS: list[Callable[[dict[str, Any]], Any]] = [
+    lambda state: state["nodes"]["event"].fill(99),
+    lambda state: state["nodes"]["event"].fill(-1),
+    lambda state: state["nodes"]["before"].fill(7),
+    lambda state: state["nodes"]["beside"].fill(7),
+    lambda state: state["nodes"]["stage"].fill(-1),
+    lambda state: state["nodes"]["start"][1:].fill(10**12),
+    lambda state: state["heads"].fill(99),
+    lambda state: state.update(heads=state["heads"].astype(np.int64)),
+    lambda state: state.update(now=state["now"][:0]),
+]
+
+
+def in_sets() -> Matcher:
+    """A matcher with three open partial matches, which are kept in sets."""
+    live = matcher(SETS.within("100 seconds"), sequence=None, outputs=None)
+    live.process(events((1, "p", 0, "a"), (2, "p", 1, "a"), (3, "p", 2, "b"), (4, "p", 3, "x")))
+    return live
+
+
+def test_sets_go_on() -> None:
+    """Sets of partial matches are restored, and give the matches that they would have given."""
+    rest = events((5, "p", 4, "c"), (6, "p", 50, "x"))
+    restored = matcher(SETS.within("100 seconds"), sequence=None, outputs=None)
+    restored.restore(in_sets().snapshot())
+    found = restored.process(rest)
+    assert found.num_rows == 2
+    assert found == in_sets().process(rest)
+
+
+@pytest.mark.parametrize("break_", OF_SETS)
+def test_sets_that_do_not_hold_together(break_: Callable[[dict[str, Any]], Any]) -> None:
+    """Nodes that point nowhere, or do not agree in their starts, are refused; the matcher is as it was."""
+    snapshot = from_bytes(in_sets().snapshot())
+    arrays: dict[str, Any] = {name: array.copy() for name, array in snapshot.arrays.items()}
+    break_(arrays)
+    live = in_sets()
+    before = live.snapshot()
+    with pytest.raises(SnapshotError, match="the snapshot's"):
+        live.restore(to_bytes(Snapshot(snapshot.header, arrays, snapshot.batches)))
+    assert live.snapshot() == before
+
+
+@pytest.mark.parametrize("given", ["text", None, 3])
+def test_what_is_no_bytes(given: Any) -> None:
+    """Bytes of any kind are restored; anything else is refused by its type."""
+    live = in_sets()
+    live.restore(memoryview(live.snapshot()))  # type: ignore[arg-type]
+    with pytest.raises(SnapshotError, match=f"a snapshot is bytes, as .* got {type(given).__name__}"):
+        live.restore(given)

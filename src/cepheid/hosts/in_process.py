@@ -92,6 +92,9 @@ def _tell(counts: EventCounts, request: Request) -> None:
     elif dropped:
         what = f"{counts.null_keys} events without key and {counts.null_times} without time were dropped"
         warn(f"{what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
+    over = counts.dropped_partial_matches, counts.dropped_matches
+    if any(over) and request.report is None:
+        warn(f"{over[0]} partial matches and {over[1]} matches were over a limit and dropped, as on_limit says")
     if counts.ties and not request.sequence:
         message = f"{counts.ties} events agree in key and time with another; their content orders them"
         warn(f"{message}. Name a sequence column")

@@ -18,7 +18,7 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
-from cepheid.hosts.tables import plain_schema, without_views
+from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
 from cepheid.kernel.set_matcher import warm_up_sets
@@ -174,7 +174,7 @@ class TableMatcher:
         for i, (found, field) in enumerate(zip(plain_schema(events.schema), expected, strict=True)):
             if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
                 # An empty pandas column has no type, and an instant is the same in any zone.
-                events = events.set_column(i, field, events.column(i).cast(field.type))
+                events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
             elif found.type != field.type:
                 faults.append(f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}")
         if faults:

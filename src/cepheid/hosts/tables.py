@@ -137,11 +137,12 @@ def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """
     for i, field in enumerate(table.schema):
         if schema.get_field_index(field.name) >= 0 and (plain := schema.field(field.name)) != field:
-            table = table.set_column(i, plain, _cast(table.column(i), field.name, plain.type))
+            table = table.set_column(i, plain, cast(table.column(i), field.name, plain.type))
     return table
 
 
-def _cast(column: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
+def cast(column: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
+    """The column as another type; EventError where a value does not fit."""
     try:
         return column.cast(type_)
     except pa.ArrowInvalid as error:

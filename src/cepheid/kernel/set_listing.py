@@ -18,27 +18,30 @@ from cepheid.kernel.layout import Cursor
 from cepheid.kernel.set_layout import MANY_OPEN, NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, Numbers, SetOutput, Sets
 from cepheid.kernel.set_nodes import taken_of
 
+NO_EDGES, NO_VERTICES = -1, -2
+"""What there is no room for, in place of a number of vertices."""
+
 MANY = 63
 """Lengths from here on are one bit."""
 
 
 @kernel
-def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
-    """Makes the graph of the matches that started after `limit`; False if there is no room for it."""
+def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> int:
+    """Makes the graph of the matches that started after `limit`; NO_EDGES or NO_VERTICES if there is no room for it."""
     if cursor.roots > len(graph.before):
-        return False
+        return NO_EDGES
     for i in range(cursor.roots):
         graph.before[i] = graph.roots[i].set
     count = find_vertices(sets.nodes, sets.vertex, graph.vertices, graph.before, cursor.roots, limit)
     if count < 0:
-        return False
+        return count
     cursor.vertices = count
     cursor.side = sort_vertices(graph.vertices, graph.order, count)
     cursor.found = turn_around(graph.vertices, graph.before, graph.after, graph.order[cursor.side], count)
     cursor.ambiguous = has_twins(graph.vertices, graph.after, graph.order[cursor.side], count)
     cursor.group = cursor.group_end = cursor.start = cursor.length = cursor.depth = 0
     cursor.group_matches = cursor.matches
-    return True
+    return count
 
 
 # These are handed arrays alone, and few: what does not fit into registers costs as much as the work.
@@ -46,7 +49,7 @@ def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> bool:
 
 @kernel
 def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Numbers, end: int, limit: int) -> int:
-    """Makes the nodes with events that are reached into vertices, and returns their number, -1 if there is no room.
+    """Makes the nodes with events that are reached into vertices, and returns their number, or what has no room.
     before[:end] are complete sets; these become the vertices that may be last, and behind them are, vertex by vertex,
     those that may come before it.
     """
@@ -57,7 +60,7 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
             node = nodes[number]
             if node.beside != NO_SET and nodes[np.uint32(node.beside)].start > limit:
                 if end == len(before):
-                    return -1
+                    return NO_EDGES
                 before[end] = node.beside
                 end += 1
             if node.event == NO_EVENT:
@@ -66,7 +69,7 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
             vertex = known[number]
             if vertex >= count or vertices[vertex].node != number:
                 if count + 1 == len(vertices):
-                    return -1
+                    return NO_VERTICES
                 vertex = known[number] = count
                 made = vertices[count]
                 made.node, made.event, made.starts = number, node.event, node.before == NO_SET
@@ -82,7 +85,7 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
         behind = nodes[vertices[expanded].node].before
         if behind != NO_SET:
             if end == len(before):
-                return -1
+                return NO_EDGES
             before[end] = behind
             end += 1
         expanded += 1

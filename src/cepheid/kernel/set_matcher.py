@@ -59,8 +59,10 @@ class SetMatcher:
                     self._make_nodes()
                 case Status.TOO_MANY_MATCHES:
                     raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+                case Status.VERTICES_FULL:
+                    self._grow_vertices()
                 case _:
-                    self._grow_graph()
+                    self._grow_edges()
 
     def hold(self) -> Int32s:
         """The positions of the events that open partial matches hold, ascending. They are renamed 0, 1, … and are the
@@ -130,9 +132,18 @@ class SetMatcher:
             nodes, vertex = _grown(self.sets.nodes, 2 * most), _grown(self.sets.vertex, 2 * most)
             self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
 
-    def _grow_graph(self) -> None:
-        graph = new_graph(self.tables, 2 * len(self.graph.steps), 2 * len(self.graph.before))
-        self.graph = graph._replace(moving=self.graph.moving, roots=self.graph.roots)
+    def _grow_vertices(self) -> None:
+        graph = self.graph
+        larger = new_graph(self.tables, 2 * len(graph.steps), 0)
+        self.graph = larger._replace(moving=graph.moving, roots=graph.roots, before=graph.before, after=graph.after)
+
+    def _grow_edges(self) -> None:
+        """Each edge of the graph is on some match: there are at least as many matches as edges, less the vertices."""
+        graph, most = self.graph, int(self.tables.settings["most_matches"][0])
+        if len(graph.before) - len(graph.vertices) > most:
+            raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+        larger = new_graph(self.tables, 0, 2 * len(graph.before))
+        self.graph = graph._replace(before=larger.before, after=larger.after)
 
     def _grow_output(self) -> None:
         """Makes room for what is written at once, and doubles what is too small for it."""

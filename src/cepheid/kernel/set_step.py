@@ -19,7 +19,7 @@ from cepheid.compile.tables import ALWAYS, IGNORED, STOPPED, Ints, Records, Tabl
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import NO_TIME, Cursor, Visits
 from cepheid.kernel.set_layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
-from cepheid.kernel.set_listing import gather, list_matches
+from cepheid.kernel.set_listing import NO_EDGES, gather, list_matches
 from cepheid.kernel.set_nodes import extend, limit_of, new_node, taken_of, unite
 
 
@@ -31,8 +31,9 @@ class Status(IntEnum):
     OUTPUT_FULL = 1
     NODES_FULL = 2
     """See `nodes_needed`."""
-    GRAPH_FULL = 3
-    TOO_MANY_MATCHES = 4
+    VERTICES_FULL = 3
+    EDGES_FULL = 4
+    TOO_MANY_MATCHES = 5
     """The event at the cursor completes more than the limit."""
 
 
@@ -63,8 +64,9 @@ def run(
     needed = nodes_needed(len(edges))
     while True:
         if cursor.task == Task.GATHER:
-            if not gather(sets, graph, cursor, limit_of(settings.window, cursor.now)):
-                return Status.GRAPH_FULL
+            found = gather(sets, graph, cursor, limit_of(settings.window, cursor.now))
+            if found < 0:
+                return Status.EDGES_FULL if found == NO_EDGES else Status.VERTICES_FULL
             if cursor.found > settings.most_matches:
                 return Status.TOO_MANY_MATCHES
             cursor.task = Task.LIST

@@ -69,7 +69,8 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
 def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
     """The same for sets."""
     heads, now, nodes = state["heads"], state["now"], state["nodes"]
-    if nodes.dtype != SET_NODE or heads.shape != (len(now), len(tables.states)):
+    typed = nodes.dtype == SET_NODE and heads.dtype == np.int32 and now.dtype == np.int64
+    if not typed or heads.shape != (len(now), len(tables.states)):
         raise SnapshotError(_OTHER_ARRAYS)
     number = np.arange(len(nodes))
     _check_bounds(
@@ -81,6 +82,11 @@ def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int)
             (nodes["stage"], 0, len(tables.stage_slots) - 1),
         ]
     )
+    start, before, beside = nodes["start"], nodes["before"], nodes["beside"]
+    follows, has_beside = before != NO_SET, beside != NO_SET
+    later = (start[follows] == start[before[follows]]).all() and (start[has_beside] >= start[beside[has_beside]]).all()
+    if not later or ((nodes["event"] == NO_EVENT) & ~(follows & has_beside)).any():
+        raise SnapshotError("the snapshot's sets of partial matches do not agree in their starts")
 
 
 def _check_bounds(bounds: Sequence[tuple[npt.NDArray[Any], Any, Any]]) -> None:

@@ -50,12 +50,18 @@ def _own_name(call: Callable[..., object]) -> str | None:
 
 
 def _arguments(call: Callable[..., object]) -> int | None:
-    """How many arguments it must be given; None where that is not known or not enough."""
+    """How many arguments it is given: those that it needs, and one of the name `matched`; None where that is not known
+    or they cannot be given by position.
+    """
     try:
         parameters = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):
         return None  # builtins do not always tell
-    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = [
+        p
+        for p in parameters
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (p.default is p.empty or p.name == "matched")
+    ]
     return None if any(p.kind is p.KEYWORD_ONLY for p in needed) else len(needed)
 
 
