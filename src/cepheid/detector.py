@@ -18,6 +18,7 @@ from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, P
 from cepheid.kernel.layout import Visits
 from cepheid.kernel.python_matcher import PythonMatcher
 from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
 from cepheid.output import row_schema, rows_of
 from cepheid.working_set import WorkingSet
@@ -109,6 +110,12 @@ class Detector:
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
+
+
+def load_kernel(pattern: CompiledPattern) -> None:
+    """Loads the compiled kernel that the pattern runs on, if it does, so that its first events do not wait for it."""
+    if not pattern.plan.functions:
+        warm_up(sets=choose_form(pattern).sets)
 
 
 def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_WARM_UP = "from cepheid.kernel.compiled import warm_up; warm_up()"
+_WARM_UP = "from cepheid.kernel.warm_up import warm_up; warm_up(sets=False)"
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
+from cepheid.detector import load_kernel
 from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
@@ -19,9 +20,7 @@ from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
 from cepheid.hosts.tables import cast, plain_schema, without_views
-from cepheid.kernel.compiled import warm_up
 from cepheid.kernel.layout import NO_TIME
-from cepheid.kernel.set_matcher import warm_up_sets
 from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
@@ -56,8 +55,7 @@ class TableMatcher:
         self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
-        if not self._plan.functions:
-            warm_up_sets() if self._matcher.in_sets else warm_up()  # here, so that the first events do not wait for it
+        load_kernel(self._pattern)
         self._latest = NO_TIME
         self._counts = EventCounts()
         self._failed = False

@@ -16,12 +16,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.compile.form import choose_form
+from cepheid.detector import load_kernel
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
-from cepheid.kernel.compiled import warm_up
-from cepheid.kernel.set_matcher import warm_up_sets
 from cepheid.output import row_schema
 from cepheid.sorted_matcher import SortedMatcher
 
@@ -44,8 +42,7 @@ class Task(NamedTuple):
 def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """The matches in a partition, whose events come in the order of key, time and sequence."""
     pattern = _compiled(task.plan)
-    if not pattern.plan.functions:
-        warm_up_sets() if choose_form(pattern).sets else warm_up()
+    load_kernel(pattern)
     matcher = SortedMatcher(pattern, until=task.until)
     schema = _output_schema(row_schema(pattern.plan))
     try:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, Ints, SkipKind, Tables
+from cepheid.compile.tables import Ints, Tables
 from cepheid.errors import SkipError
 from cepheid.kernel.collect import collect, rebase
 from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
-from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import (
     FOREVER,
     Events,
@@ -22,6 +20,7 @@ from cepheid.kernel.layout import (
     Int32s,
     Parked,
     Visits,
+    grown,
     new_cursor,
     new_output,
     new_partial_matches,
@@ -29,8 +28,6 @@ from cepheid.kernel.layout import (
 from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.state import checked_state
 from cepheid.kernel.step import Status, run
-
-T = TypeVar("T", bound=np.generic)
 
 FAILURES = {
     OUT_OF_RANGE: "a result is out of the range of its type",
@@ -190,9 +187,9 @@ class CompiledMatcher:
         fresh.rows[1 : count + 1], fresh.slots[1 : count + 1] = rows, slots
         capacity = len(fresh.free)
         fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
-        live = _grown(np.arange(1, count + 1), max(1024, 2 * count))
-        parked = Parked(keys.copy(), live, _grown(completed, max(1024, 2 * len(completed))))
-        self.partials = fresh._replace(nodes=_grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
+        live = grown(np.arange(1, count + 1), max(1024, 2 * count))
+        parked = Parked(keys.copy(), live, grown(completed, max(1024, 2 * len(completed))))
+        self.partials = fresh._replace(nodes=grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
         cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
         cursor.parked = cursor.parked_live = count
@@ -248,79 +245,38 @@ class CompiledMatcher:
         if cursor.free < most:
             self._grow_rows(2 * most)
         if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
-            self.partials = self.partials._replace(nodes=_grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
+            self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
         if len(partials.completed) - cursor.completed < most + cursor.live:
             room = 2 * int(cursor.completed + most + cursor.live)
-            self.partials = self.partials._replace(completed=_grown(partials.completed, room))
+            self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
     def _park_room(self, live: int, completed: int) -> None:
         """At least half free after a collection: its cost is shared."""
         cursor, parked = self.cursor, self.partials.parked
         live, completed = live + int(cursor.parked_live), completed + int(cursor.parked_completed)
         if len(parked.live) < 2 * live:
-            parked = parked._replace(live=_grown(parked.live, 4 * live))
+            parked = parked._replace(live=grown(parked.live, 4 * live))
         if len(parked.completed) < 2 * completed:
-            parked = parked._replace(completed=_grown(parked.completed, 4 * completed))
+            parked = parked._replace(completed=grown(parked.completed, 4 * completed))
         self.partials = self.partials._replace(parked=parked)
 
     def _load_room(self, visits: Visits) -> None:
         """For all keys of the visits, and what is open for the next."""
         keys, partials = int(visits.key.max()) + 1, self.partials
         if len(partials.parked.keys) < keys:
-            parked = partials.parked._replace(keys=_grown(partials.parked.keys, 2 * keys))
+            parked = partials.parked._replace(keys=grown(partials.parked.keys, 2 * keys))
             self.partials = partials = partials._replace(parked=parked)
         entry = partials.parked.keys[visits.key[self.cursor.visit]]
         completed = int(entry["completed_end"] - entry["completed"])
         if len(partials.completed) < completed:
-            self.partials = partials._replace(completed=_grown(partials.completed, 2 * completed))
+            self.partials = partials._replace(completed=grown(partials.completed, 2 * completed))
 
     def _grow_rows(self, more: int) -> None:
         before = len(self.partials.rows)
         capacity = before + more
-        free = _grown(self.partials.free, capacity)
+        free = grown(self.partials.free, capacity)
         free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity)
         self.cursor.free += more
-        live = np.stack([_grown(side, 2 * capacity) for side in self.partials.live])
-        slots, rows = _grown(self.partials.slots, capacity), _grown(self.partials.rows, capacity)
+        live = np.stack([grown(side, 2 * capacity) for side in self.partials.live])
+        slots, rows = grown(self.partials.slots, capacity), grown(self.partials.rows, capacity)
         self.partials = self.partials._replace(rows=rows, slots=slots, live=live, free=free)
-
-
-def warm_up() -> None:
-    """Loads the kernel, compiled if it is not in the disk cache.
-
-    One process compiles at a time and the others wait for its result: each for itself they would be no sooner.
-    """
-    with compiling_alone():
-        _run_once()
-
-
-@cache
-def _run_once() -> None:
-    tables, events, visits = no_pattern()
-    matcher = CompiledMatcher(tables)
-    matcher.run(events, visits)
-    matcher.hold()
-
-
-def no_pattern() -> tuple[Tables, Events, Visits]:
-    """A pattern without stages, no events and no keys: what a kernel can be run with when only its types count."""
-    tables = Tables(
-        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),
-        states=np.zeros(1, STATE),
-        edges=np.zeros(0, EDGE),
-        state_scripts=np.zeros(0, np.int64),
-        scripts=np.zeros(0, SCRIPT),
-        code=np.zeros(0, INSTRUCTION),
-        constants=np.zeros(0, np.int64),
-        stage_slots=np.zeros(2, np.int64),
-        slots=np.zeros(0, SLOT),
-    )
-    words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
-    return tables, events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags)
-
-
-def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
-    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

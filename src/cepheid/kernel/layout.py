@@ -6,7 +6,7 @@ by their position in it. The kernel works on one key at a time, which it loads; 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Cursor: TypeAlias = Any
 
 GROWN = -1
 """In place of its holders, for a node at which a match has been continued by another match."""
+
+T = TypeVar("T", bound=np.generic)
 
 START_ROW = 0
 """The row of the start state: it holds no events, is never live and never ends."""
@@ -216,3 +218,10 @@ def new_output(matches: int, events: int) -> Output:
     """Room for `matches` emitted matches with `events` events together."""
     times = np.empty(matches, np.int64), np.empty(matches, np.int64)
     return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))
+
+
+def grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
+    """A copy with room for `capacity` rows."""
+    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

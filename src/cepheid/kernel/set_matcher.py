@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.tables import Ints, Tables
-from cepheid.kernel.compiled import Emitted, PassedLimit, no_pattern
-from cepheid.kernel.jit import compiling_alone
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits
+from cepheid.kernel.compiled import Emitted, PassedLimit
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits, grown
 from cepheid.kernel.set_layout import (
     NO_SET,
     new_graph,
@@ -23,8 +21,6 @@ from cepheid.kernel.set_layout import (
 from cepheid.kernel.set_nodes import collect, count_open, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
 from cepheid.kernel.state import check_sets
-
-T = TypeVar("T", bound=np.generic)
 
 
 class SetMatcher:
@@ -120,7 +116,7 @@ class SetMatcher:
         before = len(self.sets.heads)
         if keys > before:
             more = max(keys, 2 * before)
-            heads, now = _grown(self.sets.heads, more), _grown(self.sets.now, more)
+            heads, now = grown(self.sets.heads, more), grown(self.sets.now, more)
             heads[before:], now[before:] = NO_SET, NO_TIME
             self.sets = self.sets._replace(heads=heads, now=now)
 
@@ -129,7 +125,7 @@ class SetMatcher:
         collect(self.sets, self.cursor, self.window)
         most = 4 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
         if len(self.sets.nodes) < most:
-            nodes, vertex = _grown(self.sets.nodes, 2 * most), _grown(self.sets.vertex, 2 * most)
+            nodes, vertex = grown(self.sets.nodes, 2 * most), grown(self.sets.vertex, 2 * most)
             self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
 
     def _grow_vertices(self) -> None:
@@ -169,25 +165,5 @@ class SetMatcher:
         return Emitted(end, detected_at, timeout=none, event=pairs[::2], stage=pairs[1::2])
 
 
-def warm_up_sets() -> None:
-    """As `kernel.compiled.warm_up`."""
-    with compiling_alone():
-        _run_once()
-
-
-@cache
-def _run_once() -> None:
-    tables, events, visits = no_pattern()
-    matcher = SetMatcher(tables)
-    matcher.run(events, visits)
-    matcher.hold()
-
-
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:
     return len(array) if count <= len(array) else 2 * count
-
-
-def _grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
-    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -33,9 +33,6 @@ from cepheid.kernel.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
 
-ENDS, GOES_ON, STOPS = range(3)
-"""What an event makes of a partial match: no edge is followed, some are, or one that stops it."""
-
 
 class Status(IntEnum):
     """Why `run` returned."""
@@ -276,7 +273,7 @@ def move(
     is_start = number == START_ROW
     first, end = state.edges, state.edges_end
     waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
-    fate, last = fate_of(tables, first, end, word, waited)
+    stops, last = last_way_on(tables, first, end, word, waited)
     start = event if is_start else row.start
     node, length, whole = row.node, row.length, row.whole
     longest = tables.settings[0].longest
@@ -285,7 +282,7 @@ def move(
         if not follows(edge, word, waited) or edge.target == STOPPED:
             continue
         taken, taken_length = node, length
-        goes_on = edge.target != FINAL and fate != STOPS
+        goes_on = edge.target != FINAL and not stops
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
         if edge.completes and not (longest and goes_on):
@@ -345,18 +342,17 @@ def run_scripts(
 
 
 @inlined
-def fate_of(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[int, int]:
-    """Whether the partial match goes on, and the last edge on which it does (-1: none)."""
-    fate, last = ENDS, -1
+def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[bool, int]:
+    """Whether an edge is followed that stops the partial match, and the last edge on which it goes on (-1: none)."""
+    last = -1
     for i in range(first, end):
         edge = tables.edges[i]
         if follows(edge, word, waited):
             if edge.target == STOPPED:
-                return STOPS, -1
-            fate = GOES_ON
+                return True, -1
             if edge.target != FINAL:
                 last = i
-    return fate, last
+    return False, last
 
 
 @inlined
