@@ -18,6 +18,7 @@ from cepheid.kernel.layout import (
     Events,
     Flags,
     Int32s,
+    Output,
     Parked,
     Visits,
     grown,
@@ -229,9 +230,13 @@ class CompiledMatcher:
         matches = len(output.end) * (2 if cursor.matches == len(output.end) else 1)
         most = int(cursor.match_events) + int(self.partials.completed["length"][0])
         events = len(output.event) if most <= len(output.event) else 2 * most
-        self.output = new_output(matches, events)
-        for array, before in zip(self.output, output, strict=True):
-            array[: len(before)] = before
+        self.output = Output(
+            grown(output.end, matches),
+            grown(output.detected_at, matches),
+            grown(output.timeout, matches),
+            grown(output.event, events),
+            grown(output.stage, events),
+        )
 
     def _make_room(self, visits: Visits) -> None:
         cursor, partials = self.cursor, self.partials

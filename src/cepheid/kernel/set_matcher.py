@@ -11,13 +11,7 @@ import numpy.typing as npt
 from cepheid.compile.tables import Ints, Tables
 from cepheid.kernel.compiled import Emitted, PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits, grown
-from cepheid.kernel.set_layout import (
-    NO_SET,
-    new_graph,
-    new_set_cursor,
-    new_set_output,
-    new_sets,
-)
+from cepheid.kernel.set_layout import NO_SET, SetOutput, new_graph, new_set_cursor, new_set_output, new_sets
 from cepheid.kernel.set_nodes import collect, count_open, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
 from cepheid.kernel.state import check_sets
@@ -147,9 +141,10 @@ class SetMatcher:
         step = self.graph.steps[int(cursor.depth) - 1]
         most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
         matches, events = int(cursor.matches) + most, int(cursor.match_events) + most * (int(cursor.length) + 1)
-        self.output = new_set_output(_room_for(matches, output.end), _room_for(events, output.taken))
-        for mine, its in zip(self.output, output, strict=True):
-            mine[: len(its)] = its
+        more_matches, more_events = _room_for(matches, output.end), _room_for(events, output.taken)
+        self.output = SetOutput(
+            grown(output.end, more_matches), grown(output.detected_at, more_matches), grown(output.taken, more_events)
+        )
 
     def _take_output(self) -> Emitted:
         """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
