@@ -35,6 +35,9 @@ class Evaluated(NamedTuple):
     """Bit i is set where bits[i] is true."""
     values: tuple[pa.ChunkedArray, ...]
 
+    def take(self, rows: pa.Array) -> Evaluated:
+        return Evaluated(self.mask[rows.to_numpy()], tuple(column.take(rows) for column in self.values))
+
 
 class _Translation(NamedTuple):
     """What was asked for last, and its SQL."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
@@ -16,9 +17,19 @@ from cepheid.events import (
     Schema,
     microseconds,
 )
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.intake import Timed, in_order_of_arrival, lifted, timed, usable, used_columns
-from cepheid.hosts.ordering import order_of
+from cepheid.hosts.ahead import ahead
+from cepheid.hosts.duckdb_engine import DuckDbEngine, Evaluated
+from cepheid.hosts.intake import (
+    Timed,
+    evaluated,
+    in_order_of_arrival,
+    lifted,
+    placed,
+    timed,
+    usable,
+    used_columns,
+)
+from cepheid.hosts.ordering import is_ordered, order_of
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
@@ -49,7 +60,7 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     events = without_views(events.select(used_columns(plan)))
     usable_events, counts = usable(timed(events, request), plan, request, until)
     matcher = SortedMatcher(pattern, until=until)
-    found = [matcher.process(batch) for batch in _batches(usable_events, pattern, engine)]
+    found = [matcher.process(batch) for batch in ahead(_batches(usable_events, pattern, engine))]
     found.append(matcher.finish())
     counts = replace(counts, ties=matcher.ties, **asdict(matcher.found))
     _tell(counts, request)
@@ -104,10 +115,26 @@ def _batches(events: Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> I
     """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
     cannot matter.
     """
-    order = order_of(events, pattern.plan.schema)
-    for start in range(0, len(events), PIECE):
-        piece = events.slice(start, PIECE) if order is None else events.take(order.slice(start, PIECE))
-        yield relevant(lifted(piece, pattern.plan, engine), pattern)
+    plan = pattern.plan
+    if is_ordered(events, plan.schema):
+        for start in range(0, len(events), PIECE):
+            yield relevant(lifted(events.slice(start, PIECE), plan, engine), pattern)
+        return
+    found = evaluated(events, plan, engine)
+    rows = _ordered_rows(events, found, pattern)
+    for start in range(0, len(rows), PIECE):
+        piece = rows.slice(start, PIECE)
+        yield placed(events.take(piece), found.take(piece), plan, engine.time_zone)
+
+
+def _ordered_rows(events: Timed, found: Evaluated, pattern: CompiledPattern) -> pa.Array:
+    """The numbers of the events that matter, in the order of key, time and sequence: only these need to be ordered."""
+    schema = pattern.plan.schema
+    ranked = events.select([*schema.key, *schema.sequence])
+    if pattern.relevant is None:
+        return pa.array(order_of(ranked, schema))
+    rows = np.flatnonzero(found.mask & np.uint64(pattern.relevant))
+    return pa.array(rows[order_of(ranked.take(pa.array(rows)), schema)])
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:

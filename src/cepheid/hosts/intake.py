@@ -4,7 +4,7 @@ dropped or refused, and DuckDB computes the lifted columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from cepheid.events import (
     VALUE_PREFIX,
     Batch,
 )
-from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.duckdb_engine import DuckDbEngine, Evaluated
 from cepheid.hosts.request import EventCounts, Request
 from cepheid.hosts.tables import as_plain, with_zone
 from cepheid.lang.expression import Call, Expression, Name
@@ -33,12 +33,17 @@ from cepheid.plan.plan import Plan
 
 def used_columns(plan: Plan) -> list[str]:
     """The event columns that the output, the order or a condition needs."""
-    lifted = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
     schema = plan.schema
     if plan.functions:
         return list(schema.columns.names)
-    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns}
-    return [name for name in schema.columns.names if name in needed or name.lower() in lifted]
+    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns, *_lifted_columns(plan)}
+    return [name for name in schema.columns.names if name in needed]
+
+
+def _lifted_columns(plan: Plan) -> list[str]:
+    """Those that conditions name."""
+    named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
+    return [name for name in plan.schema.columns.names if name.lower() in named]
 
 
 def _names(expression: Expression) -> Iterator[str]:
@@ -71,8 +76,11 @@ class Timed:
     def slice(self, start: int, length: int) -> Timed:
         return Timed(self.events.slice(start, length), self.time.slice(start, length))
 
-    def take(self, rows: pa.ChunkedArray) -> Timed:
+    def take(self, rows: pa.Array) -> Timed:
         return Timed(self.events.take(rows), self.time.take(rows))
+
+    def select(self, columns: Sequence[str]) -> Timed:
+        return Timed(self.events.select(columns), self.time)
 
 
 def usable(timed: Timed, plan: Plan, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
@@ -142,8 +150,18 @@ def timed(events: pa.Table, request: Request) -> Timed:
 
 def lifted(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Batch:
     """The events, in their order, as a matcher takes them."""
+    return placed(piece, evaluated(piece, plan, engine), plan, engine.time_zone)
+
+
+def evaluated(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Evaluated:
+    """The lifted columns of the events, in their order."""
+    events = as_plain(piece.events.select(_lifted_columns(plan)), plan.schema.columns)
+    return engine.evaluate(events, bits=plan.bits, values=plan.values)
+
+
+def placed(piece: Timed, found: Evaluated, plan: Plan, zone: str) -> Batch:
+    """The events with their lifted columns as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
-    found = engine.evaluate(events, bits=plan.bits, values=plan.values)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         TIME: piece.time,
@@ -153,7 +171,6 @@ def lifted(piece: Timed, plan: Plan, engine: DuckDbEngine) -> Batch:
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     if plan.functions:
-        zone = engine.time_zone
         known = [name for name in events.schema.names if name != ARRIVAL]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))

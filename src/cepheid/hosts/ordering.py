@@ -24,35 +24,44 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 _DIGIT = 16
 """Bits that NumPy sorts by radix."""
 
-
-def order_of(events: Timed, schema: Schema) -> pa.Array | None:
-    """The rows' numbers in the order of key, time and sequence; None if they are in it."""
-    keys = [leaf for name in schema.key for leaf in leaves(_column(events, name, schema))]
-    ranks = [whole(events.time), *(_column(events, name, schema) for name in schema.sequence)]
-    behind = descends(ranks)
-    if _is_ordered(keys, behind, len(events)):
-        return None
-    rows = np.arange(len(events)) if not behind.any() else _by_rank(ranks)
-    for leaf in reversed(keys):
-        codes = _codes(leaf)
-        for shift in range(0, int(codes.max(initial=0)).bit_length(), _DIGIT):
-            digit = (codes[rows] >> shift).astype(np.uint16)
-            rows = rows[np.argsort(digit, kind="stable")]
-    return pa.array(rows)
+_FEW = 1 << 2 * _DIGIT
+"""Integers in a range of this length are their own codes: two rounds sort them."""
 
 
-def _is_ordered(keys: Sequence[pa.Array], behind: npt.NDArray[np.bool_], length: int) -> bool:
-    """Whether each key's events are together, and none is `behind` one of its key."""
-    key_start = np.zeros(length, np.bool_)
+def is_ordered(events: Timed, schema: Schema) -> bool:
+    """Whether each key's events are together, and none is behind a later one of its key."""
+    key_start = np.zeros(len(events), np.bool_)
     key_start[:1] = True
+    keys = _keys(events, schema)
     for column in keys:
         key_start[1:] |= differs(column)
-    if (behind & ~key_start[1:]).any():
+    if (descends(_ranks(events, schema)) & ~key_start[1:]).any():
         return False
     starts = pa.array(np.flatnonzero(key_start))
     names = [str(i) for i in range(len(keys))]
     runs = pa.table([column.take(starts) for column in keys], names=names)
     return not keys or runs.group_by(names).aggregate([]).num_rows == len(starts)
+
+
+def order_of(events: Timed, schema: Schema) -> Rows:
+    """The rows' numbers in the order of key, time and sequence."""
+    ranks = _ranks(events, schema)
+    rows = _by_rank(ranks) if descends(ranks).any() else None
+    for leaf in reversed(_keys(events, schema)):
+        codes = _codes(leaf)
+        for shift in range(0, int(codes.max(initial=0)).bit_length(), _DIGIT):
+            digit = (codes >> shift).astype(np.uint16)
+            order = np.argsort(digit if rows is None else digit[rows], kind="stable")
+            rows = order if rows is None else rows[order]
+    return np.arange(len(events)) if rows is None else rows
+
+
+def _keys(events: Timed, schema: Schema) -> list[pa.Array]:
+    return [leaf for name in schema.key for leaf in leaves(_column(events, name, schema))]
+
+
+def _ranks(events: Timed, schema: Schema) -> list[pa.Array]:
+    return [whole(events.time), *(_column(events, name, schema) for name in schema.sequence)]
 
 
 def _column(events: Timed, name: str, schema: Schema) -> pa.Array:
@@ -70,7 +79,13 @@ def _by_rank(ranks: Sequence[pa.Array]) -> Rows:
 
 
 def _codes(leaf: pa.Array) -> npt.NDArray[np.int64]:
-    """Each value's rank among the distinct ones, NULL last."""
+    """Numbers from 0 that compare as the values do, NULL last."""
+    if pa.types.is_integer(leaf.type) and len(leaf) > leaf.null_count:
+        least, most = pc.min_max(leaf).values()
+        span = most.as_py() - least.as_py()
+        if span < _FEW:
+            values: npt.NDArray[np.int64] = leaf.fill_null(most).to_numpy().astype(np.int64) - least.as_py()
+            return np.where(leaf.is_null(), span + 1, values) if leaf.null_count else values
     encoded = leaf.dictionary_encode()
     rank = np.empty(len(encoded.dictionary) + 1, np.int64)
     rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))

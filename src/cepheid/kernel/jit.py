@@ -85,7 +85,7 @@ def _compile(function: Function, **options: Any) -> Function:
     # cache.
     config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
     try:
-        compiled: Any = njit(cache=_FOLDER is not None, **options)(function)
+        compiled: Any = njit(cache=_FOLDER is not None, nogil=True, **options)(function)
         if _FOLDER is not None:
             compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001 - no public way
     finally:
