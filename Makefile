@@ -30,7 +30,7 @@ test: $(READY) ## run all tests
 conformance: $(READY) ## ask all of FlinkCEP's cases in process and on Spark, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
-	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel/test_step_equals_reference.py
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/hosts/test_in_process.py
 
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .

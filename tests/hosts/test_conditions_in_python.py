@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.conditions.stage_conditions import CURRENT
 from tests.hosts.patterns_and_events import SCHEMA, Case, Row, cases, events
+from tests.searching import share
 
 from cepheid import ConditionError, LimitExceeded, Limits, Matcher, Pattern, Skip, SkipError, SnapshotError, detect
 from cepheid.compile.compiled import compile_plan, relevance_text
@@ -82,7 +83,7 @@ def _function(sql: str, name: str, check: Any, stage: int) -> Function:
     return Function(lambda event, matched: check(event, matched[f"s{stage}"]), name, iterative=True)
 
 
-@settings(max_examples=60)
+@share(30)
 @given(cases_twice(), events(ties=True), st.booleans())
 def test_the_same_as_sql(both: tuple[Pattern, Pattern], rows: list[Row], as_outputs: bool) -> None:  # noqa: FBT001
     """Rows, ids and their order, with AND and OR of both kinds of conditions, and with timeouts."""
@@ -91,7 +92,7 @@ def test_the_same_as_sql(both: tuple[Pattern, Pattern], rows: list[Row], as_outp
     assert python == sql
 
 
-@settings(max_examples=30)
+@share(15)
 @given(cases_twice(), events(ties=True), st.integers(1, 9))
 def test_a_matcher_goes_on_from_a_snapshot(both: tuple[Pattern, Pattern], rows: list[Row], piece: int) -> None:
     """Any cut, with a new matcher restored at each, gives what SQL gives in one."""

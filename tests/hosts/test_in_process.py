@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, by_definition, cases, events, found_in
+from tests.searching import share
 
 from cepheid import detect
 from cepheid.hosts import in_process
@@ -31,21 +32,21 @@ def text(matches: pa.Table) -> str:
     return f"{matches.schema}\n{matches.to_pylist()}"
 
 
-@settings(max_examples=60)
+@share(30)
 @given(cases(), events(ties=True))
 def test_matches_are_the_definition_s(case: Case, rows: list[Row]) -> None:
     """Patterns with SQL conditions have the matches that the definition gives with the same conditions in Python."""
     assert found_in(found(table(rows), case), case.pattern) == by_definition(case, rows)
 
 
-@settings(max_examples=60)
+@share(30)
 @given(cases(), events(ties=True), st.integers(-1, 15).map(lambda seconds: FIRST + timedelta(seconds=seconds)))
 def test_as_of_is_the_definition_s(case: Case, rows: list[Row], as_of: datetime) -> None:
     """With as_of later events do not count, and time stands there."""
     assert found_in(found(table(rows), case, as_of=as_of), case.pattern) == by_definition(case, rows, as_of)
 
 
-@settings(max_examples=60)
+@share(30)
 @given(cases(), events(ties=True), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_pieces_and_order_do_not_matter(case: Case, rows: list[Row], piece: int, source: Any) -> None:
     """Events in any order, processed in pieces of any size, have the same matches, rows and ids."""

@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events
+from tests.searching import share
 
 from cepheid import CepheidWarning, Matcher, detect
 
@@ -62,7 +63,7 @@ def deliveries(draw: st.DrawFn, rows: Sequence[Row]) -> Delivery:
     )
 
 
-@settings(max_examples=60)
+@share(30)
 @given(data=st.data(), case=cases(), in_sequence=st.booleans(), measured=st.booleans())
 def test_any_delivery(*, data: st.DataObject, case: Case, in_sequence: bool, measured: bool) -> None:
     """Any order of arrival within the lateness, any batches, any times told, and snapshots anywhere."""
