@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
-from cepheid.events import EVENT_PREFIX, Batch
+from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Visits
 from cepheid.kernel.python_matcher import PythonMatcher
@@ -126,8 +126,9 @@ def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMa
 
 def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:
     """The event's chosen columns."""
-    event = working_set.take(np.array([position], np.int32)).data.to_pylist()[0]
-    return {name.removeprefix(EVENT_PREFIX): value for name, value in event.items() if name.startswith(EVENT_PREFIX)}
+    event = working_set.take(np.array([position], np.int32)).data
+    chosen = [name for name in event.schema.names if name.startswith(EVENT_PREFIX)]
+    return {name.removeprefix(EVENT_PREFIX): python_values(event.column(name))[0] for name in chosen}
 
 
 def _condition(pattern: Pattern, number: int) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from cepheid.detect import detect, is_spark
 from cepheid.errors import SchemaError, did_you_mean
+from cepheid.events import python_values
 from cepheid.hosts.tables import to_arrow
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.explain import describe_pattern
@@ -117,7 +118,8 @@ def _read(events: object, time: str | None) -> tuple[_Shown, object]:
         odd = next(row for row in events if not isinstance(row, Mapping))
         raise SchemaError(f'events: rows are mappings, as in {{"id": 1, "time": 0}}, got {odd!r}')
     table = _arrow(events)
-    return _Shown(table.schema.names, table.to_pydict()), events if is_spark(events) else table
+    columns = {name: python_values(table.column(name)) for name in table.schema.names}
+    return _Shown(table.schema.names, columns), events if is_spark(events) else table
 
 
 def _arrow(table: object) -> pa.Table:
@@ -192,7 +194,7 @@ def _listed(given: object) -> list[Any]:
 
 def _found(matches: pa.Table, pattern: Pattern, ids: str) -> list[Taken]:
     names = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
-    columns = [matches.column(name).to_pylist() for name in names]
+    columns = [python_values(matches.column(name)) for name in names]
     return [
         tuple((name, tuple(event[ids] for event in _listed(its))) for name, its in zip(names, row, strict=True) if its)
         for row in zip(*columns, strict=True)

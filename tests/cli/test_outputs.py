@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cepheid.cli.failure import in_options
@@ -118,3 +120,15 @@ def test_messages_have_the_options(
 def test_other_words_stay(message: str) -> None:
     """Columns and prose that only look like an argument stay as they are."""
     assert in_options(message) == message
+
+
+def test_times_beyond_pythons(folder: Path, cepheid: Cepheid) -> None:
+    """Matches at times that Python's datetime has not are written as others are."""
+    far = pa.table({"at": pa.array([0, 1 << 60], pa.timestamp("us")), "n": [1, 2]})
+    pq.write_table(far, folder / "far.parquet")
+    (folder / "any.yaml").write_text("stages:\n- begin: a\n")
+    rows = [
+        json.loads(line) for line in cepheid("detect", "any.yaml", "far.parquet", "--time", "at").stdout.splitlines()
+    ]
+    assert [row["match_start"] for row in rows] == ["1970-01-01T00:00:00+00:00", "38504-08-17T21:30:06.846976+00:00"]
+    assert rows[1]["a"] == {"at": "38504-08-17T21:30:06.846976", "n": 2}

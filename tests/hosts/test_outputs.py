@@ -232,7 +232,13 @@ def test_kinds_of_tables() -> None:
             ["matches", "all", 3],
             "outputs: 'all', 3 cannot be asked for; allowed are 'matches', 'timeouts', 'late'",
         ),
-        ([], "outputs: nothing cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
+        (
+            [],
+            (
+                "outputs: none is named; name at least one of 'matches', 'timeouts', 'late', "
+                "or leave it out for matches alone"
+            ),
+        ),
         (7, "outputs: 7 cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
     ],
 )

@@ -111,10 +111,13 @@ def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> dateti
     Raises:
         SchemaError: there are two such instants or none.
     """
-    if as_of.tzinfo is not None:
-        return as_of.astimezone(UTC)
-    local = as_of.replace(tzinfo=_zone(zone, argument))
-    early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    local = as_of if as_of.tzinfo is not None else as_of.replace(tzinfo=_zone(zone, argument))
+    try:
+        if local is as_of:
+            return as_of.astimezone(UTC)
+        early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    except OverflowError:
+        raise SchemaError(f"{argument}: {local} is before the year 1 or behind 9999 in UTC") from None
     if early == late:
         return early
     what = "does not exist" if early.astimezone(local.tzinfo).replace(tzinfo=None) != as_of else "is ambiguous"

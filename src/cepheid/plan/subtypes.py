@@ -64,6 +64,6 @@ def _column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Itera
     if types.column not in columns.names:
         hint = did_you_mean(types.column, columns.names)
         yield Problem(f"no column named {types.column!r}, which holds the types", "taxonomy", hint=hint)
-    elif not is_string(type_ := columns.field(types.column).type):
+    elif not (is_string(type_ := columns.field(types.column).type) or pa.types.is_null(type_)):  # null: has no values
         message = f"the column of the types must be STRING, {types.column!r} is {sql_name(type_)}"
         yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: types are named by text.")
