@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import ConditionError, EventError, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, ConditionError, EventError, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -139,6 +139,14 @@ def test_a_type_column_without_values() -> None:
     for events in (EVENTS, EVENTS.slice(0, 0)):
         typed = events.append_column("type", pa.nulls(len(events)))
         assert detect(typed, pattern, key="device", time="at").num_rows == 0
+
+
+def test_a_taxonomy_the_wrong_way_round_is_warned_of() -> None:
+    """It would find nothing, silently."""
+    pattern = Pattern.begin("a").subtype("payment").taxonomy("device", {"payment": ["p", "q"]})
+    with pytest.warns(CepheidWarning, match='write {"p": "payment", "q": "payment"}') as caught:
+        assert detect(EVENTS, pattern, key="device", time="at").num_rows == 0
+    assert caught[0].filename == __file__
 
 
 def test_an_event_at_a_time_that_python_has_not() -> None:

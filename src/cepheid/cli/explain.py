@@ -59,10 +59,14 @@ def explain(
         from cepheid.compile.compiled import compile_plan, relevance_text
         from cepheid.compile.diagram import automaton_mermaid, automaton_text
         from cepheid.compile.form import form_text
-        from cepheid.plan.explain import explain_pattern, explain_plan
-        from cepheid.plan.growth import growth_warnings
+        from cepheid.errors import PatternError
+        from cepheid.plan.build import check_pattern
+        from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
 
         opened = open_pattern(pattern, parameters)
+        if not events and (problems := check_pattern(opened.pattern, measures)):
+            with opened.problems_located():
+                raise PatternError(problems)
         diagram = automaton_mermaid(opened.pattern)
         if events:
             compiled = compile_plan(plan_for(opened, options))
@@ -71,7 +75,7 @@ def explain(
             text = explain_pattern(opened.pattern)
         text = f"{text}\n{automaton_text(opened.pattern)}\n"
         if as_json:
-            warnings = list(growth_warnings(opened.pattern))
+            warnings = list(pattern_warnings(opened.pattern))
             print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram, "warnings": warnings})
         else:
             sys.stdout.write(f"{diagram}\n" if mermaid else text)

@@ -17,6 +17,7 @@ from cepheid.plan.build import build_plan
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName, Plan
+from cepheid.plan.subtypes import taxonomy_warnings
 
 ERROR, COUNTS = "_error", "_counts"
 """Columns of a Spark worker's rows beside the matcher's: what it tells besides."""
@@ -93,8 +94,8 @@ class Request:
 
 
 def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
-    """The request's pattern as a plan; raises as `build_plan` does."""
-    return build_plan(
+    """The request's pattern as a plan; raises as `build_plan` does, and warns."""
+    plan = build_plan(
         request.pattern,
         schema,
         engine,
@@ -103,6 +104,9 @@ def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
         outputs=request.outputs,
         limits=request.limits,
     )
+    for warning in taxonomy_warnings(request.pattern):
+        warn(warning)
+    return plan
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:
