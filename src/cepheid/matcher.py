@@ -108,8 +108,8 @@ class Matcher:
         return self._host.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continues where the matcher was that wrote the snapshot; it was made with the same arguments, but limits and
-        lateness.
+        """Continues where the matcher was that wrote the snapshot; it was made with the same arguments, but limits,
+        lateness, and measures that need no other columns.
 
         Raises:
             SnapshotError: the bytes are damaged, or of another pattern, key, columns or outputs; the message says what

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
+from cepheid.compile.digest import layout_digest
 from cepheid.detector import load_kernel
 from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
@@ -23,6 +24,7 @@ from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
+from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
 from cepheid.snapshot import fitting
@@ -120,11 +122,14 @@ class TableMatcher:
             raise RuntimeError("this matcher has failed before. Restore its last snapshot, or make another one")
 
     def _made_for(self) -> dict[str, object]:
-        """What a snapshot must be of, to fit this matcher: in JSON values."""
+        """What a snapshot must be of, to fit this matcher: in JSON values, as `snapshot.differences` compares them."""
         request, plan = self._request, self._plan
         pattern = pattern_form(request.pattern)
-        pattern.pop("version", None)  # another version of the same pattern goes on
+        name, _ = pattern.pop("name"), pattern.pop("version", None)  # another version of the same pattern goes on
         return {
+            "fingerprint": pattern_fingerprint(request.pattern),
+            "layout": layout_digest(self._pattern),
+            "pattern.name": name,
             "pattern": pattern,
             "key": list(request.key),
             "time": request.time,
