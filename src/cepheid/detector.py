@@ -20,7 +20,7 @@ from cepheid.kernel.python_matcher import PythonMatcher
 from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
-from cepheid.output import row_schema, rows_of
+from cepheid.output import parts_of, row_schema, rows_of
 from cepheid.working_set import WorkingSet
 
 
@@ -81,7 +81,7 @@ class Detector:
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(working_set, emitted)] if len(emitted.end) else []
+        rows = [self._rows(working_set, part) for part in parts_of(emitted)]
         self.held = working_set.take(self.kernel.hold())
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
 

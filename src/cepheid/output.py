@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
@@ -18,6 +19,24 @@ from cepheid.slots import StageEvents, slot_values
 
 MATCH, TIMEOUT, LATE = "match", "timeout", "late"
 """Kinds of rows."""
+
+
+MOST_ROWS = 1 << 25
+"""Rows made at once: Arrow counts the bytes of texts, and match ids have many, in 32 bits."""
+
+
+def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
+    """What was emitted, at most so many matches at once."""
+    for start in range(0, len(emitted.end), most):
+        ends = emitted.end[start : start + most]
+        first = int(emitted.end[start - 1]) if start else 0
+        yield Emitted(
+            end=ends - first,
+            detected_at=emitted.detected_at[start : start + most],
+            timeout=emitted.timeout[start : start + most],
+            event=emitted.event[first : ends[-1]],
+            stage=emitted.stage[first : ends[-1]],
+        )
 
 
 def row_schema(plan: Plan) -> pa.Schema:
@@ -206,6 +225,6 @@ def _purpose(plan: Plan, kind: str) -> bytes:
 
 def _hex(found: list[bytes]) -> pa.Array:
     length = 2 * DIGEST_SIZE
-    offsets = np.arange(len(found) + 1, dtype=np.int32) * length
+    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # refuses what 32 bits cannot count
     text = b"".join(found).hex().encode()
-    return pa.Array.from_buffers(pa.string(), len(found), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])
