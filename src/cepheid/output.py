@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
@@ -129,8 +130,8 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
         *_times(plan, emitted, events.column(TIME), first, last),
     ]
     if plan.measures is not None:
-        slots = plan.slots.values()
-        columns += [slot_values(slot, StageEvents.of(emitted, position, slot.stage), events) for slot in slots]
+        taken = {slot.stage: StageEvents.of(emitted, position, slot.stage) for slot in plan.slots.values()}
+        columns += [_slot_values(plan, name, taken[slot.stage], events) for name, slot in plan.slots.items()]
     elif plan.outputs is None:
         stages = [(column, StageEvents.of(emitted, position, column.stage)) for column in plan.stage_columns]
         columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
@@ -141,6 +142,14 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
         columns = [*told, *columns, pa.nulls(count, _event_type(plan))]
     typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+def _slot_values(plan: Plan, name: str, taken: StageEvents, events: Batch) -> pa.Array:
+    try:
+        return slot_values(plan.slots[name], taken, events)
+    except ConditionError as error:
+        measure = next(measure for measure in plan.measures or () if name in measure.slots)
+        raise ConditionError(f"measure {measure.name!r}: {error}") from error
 
 
 def _as(type_: pa.DataType, column: pa.Array) -> pa.Array:

@@ -50,6 +50,17 @@ class EventCounts:
     """Matches dropped because of `Limits.max_matches_per_event`."""
 
 
+@dataclass(frozen=True)
+class MatcherCounts(EventCounts):
+    """What a matcher has seen so far, and what is open."""
+
+    late: int = 0
+    """Events that came after time had passed theirs; they are not matched."""
+    waiting: int = 0
+    """Events that wait for time to pass them."""
+    open_partial_matches: int = 0
+
+
 class Report:
     """Filled by `detect`: counts of what it read, dropped and found.
 
