@@ -158,6 +158,16 @@ def test_an_event_at_a_time_that_python_has_not() -> None:
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
 
 
+def test_a_function_and_a_time_that_python_has_not() -> None:
+    """A function cannot be given it, and is not given another."""
+    at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
+    pattern = Pattern.begin("low").where(lambda event: event["n"] > 0, name="f")
+    with pytest.raises(
+        EventError, match="a value in column 'at' is none of Python's, which functions are given: date v"
+    ):
+        detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
+
+
 def test_times_that_stand_for_none() -> None:
     """A time so far away that deadlines behind it could not be told is refused."""
     at = pa.array([0, 2**63 - 1]).cast(pa.timestamp("us", "UTC"))
