@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import cached_property
 from operator import index
 
 import pyarrow as pa
@@ -83,11 +84,11 @@ class TableMatcher:
     def snapshot(self) -> bytes:
         """All that is open and waits."""
         self._check()
-        return self._matcher.snapshot(self._made_for(), {"latest": self._latest, "counts": asdict(self._counts)})
+        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(self._counts)})
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for(), self._batch_columns)
+        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
         with fitting():
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
         self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
@@ -114,6 +115,7 @@ class TableMatcher:
             advice = "Restore its last snapshot, or make another one"
             raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
 
+    @cached_property
     def _made_for(self) -> dict[str, object]:
         """What a snapshot must be of, to fit this matcher: in JSON values, as `snapshot.differences` compares them."""
         request, plan = self._request, self._plan
