@@ -43,6 +43,8 @@ def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Call
     ends = np.append(np.flatnonzero(key_start), len(batch))
     count = len(ends)
     visits = Visits(np.zeros(count, np.int32), ends, np.full(count, FOREVER), np.ones(count, np.bool_))
-    arrays = WorkingSet(None, batch).events(compiled)
+    working_set = WorkingSet(compiled)
+    working_set.add(batch)
+    arrays = working_set.events
     matcher = SetMatcher if choose_form(compiled).sets else CompiledMatcher
     return lambda: len(matcher(compiled.tables).run(arrays, visits).end)

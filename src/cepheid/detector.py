@@ -23,6 +23,9 @@ from cepheid.lang.pattern import Pattern
 from cepheid.output import parts_of, row_schema, rows_of
 from cepheid.working_set import WorkingSet
 
+_FEW = 4096
+"""Events that nothing holds may be kept in any case."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -41,7 +44,8 @@ class Detector:
         constants = pattern.tables.constants.copy()  # those that are strings change with every working set
         self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
         self.kernel = _kernel(self.pattern)
-        self.held: Batch | None = None
+        self.working_set = WorkingSet(self.pattern)
+        self._kept = 0
         self._matches = 0
         self._timeouts = 0
 
@@ -59,7 +63,10 @@ class Detector:
             self.kernel.restore(state, held)
         else:
             self.kernel.restore(state, 0 if held is None else len(held))
-        self.held = held
+        self.working_set = WorkingSet(self.pattern)
+        if held is not None:
+            self.working_set.add(held)
+        self._kept = len(self.working_set)
         self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
@@ -69,44 +76,51 @@ class Detector:
         Raises:
             ConditionError, SkipError, LimitExceeded: the detector is of no use afterwards.
         """
-        working_set = WorkingSet(self.held, batch)
-        held = 0 if self.held is None else len(self.held)
-        visits = visits._replace(end=visits.end + held)
+        visits = visits._replace(end=visits.end + len(self.working_set))
+        self.working_set.add(batch)
         try:
-            emitted = self._run(working_set, visits)
+            emitted = self._run(batch, visits)
         except ConditionFailed as failure:
-            raise self._failed(failure, working_set) from failure.__cause__ or failure
+            raise self._failed(failure) from failure.__cause__ or failure
         except PassedLimit as passed:
-            raise self._passed(passed, working_set) from passed
+            raise self._passed(passed) from passed
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(working_set, part) for part in parts_of(emitted)]
-        self.held = working_set.take(self.kernel.hold())
+        rows = [self._rows(part) for part in parts_of(emitted)]
+        if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
+            self.forget()
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
 
-    def _run(self, working_set: WorkingSet, visits: Visits) -> Emitted:
-        if isinstance(self.kernel, PythonMatcher):
-            return self.kernel.run(working_set.batch, visits)
-        return self.kernel.run(working_set.events(self.pattern), visits)
+    def forget(self) -> None:
+        """Lets go of the events that no partial match holds. A step does it when there are so many that what this
+        costs is little for each.
+        """
+        self.working_set.keep(self.kernel.hold())
+        self._kept = len(self.working_set)
 
-    def _rows(self, working_set: WorkingSet, emitted: Emitted) -> pa.RecordBatch:
+    def _run(self, batch: Batch, visits: Visits) -> Emitted:
+        if isinstance(self.kernel, PythonMatcher):
+            return self.kernel.run(batch, visits)
+        return self.kernel.run(self.working_set.events, visits)
+
+    def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
         self._matches += len(emitted.end) - timeouts
         self._timeouts += timeouts
         used, position = np.unique(emitted.event, return_inverse=True)
-        return rows_of(plan, emitted, working_set.take(used), position.astype(np.int32))
+        return rows_of(plan, emitted, self.working_set.take(used), position.astype(np.int32))
 
-    def _failed(self, failure: ConditionFailed, working_set: WorkingSet) -> ConditionError:
+    def _failed(self, failure: ConditionFailed) -> ConditionError:
         """Which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
-        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(working_set, failure.event)}")
+        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(self.working_set, failure.event)}")
 
-    def _passed(self, passed: PassedLimit, working_set: WorkingSet) -> LimitExceeded:
+    def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = _shown(working_set, passed.event)
+        at = _shown(self.working_set, passed.event)
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")

@@ -73,12 +73,11 @@ def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
 def _check_open(matcher: SetMatcher, calls: Calls) -> None:
     """The keys that are open have not closed, and their deadlines are still to come."""
     last = {visit.key: visit for visits in calls for visit in visits}
-    open_, deadlines = matcher.open_partial_matches, matcher.deadlines
-    if matcher.window >= 0:
-        assert (deadlines < FOREVER).tolist() == (open_ > 0).tolist()
-    for key in np.flatnonzero(open_):
+    open_ = matcher.open_keys.tolist()
+    assert matcher.due(FOREVER - 1).tolist() == (open_ if matcher.window >= 0 else [])
+    for key in open_:
         assert not last[key].closes
-        assert deadlines[key] > max([last[key].until, *(time for time, _ in last[key].rows)])
+        assert key not in matcher.due(max([last[key].until, *(time for time, _ in last[key].rows)]))
 
 
 def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Events:

@@ -78,7 +78,7 @@ def test_keys_that_end_leave_nothing() -> None:
     visits = [Visit(key, ((0, A), (1, B), (2, B)), FOREVER, closes=True) for key in range(2000)]
     rows = [row for visit in visits for row in visit.rows]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, visits))
-    assert len(matcher.hold()) == matcher.open_partial_matches.sum() == 0
+    assert len(matcher.hold()) == matcher.open_partial_matches(NO_TIME) == 0
     assert len(matcher.sets.nodes) == 8192
 
 
@@ -88,14 +88,15 @@ def test_a_set_counts_as_what_it_stands_for() -> None:
     rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000))]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
     in_time = range(500, 1000)  # the others' time ran out before the last event
-    assert matcher.open_partial_matches.tolist() == [len(in_time) * (1 + 1000)]
-    assert matcher.deadlines.tolist() == [500 + 1500]
+    assert matcher.open_partial_matches(NO_TIME) == len(in_time) * (1 + 1000)
+    assert matcher.open_partial_matches(2498) == 1 * (1 + 1000)
+    assert (matcher.due(2498).tolist(), matcher.due(2499).tolist()) == ([], [0])
     loop = any_order("a", "b").one_or_more().allow_combinations().followed_by_any("c").where("x")
     matcher = matcher_of(loop)
     rows = [(0, A), *((i, B) for i in range(1, 100))]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
-    assert matcher.open_partial_matches.tolist() == [MANY_OPEN]
-    assert matcher.deadlines.tolist() == [FOREVER]
+    assert matcher.open_partial_matches(NO_TIME) == MANY_OPEN
+    assert matcher.due(FOREVER - 1).tolist() == []
 
 
 def test_more_matches_than_there_was_room_for() -> None:

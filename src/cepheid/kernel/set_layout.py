@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.tables import Ints, Records, Tables
-from cepheid.kernel.layout import NO_TIME, Cursor, Int32s
+from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
 """Numbers that are never negative: Numba asks of others whether they count from the end."""
@@ -71,6 +71,9 @@ class Sets(NamedTuple):
     """(keys, states) the set of each state."""
     now: Ints
     """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
+    due: Ints
+    """(keys,) microseconds: when all that is open for the key is out of time, FOREVER if that is never or nothing is.
+    """
     nodes: Records
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
     vertex: Numbers
@@ -155,6 +158,7 @@ def new_sets(tables: Tables, capacity: int) -> Sets:
     return Sets(
         heads=np.full((0, len(tables.states)), NO_SET, np.int32),
         now=np.full(0, NO_TIME, np.int64),
+        due=np.full(0, FOREVER, np.int64),
         nodes=np.zeros(capacity, SET_NODE),
         vertex=np.zeros(capacity, np.uint32),
     )

@@ -17,6 +17,12 @@ def limit_of(window: int, now: int) -> int:
 
 
 @inlined
+def deadline_of(window: int, start: int) -> int:
+    """When a partial match is out of time that started here; FOREVER if never, or if there is none (NO_TIME)."""
+    return start + window if window >= 0 and NO_TIME < start <= FOREVER - window else FOREVER
+
+
+@inlined
 def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, beside: int, start: int) -> int:
     number = cursor.nodes
     node = sets.nodes[number]
@@ -57,7 +63,7 @@ def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before
 @allocating
 def collect(sets: Sets, cursor: Cursor, window: int) -> None:
     """Keeps only the nodes that stand for partial matches in time; their order stays."""
-    owner = owners(sets, cursor, window)
+    owner = owners(sets, cursor, window, NO_TIME)
     moved_to = np.full(cursor.nodes, NO_SET, np.int32)
     count, base = 0, cursor.base
     for number in range(cursor.nodes):
@@ -82,17 +88,19 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
 
 
 @allocating
-def owners(sets: Sets, cursor: Cursor, window: int) -> Int32s:
-    """The key that each node stands for partial matches of, -1 if all are out of time or nothing reaches them."""
+def owners(sets: Sets, cursor: Cursor, window: int, now: int) -> Int32s:
+    """The key that each node stands for partial matches of, -1 if all are out of time or nothing reaches them, when
+    time has passed to `now` for all.
+    """
     owner = np.full(cursor.nodes, -1, np.int32)
     for key in range(sets.heads.shape[0]):
-        limit = limit_of(window, sets.now[key])
+        limit = limit_of(window, max(now, sets.now[key]))
         for state in range(sets.heads.shape[1]):
             own(sets, owner, sets.heads[key, state], key, limit)
     for number in range(cursor.nodes - 1, -1, -1):  # what a node refers to has smaller numbers
         key = owner[number]
         if key >= 0:
-            limit = limit_of(window, sets.now[key])
+            limit = limit_of(window, max(now, sets.now[key]))
             own(sets, owner, sets.nodes[number].before, key, limit)
             own(sets, owner, sets.nodes[number].beside, key, limit)
     return owner
@@ -105,25 +113,22 @@ def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int) -> None:
 
 
 @allocating
-def count_open(sets: Sets, cursor: Cursor, window: int) -> tuple[Ints, Ints]:
-    """Per key the number of open partial matches, MANY_OPEN for more, and their earliest start, FOREVER for none."""
-    owner = owners(sets, cursor, window)
-    count = np.zeros(cursor.nodes, np.int64)
-    open_, earliest = np.zeros(len(sets.now), np.int64), np.full(len(sets.now), FOREVER, np.int64)
+def count_open(sets: Sets, cursor: Cursor, window: int, now: int) -> Ints:
+    """Per key the number of open partial matches, MANY_OPEN for more, when time has passed to `now` for all."""
+    owner = owners(sets, cursor, window, now)
+    count, open_ = np.zeros(cursor.nodes, np.int64), np.zeros(len(sets.now), np.int64)
     for number in range(cursor.nodes):
-        node, key = sets.nodes[number], owner[number]
-        if key < 0:
+        node = sets.nodes[number]
+        if owner[number] < 0:
             continue
         count[number] = 1 if node.before == NO_SET else count[node.before]
-        if node.before == NO_SET:
-            earliest[key] = min(earliest[key], node.start)
         if node.beside != NO_SET:
             count[number] = min(MANY_OPEN, count[number] + count[node.beside])
     for key in range(len(sets.now)):
         for head in sets.heads[key]:
             if head != NO_SET:
                 open_[key] = min(MANY_OPEN, open_[key] + count[head])
-    return open_, earliest
+    return open_
 
 
 @allocating

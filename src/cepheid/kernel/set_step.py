@@ -20,7 +20,7 @@ from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import NO_TIME, Cursor, Visits
 from cepheid.kernel.set_layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
 from cepheid.kernel.set_listing import NO_EDGES, gather, list_matches
-from cepheid.kernel.set_nodes import extend, limit_of, new_node, taken_of, unite
+from cepheid.kernel.set_nodes import deadline_of, extend, limit_of, new_node, taken_of, unite
 
 
 class Status(IntEnum):
@@ -121,11 +121,14 @@ def end_visit(visits: Visits, times: Ints, sets: Sets, cursor: Cursor, window: i
     if visits.closes[cursor.visit]:
         now, cursor.nodes = NO_TIME, cursor.base
     sets.now[key] = now
-    limit = limit_of(window, now)
+    limit, latest = limit_of(window, now), NO_TIME
     for state in range(sets.heads.shape[1]):
         head = sets.heads[key, state]
         if head != NO_SET and (visits.closes[cursor.visit] or sets.nodes[head].start <= limit):
             sets.heads[key, state] = NO_SET
+        elif head != NO_SET:
+            latest = max(latest, sets.nodes[head].start)
+    sets.due[key] = deadline_of(window, latest)
     cursor.begun = 0
     cursor.visit += 1
 
