@@ -106,7 +106,7 @@ class LiveMatcher:
 
     @property
     def in_sets(self) -> bool:
-        """Whether partial matches are kept in sets, which limits may forbid."""
+        """Whether partial matches are kept in sets, which `on_limit` may forbid."""
         return choose_form(self.detector.pattern).sets
 
     @property

@@ -8,12 +8,17 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.kernel.running_sets import Visit, events_at, visits_behind
 
+from cepheid.compile.automaton import build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
+from cepheid.kernel import set_matcher
 from cepheid.kernel.compiled import PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events
+from cepheid.kernel.reference import Event, ReferenceMatcher
 from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.kernel.set_nodes import MANY_OPEN
 from cepheid.lang.expression import Name
@@ -47,8 +52,14 @@ def any_order(*names: str) -> Pattern:
     return pattern
 
 
-def matcher_of(pattern: Pattern) -> SetMatcher:
-    return SetMatcher(compile_plan(plan_of(pattern)).tables)
+def matcher_of(pattern: Pattern, most: int | None = None) -> SetMatcher:
+    plan = replace(plan_of(pattern), limits=Limits(max_partial_matches=most))
+    return SetMatcher(compile_plan(plan).tables)
+
+
+def fed(matcher: SetMatcher, rows: list[tuple[int, int]]) -> None:
+    """In one visit."""
+    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
 
 
 def test_nodes_stay_bounded() -> None:
@@ -97,6 +108,55 @@ def test_a_set_counts_as_what_it_stands_for() -> None:
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
     assert matcher.open_partial_matches(NO_TIME) == MANY_OPEN
     assert matcher.due(FOREVER - 1).tolist() == []
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, A, A, B, C, A | B, B | C])), max_size=12),
+    window=st.none() | st.integers(1, 20),
+    loops=st.booleans(),
+    most=st.integers(1, 12),
+)
+def test_a_set_is_limited_as_what_it_stands_for(
+    *, rows: list[tuple[int, int]], window: int | None, loops: bool, most: int
+) -> None:
+    """It is an error when a key has more partial matches than the limit behind an event, and else none."""
+    pattern = any_order("a", "b")
+    pattern = (pattern.one_or_more().allow_combinations() if loops else pattern).followed_by("c").where("x")
+    plan = plan_of(pattern if window is None else pattern.within(timedelta(microseconds=window)))
+    times = np.cumsum([gap for gap, _ in rows]).tolist()
+    events = [(time, mask) for time, (_, mask) in zip(times, rows, strict=True)]
+    definition = ReferenceMatcher(build_automaton(plan.pattern), plan.conditions, plan.window, plan.skip)
+    counts = [0]
+    for position, (time, mask) in enumerate(events):
+        definition.process(Event(position, time, mask, ()))
+        counts.append(len(definition.partial_matches))
+    matcher = matcher_of(plan.pattern, most)
+    if max(counts) > most:
+        with pytest.raises(PassedLimit, match="max_partial_matches"):
+            fed(matcher, events)
+    else:
+        fed(matcher, events)
+
+
+def test_a_set_near_its_limit_is_seldom_counted() -> None:
+    """Window after window with almost as many partial matches as allowed, then with more."""
+    matcher = matcher_of(any_order("a", "b").within(timedelta(microseconds=1000)), 1000)
+    with pytest.raises(PassedLimit) as passed:
+        fed(matcher, [*((i, A) for i in range(200_000)), *((200_000 + i // 2, A) for i in range(200))])
+    assert 199_000 <= passed.value.event < 200_000
+
+
+def test_without_a_limit_given_sets_are_limited_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they stand for may be many more than ten million, as that costs nothing; their nodes may not."""
+    rows = [(i, 1 << i // 300) for i in range(900)]
+    fed(matcher_of(any_order("a", "b", "c", "d")), rows)
+    with pytest.raises(PassedLimit, match="max_partial_matches"):
+        fed(matcher_of(any_order("a", "b", "c", "d"), 10_000_000), rows)
+    monkeypatch.setattr(set_matcher, "MOST_NODES", 20_000)
+    bounded = any_order("a", "b").within(timedelta(microseconds=1000))
+    fed(matcher_of(bounded), [(i, A) for i in range(100_000)])
+    with pytest.raises(PassedLimit, match="max_partial_matches"):
+        fed(matcher_of(any_order("a", "b")), [(i, A) for i in range(100_000)])
 
 
 def test_more_matches_than_there_was_room_for() -> None:

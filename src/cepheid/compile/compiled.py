@@ -130,6 +130,7 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
         limits.most_partial_matches,
+        np.iinfo(np.int64).max if limits.max_partial_matches is None else limits.max_partial_matches,
         limits.max_matches_per_event,
         limits.on_limit == "drop",
     )

@@ -76,6 +76,10 @@ class Sets(NamedTuple):
     """
     nodes: Records
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
+    paths: Ints
+    """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
+    or counted, so that there may be fewer now.
+    """
     vertex: Numbers
     """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
 
@@ -123,6 +127,8 @@ SET_CURSOR = np.dtype(
             "task",  # what is to be done next: see set_step.Task
             "now",  # time of the event that completes matches
             "wake",  # all truth bits that can change a set of the current key
+            "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
+            "patience",  # events that pass before they may be counted anew, see `recount`
             "nodes",
             "base",  # nodes when the visit began: those behind are of its key alone
             "roots",  # in Graph
@@ -160,6 +166,7 @@ def new_sets(tables: Tables, capacity: int) -> Sets:
         now=np.full(0, NO_TIME, np.int64),
         due=np.full(0, FOREVER, np.int64),
         nodes=np.zeros(capacity, SET_NODE),
+        paths=np.zeros(capacity, np.int64),
         vertex=np.zeros(capacity, np.uint32),
     )
 

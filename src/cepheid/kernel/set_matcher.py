@@ -12,9 +12,12 @@ from cepheid.compile.tables import Tables
 from cepheid.kernel.compiled import Emitted, PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
 from cepheid.kernel.set_layout import NO_SET, SetOutput, new_graph, new_set_cursor, new_set_output, new_sets
-from cepheid.kernel.set_nodes import collect, count_open, rename_events
+from cepheid.kernel.set_nodes import collect, count_open, count_paths, limit_of, owners, recount, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
 from cepheid.kernel.state import check_sets
+
+MOST_NODES = 10_000_000
+"""Of a key, where no limit is given to what they stand for."""
 
 
 class SetMatcher:
@@ -23,6 +26,7 @@ class SetMatcher:
     def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
         self.tables = tables
         self.window = int(tables.settings["window"][0])
+        self.most_open = int(tables.settings["most_in_sets"][0])
         self.sets = new_sets(tables, capacity)
         self.graph = new_graph(tables, capacity, capacity)
         self.output = new_set_output(capacity, capacity)
@@ -32,7 +36,8 @@ class SetMatcher:
         """Makes the visits; the events are those held, then the new ones.
 
         Raises:
-            PassedLimit: an event completes too many matches; the matcher is of no use afterwards.
+            PassedLimit: a key has too many partial matches, or an event completes too many matches; the matcher is of
+                no use afterwards.
         """
         self._make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor.visit = 0
@@ -44,9 +49,11 @@ class SetMatcher:
                 case Status.OUTPUT_FULL:
                     self._grow_output()
                 case Status.NODES_FULL:
-                    self._make_nodes()
+                    self._make_nodes(int(visits.key[self.cursor.visit]))
                 case Status.TOO_MANY_MATCHES:
                     raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+                case Status.MANY_OPEN:
+                    self._check_open(int(visits.key[self.cursor.visit]), events)
                 case Status.VERTICES_FULL:
                     self._grow_vertices()
                 case _:
@@ -118,6 +125,7 @@ class SetMatcher:
         self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
         self.cursor = new_set_cursor()
         self.cursor.nodes, self.cursor.event = len(nodes), held
+        count_paths(self.sets, len(nodes))
 
     def _make_keys(self, keys: int) -> None:
         before = len(self.sets.heads)
@@ -127,13 +135,26 @@ class SetMatcher:
             heads, now = grown(sets.heads, more, NO_SET), grown(sets.now, more, NO_TIME)
             self.sets = sets._replace(heads=heads, now=now, due=grown(sets.due, more, FOREVER))
 
-    def _make_nodes(self) -> None:
-        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off."""
+    def _check_open(self, key: int, events: Events) -> None:
+        """Whether the key has too many partial matches behind the event before the cursor."""
+        limit = limit_of(self.window, int(events.time[int(self.cursor.event) - 1]))
+        count, first = recount(self.sets, self.cursor, key, limit)
+        if count > self.most_open:
+            raise PassedLimit(first, "max_partial_matches")
+
+    def _make_nodes(self, key: int) -> None:
+        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off. Without a limit
+        to what they stand for, it is their number that is limited, if there are many.
+        """
         collect(self.sets, self.cursor, self.window)
+        if self.most_open == FOREVER and self.cursor.nodes > MOST_NODES:
+            owner = owners(self.sets, self.cursor, self.window, NO_TIME)
+            if np.count_nonzero(owner == key) > MOST_NODES:
+                raise PassedLimit(int(self.cursor.event), "max_partial_matches")
         most = 4 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
         if len(self.sets.nodes) < most:
-            nodes, vertex = grown(self.sets.nodes, 2 * most), grown(self.sets.vertex, 2 * most)
-            self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
+            nodes, paths, vertex = (grown(array, 2 * most) for array in self.sets[-3:])
+            self.sets = self.sets._replace(nodes=nodes, paths=paths, vertex=vertex)
 
     def _grow_vertices(self) -> None:
         graph = self.graph

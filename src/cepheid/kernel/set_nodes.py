@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cepheid.compile.tables import Ints
 from cepheid.kernel.jit import allocating, inlined
 from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
 from cepheid.kernel.set_layout import MANY_OPEN, NO_EVENT, NO_SET, Sets
+
+EVENTS_A_COUNT = 64
+"""Nodes that are looked at to count partial matches, for each event that passes before they are counted again."""
+
+_OPENED, _COUNTED = 1, 2
 
 
 @inlined
@@ -27,8 +34,16 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
     number = cursor.nodes
     node = sets.nodes[number]
     node.event, node.stage, node.before, node.beside, node.start = event, stage, before, beside, start
+    sets.paths[number] = paths_of(sets.paths, before, beside)
     cursor.nodes += 1
     return number
+
+
+@inlined
+def paths_of(paths: Ints, before: int, beside: int) -> int:
+    """How many partial matches a node stands for whose parts stand for so many."""
+    count: int = paths[before] if before != NO_SET else 1
+    return min(MANY_OPEN, count + paths[beside]) if beside != NO_SET else count
 
 
 @inlined
@@ -74,7 +89,7 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
         moved_to[number] = count
         node = sets.nodes[number]
         before, beside = node.before, node.beside
-        sets.nodes[count] = node
+        sets.nodes[count], sets.paths[count] = node, sets.paths[number]
         kept = sets.nodes[count]
         kept.before = moved_to[before] if before != NO_SET else NO_SET
         kept.beside = moved_to[beside] if beside != NO_SET else NO_SET
@@ -121,14 +136,66 @@ def count_open(sets: Sets, cursor: Cursor, window: int, now: int) -> Ints:
         node = sets.nodes[number]
         if owner[number] < 0:
             continue
-        count[number] = 1 if node.before == NO_SET else count[node.before]
-        if node.beside != NO_SET:
-            count[number] = min(MANY_OPEN, count[number] + count[node.beside])
+        count[number] = paths_of(count, node.before, node.beside)
     for key in range(len(sets.now)):
         for head in sets.heads[key]:
             if head != NO_SET:
                 open_[key] = min(MANY_OPEN, open_[key] + count[head])
     return open_
+
+
+@allocating
+def recount(sets: Sets, cursor: Cursor, key: int, limit: int) -> tuple[int, int]:
+    """Counts the key's partial matches, of which those that started at `limit` or before are out of time, and brings
+    Sets.paths and the cursor up to date. Returns how many there are, and the first event of the earliest.
+
+    What this costs is shared: it is not done again before a part of as many events as nodes were looked at.
+    """
+    progress = np.zeros(cursor.nodes, np.int8)
+    stack = np.empty(2 * cursor.nodes + sets.heads.shape[1], np.int32)
+    depth = reached = 0
+    first = NO_EVENT
+    for head in sets.heads[key]:
+        depth = push(sets, stack, depth, progress, head, limit)
+    while depth:
+        number = stack[depth - 1]
+        node = sets.nodes[number]
+        if progress[number] == 0:
+            progress[number] = _OPENED
+            depth = push(sets, stack, depth, progress, node.before, limit)
+            depth = push(sets, stack, depth, progress, node.beside, limit)
+            continue
+        depth -= 1
+        if progress[number] == _COUNTED:
+            continue
+        progress[number] = _COUNTED
+        reached += 1
+        beside = NO_SET if node.beside == NO_SET or sets.nodes[node.beside].start <= limit else node.beside
+        sets.paths[number] = paths_of(sets.paths, node.before, beside)
+        if node.before == NO_SET and (first == NO_EVENT or node.event < first):
+            first = node.event
+    open_ = 0
+    for head in sets.heads[key]:
+        if head != NO_SET and progress[head] == _COUNTED:
+            open_ = min(MANY_OPEN, open_ + sets.paths[head])
+    cursor.open, cursor.patience = open_, reached // EVENTS_A_COUNT
+    return open_, first
+
+
+@inlined
+def push(sets: Sets, stack: Int32s, depth: int, progress: Any, number: int, limit: int) -> int:
+    """Puts a set on the stack that is in time and not seen yet; the depth after it."""
+    if number == NO_SET or progress[number] != 0 or sets.nodes[number].start <= limit:
+        return depth
+    stack[depth] = number
+    return depth + 1
+
+
+@allocating
+def count_paths(sets: Sets, count: int) -> None:
+    """Fills in Sets.paths of the first `count` nodes."""
+    for number in range(count):
+        sets.paths[number] = paths_of(sets.paths, sets.nodes[number].before, sets.nodes[number].beside)
 
 
 @allocating
