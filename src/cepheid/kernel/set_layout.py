@@ -78,7 +78,7 @@ class Sets(NamedTuple):
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
     paths: Ints
     """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
-    or counted, so that there may be fewer now.
+    or counted, so that there may be fewer now. Only where SetCursor.limited.
     """
     vertex: Numbers
     """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
@@ -127,6 +127,7 @@ SET_CURSOR = np.dtype(
             "task",  # what is to be done next: see set_step.Task
             "now",  # time of the event that completes matches
             "wake",  # all truth bits that can change a set of the current key
+            "limited",  # 1: there is a limit, so that partial matches are counted
             "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
             "patience",  # events that pass before they may be counted anew, see `recount`
             "nodes",
@@ -154,9 +155,11 @@ SET_CURSOR = np.dtype(
 )
 
 
-def new_set_cursor() -> Cursor:
+def new_set_cursor(tables: Tables) -> Cursor:
     """A cursor before the first event."""
-    return np.zeros(1, SET_CURSOR).view(np.recarray)[0]
+    cursor = np.zeros(1, SET_CURSOR).view(np.recarray)[0]
+    cursor.limited = tables.settings[0]["most_in_sets"] < FOREVER
+    return cursor
 
 
 def new_sets(tables: Tables, capacity: int) -> Sets:

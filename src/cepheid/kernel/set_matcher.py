@@ -26,11 +26,10 @@ class SetMatcher:
     def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
         self.tables = tables
         self.window = int(tables.settings["window"][0])
-        self.most_open = int(tables.settings["most_in_sets"][0])
         self.sets = new_sets(tables, capacity)
         self.graph = new_graph(tables, capacity, capacity)
         self.output = new_set_output(capacity, capacity)
-        self.cursor = new_set_cursor()
+        self.cursor = new_set_cursor(self.tables)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
         """Makes the visits; the events are those held, then the new ones.
@@ -123,7 +122,7 @@ class SetMatcher:
         ends = (latest != NO_TIME) & (latest <= FOREVER - self.window) & (self.window >= 0)
         due = np.where(ends, latest + self.window, FOREVER)
         self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
-        self.cursor = new_set_cursor()
+        self.cursor = new_set_cursor(self.tables)
         self.cursor.nodes, self.cursor.event = len(nodes), held
         count_paths(self.sets, len(nodes))
 
@@ -139,7 +138,7 @@ class SetMatcher:
         """Whether the key has too many partial matches behind the event before the cursor."""
         limit = limit_of(self.window, int(events.time[int(self.cursor.event) - 1]))
         count, first = recount(self.sets, self.cursor, key, limit)
-        if count > self.most_open:
+        if count > self.tables.settings["most_in_sets"][0]:
             raise PassedLimit(first, "max_partial_matches")
 
     def _make_nodes(self, key: int) -> None:
@@ -147,7 +146,7 @@ class SetMatcher:
         to what they stand for, it is their number that is limited, if there are many.
         """
         collect(self.sets, self.cursor, self.window)
-        if self.most_open == FOREVER and self.cursor.nodes > MOST_NODES:
+        if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
             owner = owners(self.sets, self.cursor, self.window, NO_TIME)
             if np.count_nonzero(owner == key) > MOST_NODES:
                 raise PassedLimit(int(self.cursor.event), "max_partial_matches")

@@ -34,7 +34,8 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
     number = cursor.nodes
     node = sets.nodes[number]
     node.event, node.stage, node.before, node.beside, node.start = event, stage, before, beside, start
-    sets.paths[number] = paths_of(sets.paths, before, beside)
+    if cursor.limited:
+        sets.paths[number] = paths_of(sets.paths, before, beside)
     cursor.nodes += 1
     return number
 

@@ -115,7 +115,8 @@ def look_out(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) 
         head = sets.heads[key, state]
         if head != NO_SET:
             wake |= states[state].wake
-            open_ += sets.paths[head]
+            if cursor.limited:
+                open_ += sets.paths[head]
     cursor.wake, cursor.open = wake, open_
 
 
