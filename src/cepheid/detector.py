@@ -20,7 +20,7 @@ from cepheid.kernel.python_matcher import PythonMatcher
 from cepheid.kernel.set_matcher import SetMatcher
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
-from cepheid.output import parts_of, row_schema, rows_of
+from cepheid.output import TIMEOUT, parts_of, row_schema, rows_of
 from cepheid.working_set import WorkingSet
 
 _FEW = 4096
@@ -106,10 +106,12 @@ class Detector:
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
-        self._matches += len(emitted.end) - timeouts
-        self._timeouts += timeouts
         used, position = np.unique(emitted.event, return_inverse=True)
-        return rows_of(plan, emitted, self.working_set.take(used), position.astype(np.int32))
+        rows = rows_of(plan, emitted, self.working_set.take(used), position.astype(np.int32))
+        self._matches += len(emitted.end) - timeouts
+        if timeouts:  # of which some may have been told already
+            self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
+        return rows
 
     def _failed(self, failure: ConditionFailed) -> ConditionError:
         """Which condition failed on which event."""

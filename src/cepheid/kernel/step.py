@@ -28,7 +28,7 @@ from cepheid.kernel.layout import (
     PartialMatches,
     Visits,
 )
-from cepheid.kernel.longest import give_up, hold, let_go, outgrow
+from cepheid.kernel.longest import hold, let_go, outgrow
 from cepheid.kernel.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
@@ -67,9 +67,12 @@ def run(
         if cursor.completed and not release(tables, partials, output, cursor):
             return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
         if cursor.live > tables.settings[0].most_partial_matches:
-            drop_oldest(tables, partials, cursor)
-            if cursor.failure != NO_FAILURE:
+            if not tables.settings[0].limits_drop:
+                cursor.failure = TOO_MANY_PARTIAL_MATCHES
                 return Status.FAILED
+            if len(partials.completed) - cursor.completed < cursor.live:
+                return Status.ROOM_NEEDED
+            drop_oldest(tables, partials, cursor)
             continue
         visit = cursor.visit
         if not cursor.loaded:
@@ -190,17 +193,16 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
 
 @kernel
 def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Drops the partial matches that are more than the limit, those with the earliest start, or fails."""
-    settings = tables.settings[0]
-    if not settings.limits_drop:
-        cursor.failure = TOO_MANY_PARTIAL_MATCHES
-        return
-    more = cursor.live - settings.most_partial_matches
+    """Drops the partial matches that are more than the limit, those with the earliest start; the matches that only
+    they might have continued are complete.
+    """
+    more = cursor.live - tables.settings[0].most_partial_matches
     cursor.dropped += more
+    cursor.step += 1
     for i in range(cursor.first, cursor.first + more):
-        whole = partials.rows[partials.live[cursor.side, i]].whole
-        if whole >= 0:
-            give_up(partials, whole)
+        row = partials.rows[partials.live[cursor.side, i]]
+        if row.whole >= 0:
+            let_go(partials, cursor, row.start, row.whole)
     drop_first(partials, cursor, more)
 
 
