@@ -259,13 +259,13 @@ class CompiledMatcher:
         else:
             self._load_room(visits)
             return
-        most = int((cursor.live + 1) * cursor.fanout)
+        most, matches = int(cursor.needed), int(cursor.needed_matches)
         if cursor.free < most:
-            self._grow_rows(max(2 * most, len(partials.rows)))  # twice as many: the cost of growing is shared
+            self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is shared
         if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
-            self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
-        if len(partials.completed) - cursor.completed < most + cursor.live:
-            room = 2 * int(cursor.completed + most + cursor.live)
+            self.partials = self.partials._replace(nodes=grown(partials.nodes, 3 * (int(cursor.nodes) + most)))
+        if len(partials.completed) - cursor.completed < matches:
+            room = 2 * int(cursor.completed + matches)
             self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
     def _park_room(self, live: int, completed: int) -> None:

@@ -172,6 +172,8 @@ CURSOR = np.dtype(
             "wake",  # all truth bits that can change a live partial match, or more
             "earliest",  # the earliest deadline of the live ones, or a time before it; where states have windows
             "free",
+            "needed",  # rows, with a node each, that the next step may make, and matches
+            "needed_matches",
             "nodes",
             "completed",
             "found",  # matches that the last step completed

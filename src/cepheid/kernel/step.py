@@ -70,7 +70,7 @@ def run(
             if not tables.settings[0].limits_drop:
                 cursor.failure = TOO_MANY_PARTIAL_MATCHES
                 return Status.FAILED
-            if len(partials.completed) - cursor.completed < cursor.live:
+            if room_needed(partials, cursor, 0, cursor.live):
                 return Status.ROOM_NEEDED
             drop_oldest(tables, partials, cursor)
             continue
@@ -82,20 +82,23 @@ def run(
                 return Status.ROOM_NEEDED
             load(partials, cursor, visits.key[visit])
             continue
-        # Where nothing is open at all, there is room for what the start state becomes: see `new_partial_matches`.
-        if (cursor.live or cursor.parked) and room_needed(partials, cursor):
-            return Status.ROOM_NEEDED
         at_end = cursor.event == visits.end[visit]
         time = visits.until[visit] if at_end else events.time[cursor.event]
         passes = not at_end or time > cursor.reached
         if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
+            if room_needed(partials, cursor, 0, cursor.live):
+                return Status.ROOM_NEEDED
             expire(tables, events, partials, cursor)
         elif not at_end:
+            if room_needed_for(events.mask[cursor.event], partials, cursor):
+                return Status.ROOM_NEEDED
             process(tables, events, partials, cursor, stack, null)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
         elif visits.closes[visit] and cursor.live:
+            if room_needed(partials, cursor, 0, cursor.live):
+                return Status.ROOM_NEEDED
             close(tables, partials, cursor, time)
         elif has_room_to_park(partials, cursor):
             park(tables, events, partials, cursor, visits.key[visit])
@@ -104,13 +107,24 @@ def run(
 
 
 @inlined
-def room_needed(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether the next step might need more room than there is."""
-    most = (cursor.live + 1) * cursor.fanout
+def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing an event might need more room than there is. Where it wakes none, only the start state may
+    become something; where nothing is open at all, there is room for that: see `new_partial_matches`.
+    """
+    if cursor.live and (mask | (np.int64(1) << ALWAYS)) & cursor.wake:
+        most = (cursor.live + 1) * cursor.fanout
+        return room_needed(partials, cursor, most, most + cursor.live)
+    return (cursor.live or cursor.parked) and room_needed(partials, cursor, cursor.fanout, cursor.fanout)
+
+
+@inlined
+def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
+    """Whether there is less room than for so many further rows, with a node each, and matches."""
+    cursor.needed, cursor.needed_matches = rows, matches
     return (
-        cursor.free < most
-        or len(partials.nodes) - cursor.nodes < most
-        or len(partials.completed) - cursor.completed < most + cursor.live
+        cursor.free < rows
+        or len(partials.nodes) - cursor.nodes < rows
+        or len(partials.completed) - cursor.completed < matches
     )
 
 
