@@ -263,7 +263,7 @@ class CompiledMatcher:
         if cursor.free < most:
             self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is shared
         if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
-            self.partials = self.partials._replace(nodes=grown(partials.nodes, 3 * (int(cursor.nodes) + most)))
+            self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
         if len(partials.completed) - cursor.completed < matches:
             room = 2 * int(cursor.completed + matches)
             self.partials = self.partials._replace(completed=grown(partials.completed, room))

@@ -111,13 +111,17 @@ def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool
     """Whether processing an event might need more room than there is. Where it wakes none, only the start state may
     become something; where nothing is open at all, there is room for that: see `new_partial_matches`.
     """
-    if cursor.live and (mask | (np.int64(1) << ALWAYS)) & cursor.wake:
-        most = (cursor.live + 1) * cursor.fanout
-        return room_needed(partials, cursor, most, most + cursor.live)
-    return (cursor.live or cursor.parked) and room_needed(partials, cursor, cursor.fanout, cursor.fanout)
+    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    most = (moving + 1) * cursor.fanout
+    is_short = (
+        cursor.free < most
+        or len(partials.nodes) - cursor.nodes < most
+        or len(partials.completed) - cursor.completed < most + moving
+    )
+    return is_short and (cursor.live or cursor.parked) and room_needed(partials, cursor, most, most + moving)
 
 
-@inlined
+@kernel
 def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
     """Whether there is less room than for so many further rows, with a node each, and matches."""
     cursor.needed, cursor.needed_matches = rows, matches
