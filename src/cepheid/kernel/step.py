@@ -70,7 +70,7 @@ def run(
             if not tables.settings[0].limits_drop:
                 cursor.failure = TOO_MANY_PARTIAL_MATCHES
                 return Status.FAILED
-            if room_needed(partials, cursor, 0, cursor.live):
+            if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
             drop_oldest(tables, partials, cursor)
             continue
@@ -86,18 +86,18 @@ def run(
         time = visits.until[visit] if at_end else events.time[cursor.event]
         passes = not at_end or time > cursor.reached
         if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
-            if room_needed(partials, cursor, 0, cursor.live):
+            if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
             expire(tables, events, partials, cursor)
         elif not at_end:
-            if room_needed_for(events.mask[cursor.event], partials, cursor):
+            if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
                 return Status.ROOM_NEEDED
             process(tables, events, partials, cursor, stack, null)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
         elif visits.closes[visit] and cursor.live:
-            if room_needed(partials, cursor, 0, cursor.live):
+            if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
             close(tables, partials, cursor, time)
         elif has_room_to_park(partials, cursor):
@@ -107,18 +107,32 @@ def run(
 
 
 @inlined
-def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether processing an event might need more room than there is. Where it wakes none, only the start state may
-    become something; where nothing is open at all, there is room for that: see `new_partial_matches`.
+def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing an event that wakes all might need more room than there is. Where nothing is open at all,
+    there is room for what the start state becomes: see `new_partial_matches`.
     """
-    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
-    most = (moving + 1) * cursor.fanout
-    is_short = (
+    most = (cursor.live + 1) * cursor.fanout
+    return (cursor.live or cursor.parked) and (
         cursor.free < most
         or len(partials.nodes) - cursor.nodes < most
-        or len(partials.completed) - cursor.completed < most + moving
+        or len(partials.completed) - cursor.completed < most + cursor.live
     )
-    return is_short and (cursor.live or cursor.parked) and room_needed(partials, cursor, most, most + moving)
+
+
+@kernel
+def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing this event might: where it wakes none, only the start state becomes something."""
+    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    most = (moving + 1) * cursor.fanout
+    needed: bool = room_needed(partials, cursor, most, most + moving)
+    return needed
+
+
+@inlined
+def ends_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether there is less room than for a match of each live partial match."""
+    cursor.needed, cursor.needed_matches = 0, cursor.live
+    return len(partials.completed) - cursor.completed < cursor.live
 
 
 @kernel
