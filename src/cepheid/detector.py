@@ -14,10 +14,10 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
-from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
+from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Visits
-from cepheid.kernel.python_matcher import PythonMatcher
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.python_kernel import PythonKernel
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
 from cepheid.output import TIMEOUT, parts_of, row_schema, rows_of
@@ -59,7 +59,7 @@ class Detector:
         Raises:
             SnapshotError: they do not fit; the detector is as it was.
         """
-        if isinstance(self.kernel, PythonMatcher):
+        if isinstance(self.kernel, PythonKernel):
             self.kernel.restore(state, held)
         else:
             self.kernel.restore(state, 0 if held is None else len(held))
@@ -100,7 +100,7 @@ class Detector:
         self._kept = len(self.working_set)
 
     def _run(self, batch: Batch, visits: Visits) -> Emitted:
-        if isinstance(self.kernel, PythonMatcher):
+        if isinstance(self.kernel, PythonKernel):
             return self.kernel.run(batch, visits)
         return self.kernel.run(self.working_set.events, visits)
 
@@ -134,10 +134,10 @@ def load_kernel(pattern: CompiledPattern) -> None:
         warm_up(sets=choose_form(pattern).sets)
 
 
-def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:
+def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     if pattern.plan.functions:
-        return PythonMatcher(pattern.plan, pattern.automaton, pattern.script_columns)
-    return SetMatcher(pattern.tables) if choose_form(pattern).sets else CompiledMatcher(pattern.tables)
+        return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
+    return SetKernel(pattern.tables) if choose_form(pattern).sets else CompiledKernel(pattern.tables)
 
 
 def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:

@@ -15,11 +15,11 @@ from tests.kernel.running_sets import Visit, events_at, visits_behind
 from cepheid.compile.automaton import build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
-from cepheid.kernel import set_matcher
+from cepheid.kernel import set_kernel
 from cepheid.kernel.compiled import PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events
 from cepheid.kernel.reference import Event, ReferenceMatcher
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.set_nodes import MANY_OPEN
 from cepheid.lang.expression import Name
 from cepheid.lang.pattern import Pattern
@@ -52,12 +52,12 @@ def any_order(*names: str) -> Pattern:
     return pattern
 
 
-def matcher_of(pattern: Pattern, most: int | None = None) -> SetMatcher:
+def matcher_of(pattern: Pattern, most: int | None = None) -> SetKernel:
     plan = replace(plan_of(pattern), limits=Limits(max_partial_matches=most))
-    return SetMatcher(compile_plan(plan).tables)
+    return SetKernel(compile_plan(plan).tables)
 
 
-def fed(matcher: SetMatcher, rows: list[tuple[int, int]]) -> None:
+def fed(matcher: SetKernel, rows: list[tuple[int, int]]) -> None:
     """In one visit."""
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
 
@@ -152,7 +152,7 @@ def test_without_a_limit_given_sets_are_limited_by_their_memory(monkeypatch: pyt
     fed(matcher_of(any_order("a", "b", "c", "d")), rows)
     with pytest.raises(PassedLimit, match="max_partial_matches"):
         fed(matcher_of(any_order("a", "b", "c", "d"), 10_000_000), rows)
-    monkeypatch.setattr(set_matcher, "MOST_NODES", 20_000)
+    monkeypatch.setattr(set_kernel, "MOST_NODES", 20_000)
     bounded = any_order("a", "b").within(timedelta(microseconds=1000))
     fed(matcher_of(bounded), [(i, A) for i in range(100_000)])
     with pytest.raises(PassedLimit, match="max_partial_matches"):
@@ -186,7 +186,7 @@ def test_events_that_are_taken_together_are_listed_once() -> None:
 def test_too_many_matches_are_told_before_they_are_made() -> None:
     """Ten thousand million pairs of edges are not looked at to say that there are more matches than the limit."""
     plan = replace(plan_of(any_order("a", "b", "c")), limits=Limits(max_matches_per_event=1_000_000))
-    matcher = SetMatcher(compile_plan(plan).tables)
+    matcher = SetKernel(compile_plan(plan).tables)
     rows = [*((i, A) for i in range(100_000)), *((100_000 + i, B) for i in range(100_000)), (200_000, C)]
     events = events_at(rows, range(len(rows)))
     with pytest.raises(PassedLimit, match="max_matches_per_event"):

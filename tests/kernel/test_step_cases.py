@@ -12,7 +12,7 @@ from tests.kernel.running import run_compiled, run_reference
 from cepheid import Pattern
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
-from cepheid.kernel.compiled import CompiledMatcher, Emitted
+from cepheid.kernel.compiled import CompiledKernel, Emitted
 from cepheid.kernel.layout import FOREVER, Events, Visits
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Plan, StageCondition
@@ -48,7 +48,7 @@ def emitted(plan: Plan, masks: list[list[int]], *, closes: bool) -> Emitted:
     )
     until = np.full(keys, FOREVER if closes else 0)
     visits = Visits(np.arange(keys, dtype=np.int32), np.cumsum(lengths), until, np.full(keys, closes))
-    return CompiledMatcher(compile_plan(plan).tables, capacity=1).run(events, visits)
+    return CompiledKernel(compile_plan(plan).tables, capacity=1).run(events, visits)
 
 
 def test_room_where_nothing_is_open_for_the_key() -> None:

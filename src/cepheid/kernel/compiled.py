@@ -95,7 +95,7 @@ class PassedLimit(Exception):
         self.limit = limit
 
 
-class CompiledMatcher:
+class CompiledKernel:
     """Runs the kernel. What is open for a key is kept, by the key's number, from one visit to the next."""
 
     def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:

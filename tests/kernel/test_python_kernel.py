@@ -16,7 +16,7 @@ from tests.kernel.test_step_equals_reference import BATCHES, KEYS
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SkipError, SnapshotError
 from cepheid.kernel.compiled import PassedLimit
-from cepheid.kernel.python_matcher import PythonMatcher
+from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, positions_of
 from cepheid.lang.pattern import Skip
 from cepheid.plan.limits import Limits
@@ -93,7 +93,7 @@ def test_limits_raise(plan: Plan, rows: list[Row]) -> None:
 def test_a_state_that_does_not_fit_is_refused(plan: Plan) -> None:
     """Numbers that point nowhere, and arrays of another kind, are told before anything is made of them."""
     compiled = compile_plan(plan)
-    matcher = PythonMatcher(plan, compiled.automaton, compiled.script_columns)
+    matcher = PythonKernel(plan, compiled.automaton, compiled.script_columns)
     state = matcher.state()
     with pytest.raises(SnapshotError, match="are not those of this pattern"):
         matcher.restore(state | {"keys": np.zeros(1)}, None)

@@ -20,7 +20,7 @@ MOST_NODES = 10_000_000
 """Of a key, where no limit is given to what they stand for."""
 
 
-class SetMatcher:
+class SetKernel:
     """Finds the matches of a pattern that `compile.form` finds fit for sets."""
 
     def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:

@@ -130,8 +130,8 @@ class KeyMatcher(ReferenceMatcher):
         return max(0, over)
 
 
-class PythonMatcher:
-    """Runs the reference step as `CompiledMatcher` runs the kernel: of all keys, one working set after the other."""
+class PythonKernel:
+    """Runs the reference step as `CompiledKernel` runs the kernel: of all keys, one working set after the other."""
 
     def __init__(self, plan: Plan, automaton: Automaton, columns: frozenset[int]) -> None:
         """`columns` are the lifted ones that scripts read."""
