@@ -15,7 +15,7 @@ from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
-from cepheid.kernel.layout import Visits
+from cepheid.kernel.layout import Int32s, Visits
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
@@ -106,8 +106,8 @@ class Detector:
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
-        used, position = np.unique(emitted.event, return_inverse=True)
-        rows = rows_of(plan, emitted, self.working_set.take(used), position.astype(np.int32))
+        used, position = _places(emitted.event, len(self.working_set))
+        rows = rows_of(plan, emitted, self.working_set.take(used), position)
         self._matches += len(emitted.end) - timeouts
         if timeouts:  # of which some may have been told already
             self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
@@ -138,6 +138,19 @@ def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKern
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
     return SetKernel(pattern.tables) if choose_form(pattern).sets else CompiledKernel(pattern.tables)
+
+
+def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
+    """The distinct ones of these positions in a working set, ascending, and the place of each among them."""
+    if len(events) < length // 8:  # few of many, as in a call of a live matcher
+        distinct, place = np.unique(events, return_inverse=True)
+        return distinct, place.astype(np.int32)
+    taken = np.zeros(length, np.bool_)
+    taken[events] = True
+    used = np.flatnonzero(taken).astype(np.int32)
+    places = np.empty(length, np.int32)
+    places[used] = np.arange(len(used), dtype=np.int32)
+    return used, places[events]
 
 
 def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:

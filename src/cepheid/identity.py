@@ -39,10 +39,19 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     head = np.empty(length, [(f"f{i}", values.dtype) for i, values in enumerate(fixed)])
     for i, values in enumerate(fixed):
         head[f"f{i}"] = values
-    offsets = np.arange(length + 1, dtype=np.int64) * head.itemsize
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(head.tobytes())]
-    rows = pa.Array.from_buffers(pa.large_binary(), length, buffers)
-    return pc.binary_join_element_wise(rows, *variable, pa.scalar(b"", pa.large_binary())) if variable else rows
+    return joined(raw_bytes(head), *variable) if variable else raw_bytes(head)
+
+
+def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:
+    """The bytes of each value, as NumPy has them; (length,) large_binary."""
+    offsets = np.arange(len(values) + 1, dtype=np.int64) * values.itemsize
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.tobytes())]
+    return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
+
+
+def joined(*columns: pa.Array) -> pa.Array:
+    """The values of each row one behind the other; (length,) large_binary, as the columns are."""
+    return pc.binary_join_element_wise(*columns, pa.scalar(b"", pa.large_binary()))
 
 
 def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose: bytes) -> list[bytes]:
@@ -53,10 +62,10 @@ def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose
     data, offsets = _buffers(rows)
     bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
     content = bytes(data)  # slices of it, and copies of one hash, are made faster than views and new hashes
-    fresh = blake2b(digest_size=DIGEST_SIZE, person=purpose)
+    copy = blake2b(digest_size=DIGEST_SIZE, person=purpose).copy
     found = []
     for start, end in pairwise(bounds):
-        digest = fresh.copy()
+        digest = copy()
         digest.update(content[start:end])
         found.append(digest.digest())
     return found

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
-from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
+from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests, joined, raw_bytes
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
 from cepheid.plan.plan import Plan, StageColumn
@@ -100,7 +100,7 @@ def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {
         "kind": pa.array([LATE] * len(events)),
         "pattern": pa.array([plan.pattern.name] * len(events)),
-        "match_id": _hex(digests(_identities(events), range(1, len(events) + 1), _purpose(plan, LATE))),
+        "match_id": _hex(digests(_identities(plan, events), range(1, len(events) + 1), _purpose(plan, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
         "event": _structs(_event_type(plan), plan, events, np.arange(len(events), dtype=np.int32)),
@@ -212,18 +212,17 @@ def _structs(
 
 def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
     """A digest of the pattern's name, the key, and the identity and stage of each event."""
-    taken = [column.take(pa.array(position)) for column in _identity(events)]
-    rows = canonical_bytes([pa.array(emitted.stage), *taken], len(position))
+    stages = raw_bytes(emitted.stage.astype(np.int16))
+    rows = joined(stages, _identities(plan, events).take(pa.array(position)))
     return _hex(digests(rows, emitted.end, _purpose(plan, kind)))
 
 
-def _identities(events: Batch) -> pa.Array:
-    return canonical_bytes(_identity(events), len(events))
-
-
-def _identity(events: Batch) -> list[pa.Array]:
-    """What tells the events apart, of all keys."""
-    return [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or events.chosen)]
+def _identities(plan: Plan, events: Batch) -> pa.Array:
+    """What tells each event apart from those of all keys. Of the chosen columns, key and time are there already."""
+    known = *plan.schema.key, plan.schema.time
+    content = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
+    columns = [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or content)]
+    return canonical_bytes(columns, len(events))
 
 
 def _purpose(plan: Plan, kind: str) -> bytes:
