@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError
-from cepheid.hosts.request import Nulls, Report, Request
+from cepheid.hosts.request import SHARDS, Nulls, Report, Request
+from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
@@ -45,6 +46,8 @@ def detect(
     time_zone: str | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row a match.
 
@@ -71,6 +74,10 @@ def detect(
         nulls: What happens to events without key or time: "error", or "drop". They are counted in `report`; without
             one a warning has the counts, in process only, as Spark finds them when it runs.
         report: Filled with counts of events read, dropped and found.
+        lateness: Of a stream: how long after the latest event an earlier one may come; what comes later is late. Not
+            needed where the time column has a watermark already. Finite input has no late events.
+        shards: Of a stream: the parts that its keys are divided into, each with one state. It belongs to the
+            checkpoint.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or
@@ -101,6 +108,8 @@ def detect(
         time_zone=time_zone,
         nulls=nulls,
         report=report,
+        lateness=lateness,
+        shards=shards,
     )
     return cast("Events", _run(events, request))
 
@@ -136,6 +145,8 @@ def request_of(
     time_zone: str | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
 ) -> Request:
     """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
@@ -152,11 +163,15 @@ def request_of(
         time_zone=_checked_zone(time_zone, faults),
         nulls=_checked_nulls(nulls, faults),
         report=report,
+        lateness=None if lateness is None else _lateness(lateness, faults),
+        shards=shards,
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
         faults.append(f"report: a Report() is expected, got {report!r}")
+    if not isinstance(shards, int) or isinstance(shards, bool) or shards < 1:
+        faults.append(f"shards: a whole number from 1 is expected, got {shards!r}")
     if faults:
         raise SchemaError("\n".join(faults))
     return request
@@ -164,6 +179,10 @@ def request_of(
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if events.isStreaming:
+            from cepheid.hosts.spark_stream import detect_on_stream
+
+            return detect_on_stream(events, request)
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)
@@ -239,6 +258,14 @@ def _limits(given: object, faults: list[str]) -> Limits:
         return given
     faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
     return Limits()
+
+
+def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
+    try:
+        return parse_duration(given, or_zero=True)
+    except PatternError as error:
+        faults.append(f"lateness: {error}")
+    return None
 
 
 def _checked_zone(time_zone: object, faults: list[str]) -> str | None:

@@ -208,9 +208,9 @@ def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
     """Detects in a worker in which `prepare` was executed before; then it is as it was, for Spark uses it again."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from cepheid.hosts.spark_batch import mapped
+    from cepheid.hosts.sending import mapped
 
-    function = mapped((b"", (), None), StructType([StructField("_error", StringType())]))
+    function = mapped("cepheid.hosts.worker.find_matches", (b"", (), None), StructType([StructField("_error", StringType())]))
 
     def find(batches: Iterator[Any]) -> Iterator[Any]:
         import importlib.metadata

@@ -18,10 +18,10 @@ from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
+from cepheid.hosts.made_for import made_for
 from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
-from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
@@ -55,6 +55,7 @@ class TableMatcher:
         self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
+        self._made_for = made_for(self._request, self._pattern, self._zone)
         load_kernel(self._pattern)
         self._latest = NO_TIME
         self._counts = EventCounts()
@@ -91,11 +92,11 @@ class TableMatcher:
     def snapshot(self) -> bytes:
         """All that is open and waits."""
         self._check()
-        return self._matcher.snapshot(self._made_for(), {"latest": self._latest, "counts": asdict(self._counts)})
+        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(self._counts)})
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for(), self._batch_columns)
+        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
         with fitting():
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
         self._matcher, self._latest, self._counts, self._failed = matcher, latest, counts, False
@@ -118,24 +119,6 @@ class TableMatcher:
     def _check(self) -> None:
         if self._failed:
             raise RuntimeError("this matcher has failed before. Restore its last snapshot, or make another one")
-
-    def _made_for(self) -> dict[str, object]:
-        """What a snapshot must be of, to fit this matcher: in JSON values."""
-        request, plan = self._request, self._plan
-        pattern = pattern_form(request.pattern)
-        pattern.pop("version", None)  # another version of the same pattern goes on
-        return {
-            "pattern": pattern,
-            "key": list(request.key),
-            "time": request.time,
-            "time_zone": self._zone,
-            "sequence": list(request.sequence),
-            "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
-            "chosen": list(plan.columns),
-            "measures": dict(request.measures or {}),
-            "outputs": list(request.outputs or ()),
-            "partial_matches": "in sets" if self._matcher.in_sets else "one by one",
-        }
 
     @property
     def counts(self) -> MatcherCounts:
