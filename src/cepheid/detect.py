@@ -164,14 +164,12 @@ def request_of(
         nulls=_checked_nulls(nulls, faults),
         report=report,
         lateness=None if lateness is None else _lateness(lateness, faults),
-        shards=shards,
+        shards=_shards(shards, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
         faults.append(f"report: a Report() is expected, got {report!r}")
-    if not isinstance(shards, int) or isinstance(shards, bool) or shards < 1:
-        faults.append(f"shards: a whole number from 1 is expected, got {shards!r}")
     if faults:
         raise SchemaError("\n".join(faults))
     return request
@@ -266,6 +264,13 @@ def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
     except PatternError as error:
         faults.append(f"lateness: {error}")
     return None
+
+
+def _shards(given: object, faults: list[str]) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    faults.append(f"shards: a whole number from 1 is expected, got {given!r}")
+    return SHARDS
 
 
 def _checked_zone(time_zone: object, faults: list[str]) -> str | None:

@@ -210,7 +210,9 @@ def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
 
     from cepheid.hosts.sending import mapped
 
-    function = mapped("cepheid.hosts.worker.find_matches", (b"", (), None), StructType([StructField("_error", StringType())]))
+    function = mapped(
+        "cepheid.hosts.worker.find_matches", (b"", (), None), StructType([StructField("_error", StringType())])
+    )
 
     def find(batches: Iterator[Any]) -> Iterator[Any]:
         import importlib.metadata

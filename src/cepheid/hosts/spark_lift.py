@@ -69,7 +69,9 @@ class Times:
     @property
     def watermarked(self) -> Column:
         """TIMESTAMP, as a watermark must be on."""
-        return self.instants if self.zone is None else F.concat(self.instants.cast("string"), F.lit("Z")).cast("timestamp")
+        return (
+            self.instants if self.zone is None else F.concat(self.instants.cast("string"), F.lit("Z")).cast("timestamp")
+        )
 
     @property
     def missing(self) -> Column:

@@ -62,7 +62,9 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     columns = batch_columns(plan, lift, session_zone(events))
     told = made_for(request, compiled, request.time_zone or session_zone(events)) | {"shards": request.shards}
     packing = (tuple(lift.layout.items()), columns, compiled.relevant)
-    packed_events = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
+    packed_events = _checked(
+        _watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)
+    )
     shards = packed_events.drop(ERROR).groupBy(SHARD)
     processor = ShardProcessor((packed(plan), columns, json.dumps(told)))
     called = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
@@ -76,7 +78,9 @@ def _check(events: DataFrame, request: Request) -> None:
     """All that a stream needs besides."""
     faults = []
     if request.time is None:
-        faults.append("time: a stream needs event times, as its watermark decides when a match is certain. Name a column")
+        faults.append(
+            "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
+        )
     elif request.time in events.columns:
         delay = _DELAY in (events.schema[request.time].metadata or {})
         if request.lateness is None and not delay:
@@ -105,7 +109,9 @@ def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) 
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
     events = events.observe(READ, *(F.count(column).alias(name) for name, column in counts.items()))
     shipped = usable(events, request.key, times, request.nulls).select(
-        *lift.shipped, _shard(request).alias(SHARD), *([] if times.zone is None else [times.watermarked.alias(_WATERMARK)])
+        *lift.shipped,
+        _shard(request).alias(SHARD),
+        *([] if times.zone is None else [times.watermarked.alias(_WATERMARK)]),
     )
     if request.lateness is None:
         return shipped
@@ -127,7 +133,7 @@ def _checked(rows: DataFrame) -> DataFrame:
 
 
 def batch_columns(plan: Plan, lift: Lift, zone: str) -> pa.Schema:
-    """The matcher's columns, in the order of the lift's layout. Functions see times as the session's clocks show them."""
+    """The matcher's columns, in the order of the lift's layout. Functions see times on the session's clock."""
     events, schema = plan.schema.columns, plan.schema
     types = {TIME: TIME_TYPE, MASK: pa.int64()}
     types |= {f"{KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}

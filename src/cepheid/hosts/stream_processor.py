@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
@@ -36,7 +36,7 @@ class ShardProcessor(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState("matcher", _STATE)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         values = [bytes(row[EVENTS]) for row in rows]
         yield from self._told(key[0], values, timerValues.getCurrentWatermarkInMs())
 

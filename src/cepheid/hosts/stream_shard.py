@@ -20,7 +20,7 @@ from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences
+from cepheid.snapshot import differences, fitting
 
 _ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -61,9 +61,9 @@ def step(matching: Matching, state: bytes | None, values: Sequence[bytes], water
     pattern = compiled(matching.plan)
     if state is None:
         load_kernel(pattern)
-        matcher, kept = LiveMatcher(pattern), {"timer": None}
+        matcher, former_timer = LiveMatcher(pattern), None
     else:
-        matcher, kept = _restored(matching, state)
+        matcher, former_timer = _restored(matching, state)
     before = _counts(matcher)
     rows = []
     if watermark > 0:  # Spark's first watermark is 1970, whatever the events' times are
@@ -78,7 +78,7 @@ def step(matching: Matching, state: bytes | None, values: Sequence[bytes], water
         rows=_as_value(rows, output_schema(row_schema(pattern.plan))),
         state=None if is_empty else matcher.snapshot(json.loads(matching.made_for), {"timer": timer}),
         timer=timer,
-        former_timer=kept["timer"],
+        former_timer=former_timer,
         counts=counts,
     )
 
@@ -94,11 +94,14 @@ def check_ledger(made_for: str, known: bytes | None) -> bytes:
     return made_for.encode()
 
 
-def _restored(matching: Matching, state: bytes) -> tuple[LiveMatcher, dict[str, int | None]]:
+def _restored(matching: Matching, state: bytes) -> tuple[LiveMatcher, int | None]:
+    """The matcher, and the timer that is set for it."""
     try:
-        return LiveMatcher.restored(
+        matcher, kept = LiveMatcher.restored(
             compiled(matching.plan), state, json.loads(matching.made_for), matching.columns
         )
+        with fitting():
+            return matcher, kept["timer"]
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {_ANEW}") from error
 
