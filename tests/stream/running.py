@@ -14,6 +14,7 @@ from cepheid import Pattern, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 
 def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
@@ -27,7 +28,9 @@ def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
 
 def streamed(spark: SparkSession, folder: Path) -> DataFrame:
     """One file a micro-batch."""
-    columns = spark.read.parquet(str(next(folder.glob("*.parquet")))).schema
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = from_arrow_schema(pq.read_schema(next(folder.glob("*.parquet"))), prefer_timestamp_ntz=True)
     return spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
@@ -38,14 +41,15 @@ def run(rows: DataFrame, checkpoint: Path) -> list[list[dict[str, Any]]]:
     def collect(batch: DataFrame, _: int) -> None:
         found.append(batch.toArrow().to_pylist())
 
-    query = (
-        rows.writeStream.foreachBatch(collect)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    finished(rows.writeStream.foreachBatch(collect), checkpoint)
     return found
+
+
+def finished(writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
+    """The query, when all files are read."""
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
 
 
 def detected(

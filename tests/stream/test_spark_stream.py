@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from tests.live.events import at, events
+from tests.live.events import ALL, at, events
 from tests.live.test_any_delivery import counted
 from tests.stream.running import detected
 
-from cepheid import Pattern, Skip, detect
+from cepheid import Pattern, Report, Skip, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,10 @@ RUN = (
     .within("8 seconds")
     .skip(Skip.past_last_event())
 )
+
+
+END = events((-1, "end", 300, "z"), (-2, "k", None, "a"))
+"""The latest event, and one without a time."""
 
 
 def random_events(seed: int, count: int = 400, keys: int = 30) -> list[tuple[int, str, float, str]]:
@@ -56,11 +61,36 @@ def joined(batches: Sequence[Sequence[dict[str, Any]]], like: pa.Table) -> pa.Ta
 def test_a_stream_gives_what_a_batch_gives(streams: SparkSession, tmp_path: Path) -> None:
     """All keys, any order of arrival within the lateness: the same rows, timeouts with them, and nothing late."""
     rows = random_events(1)
-    options: dict[str, Any] = {"key": "k", "time": "at", "outputs": ("matches", "timeouts", "late"), "columns": ["id"]}
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL, "columns": ["id"]}
     batches = [*delivered(rows, 2, 5, 5), events((-1, "end", 300, "z"))]
     found = detected(streams, batches, tmp_path, RUN, lateness="5 seconds", shards=7, **options)
-    expected = detect(events(*rows), RUN, as_of=at(295), sequence="id", **options)
-    without_sequence = detect(events(*rows), RUN, as_of=at(295), **options)
+    expected = detect(events(*rows), RUN, as_of=at(295), **options)
     assert {*expected.column("kind").to_pylist()} == {"match", "timeout"}
-    assert counted(joined(found, expected)) == counted(without_sequence)
+    assert counted(joined(found, expected)) == counted(expected)
     assert sum(map(bool, found)) > 3  # matches come as the watermark passes, not at the end
+
+
+@pytest.mark.filterwarnings("ignore:no key", "ignore:.*agree in key and time")
+def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) -> None:
+    """Times without a zone, events without one, measures instead of stages, ties, and all events as one sequence."""
+    rows = random_events(3, 120)
+    pair = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b' AND k <> a.k").within("1 second")
+    options: dict[str, Any] = {
+        "time": "at",
+        "time_zone": "Europe/Berlin",
+        "nulls": "drop",
+        "measures": {"ids": "a.id * 1000 + b.id", "n": "count(b)", "at": "a.at"},
+    }
+    batches = [
+        local(batch) for batch in [*delivered(rows, 4, 2, 3), events((-1, "end", 300, "z"), (-2, "k", None, "a"))]
+    ]
+    found = detected(streams, batches, tmp_path, pair, lateness="2 seconds", **options)
+    expected = detect(local(events(*rows)), pair, as_of=at(298), report=Report(), **options)
+    assert expected.num_rows > 3
+    assert counted(joined(found, expected)) == counted(expected)
+
+
+def local(table: pa.Table) -> pa.Table:
+    """With times on Berlin's clocks, without a zone."""
+    times = table.column("at").cast(pa.timestamp("us", "Europe/Berlin"))
+    return table.set_column(table.schema.get_field_index("at"), "at", pc.local_timestamp(times))
