@@ -47,8 +47,8 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
         "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later is late, "
         "and a match waits so long\n"
         "as_of: the time of a stream is its watermark. Leave it out\n"
-        "report: the counts of a stream are in its query's progress, as observedMetrics['cepheid.read'] and "
-        "['cepheid.found']"
+        "report: the counts of a stream are in the observedMetrics of its query's progress, as cepheid.read.pattern "
+        "and cepheid.found.pattern"
     )
     with pytest.raises(SchemaError) as caught:
         detect(stream, Pattern.begin("a"), key="k", time=None, sequence="id")

@@ -33,7 +33,7 @@ from cepheid.lang.duration import microseconds
 from cepheid.plan.plan import Plan
 
 READ, FOUND = "cepheid.read", "cepheid.found"
-"""Names of the metrics in a query's progress."""
+"""Names of the metrics in a query's progress; the pattern's stands behind them."""
 
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
@@ -57,21 +57,16 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     _check(events, request)
     plan = plan_on_spark(events, request)
     compiled = compile_plan(plan)
+    zone = session_zone(events)
     times = Times.of(events, request.time, request.time_zone)
     lift = lifting(plan, times)
-    columns = batch_columns(plan, lift, session_zone(events))
-    told = made_for(request, compiled, request.time_zone or session_zone(events)) | {"shards": request.shards}
+    columns = batch_columns(plan, lift, zone)
+    told = made_for(request, compiled, request.time_zone or zone) | {"shards": request.shards}
     packing = (tuple(lift.layout.items()), columns, compiled.relevant)
-    packed_events = _checked(
-        _watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)
-    )
-    shards = packed_events.drop(ERROR).groupBy(SHARD)
-    processor = ShardProcessor((packed(plan), columns, json.dumps(told)))
-    called = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in STREAM_COUNTS]
-    given = _checked(called.observe(FOUND, *counts)).where(named(ROWS).isNotNull()).select(ROWS)
+    by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
+    values = _called(by_shard, ShardProcessor((packed(plan), columns, json.dumps(told))), request)
     rows = row_type(plan, events.schema)
-    return _checked(given.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
+    return _checked(values.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
 
 
 def _check(events: DataFrame, request: Request) -> None:
@@ -94,7 +89,8 @@ def _check(events: DataFrame, request: Request) -> None:
         faults.append("as_of: the time of a stream is its watermark. Leave it out")
     if request.report is not None:
         faults.append(
-            f"report: the counts of a stream are in its query's progress, as observedMetrics[{READ!r}] and [{FOUND!r}]"
+            "report: the counts of a stream are in the observedMetrics of its query's progress, as "
+            f"{READ}.{request.pattern.name} and {FOUND}.{request.pattern.name}"
         )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
@@ -107,16 +103,26 @@ def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) 
     """The usable events, lifted, with their shard; counted before."""
     no_key = without_key(request.key)
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
-    events = events.observe(READ, *(F.count(column).alias(name) for name, column in counts.items()))
-    shipped = usable(events, request.key, times, request.nulls).select(
-        *lift.shipped,
-        _shard(request).alias(SHARD),
-        *([] if times.zone is None else [times.watermarked.alias(_WATERMARK)]),
-    )
+    seen = [F.count(column).alias(name) for name, column in counts.items()]
+    kept = usable(events.observe(f"{READ}.{request.pattern.name}", *seen), request.key, times, request.nulls)
+    shipped = [*lift.shipped, _shard(request).alias(SHARD)]
+    time = lift.layout[TIME]
+    if times.zone is not None:
+        time = _WATERMARK
+        shipped.append(times.watermarked.alias(time))
+    lifted = kept.select(*shipped)
     if request.lateness is None:
-        return shipped
-    time = lift.layout[TIME] if times.zone is None else _WATERMARK
-    return shipped.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
+        return lifted
+    return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
+
+
+def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
+    """The shards' rows as values; what they count is counted."""
+    shards = by_shard.drop(ERROR).groupBy(SHARD)
+    given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
+    counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in STREAM_COUNTS]
+    counted = given.observe(f"{FOUND}.{request.pattern.name}", *counts)
+    return _checked(counted).where(named(ROWS).isNotNull()).select(ROWS)
 
 
 def _shard(request: Request) -> Column:
