@@ -128,13 +128,6 @@ def test_repeated_names(spark: SparkSession) -> None:
         detect(events, PAIR, key="k", time="t")
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
-    """A streaming DataFrame is not taken for a batch."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(NotImplementedError, match=r"detect takes batch DataFrames: spark\.read, not spark\.readStream"):
-        detect(stream, PAIR, key="value", time="timestamp")
-
-
 # Local times
 
 
