@@ -52,8 +52,8 @@ def detect(
     """The matches of `pattern` in `events`: a table of the same kind, with one row a match.
 
     Args:
-        events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C
-            stream interface.
+        events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
+            speaks Arrow's C stream interface.
         pattern: What to find.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
