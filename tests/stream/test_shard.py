@@ -29,7 +29,7 @@ from cepheid.hosts.in_process import plan_in_process
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.made_for import made_for
 from cepheid.hosts.stream_packing import to_stream
-from cepheid.hosts.stream_shard import Matching, check_ledger, step
+from cepheid.hosts.stream_shard import Live, Matching, check_ledger, step
 from cepheid.plan.plan import Plan
 
 SECOND = timedelta(seconds=1)
@@ -51,6 +51,7 @@ class Stream:
     states: dict[int, bytes] = field(default_factory=dict)
     timers: dict[int, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    live: Live = field(default_factory=Live)
 
     def __post_init__(self) -> None:
         request = request_of(self.pattern, outputs=OUTPUTS, **self.options)
@@ -78,7 +79,7 @@ class Stream:
         return pa.concat_tables(found) if found else pa.table({})
 
     def _call(self, shard: int, values: Sequence[bytes]) -> list[pa.Table]:
-        stepped = step(self.matching, self.states.pop(shard, None), values, self.watermark)
+        stepped = step(self.matching, self.states.pop(shard, None), values, self.watermark, self.live)
         assert stepped.former_timer == self.timers.pop(shard, None)
         if stepped.state is not None:
             self.states[shard] = stepped.state
@@ -116,6 +117,8 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
     for batch in data.draw(deliveries(rows, lateness)):
         for row in batch:
             (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
+        if data.draw(st.booleans()):
+            stream.live = Live()  # another worker goes on
         found.append(stream.batch(table(batch)))
     as_of = FIRST + 1000 * SECOND
     stream.watermark = microseconds(as_of) // 1000 + 1
@@ -148,6 +151,30 @@ def test_idle_keys_keep_nothing() -> None:
     stream.watermark += 1
     stream.batch(PAIR_SCHEMA.empty_table())
     assert (stream.states, stream.timers) == ({}, {})
+
+
+def test_a_failed_attempt() -> None:
+    """A call that is repeated begins where the state is, not where the matcher in the worker has come to."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 2, "z")))
+    (before,), watermark = stream.states.values(), stream.watermark
+    once, again = (step(stream.matching, before, [], watermark, stream.live) for _ in range(2))
+    assert once == again
+    assert once.counts["matches"] == 1
+
+
+def test_few_matchers_are_kept() -> None:
+    """Only so many, those that were kept last."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    (state,) = stream.states.values()
+    matcher = stream.live.take(stream.matching, state)
+    assert matcher is not None
+    few = Live(most=1)
+    few.keep(stream.matching, state, matcher)
+    few.keep(stream.matching, state[::-1], matcher)
+    assert few.take(stream.matching, state) is None
+    assert few.take(stream.matching, state[::-1]) is matcher
 
 
 def test_times_before_1970() -> None:

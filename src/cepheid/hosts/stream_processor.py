@@ -54,7 +54,7 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.stream_shard import Matching, check_ledger, step
+        from cepheid.hosts.stream_shard import LIVE, Matching, check_ledger, step
 
         matching = Matching(*self._matching)  # type: ignore[arg-type]
         kept = self._state.get()
@@ -63,7 +63,7 @@ class ShardProcessor(StatefulProcessor):
             if (known := check_ledger(matching.made_for, state)) != state:
                 self._state.update((known,))
             return
-        stepped = step(matching, state, values, watermark)
+        stepped = step(matching, state, values, watermark, LIVE)
         if stepped.state is not None:
             self._state.update((stepped.state,))
         elif state is not None:

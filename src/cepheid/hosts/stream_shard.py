@@ -20,7 +20,7 @@ from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences, fitting
+from cepheid.snapshot import differences, digest_of
 
 _ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -49,7 +49,33 @@ class Stepped(NamedTuple):
     counts: dict[str, int]
 
 
-def step(matching: Matching, state: bytes | None, values: Sequence[bytes], watermark: int) -> Stepped:
+class Live:
+    """Matchers of earlier calls in this process, each by the state that it wrote.
+
+    A shard that is called again where it was called before need not be restored, which costs half of a small call. The
+    state alone decides: one that another worker has written since, or a failed attempt's, is another.
+    """
+
+    def __init__(self, most: int = 128) -> None:
+        self._most = most
+        self._matchers: dict[tuple[bytes, bytes], LiveMatcher] = {}
+
+    def take(self, matching: Matching, state: bytes) -> LiveMatcher | None:
+        """The matcher that wrote the state; it then belongs to the caller."""
+        return self._matchers.pop((matching.plan, digest_of(state)), None)
+
+    def keep(self, matching: Matching, state: bytes, matcher: LiveMatcher) -> None:
+        """In place of the one that was kept longest, if there are too many."""
+        self._matchers[matching.plan, digest_of(state)] = matcher
+        if len(self._matchers) > self._most:
+            del self._matchers[next(iter(self._matchers))]
+
+
+LIVE = Live()
+"""Those of this worker."""
+
+
+def step(matching: Matching, state: bytes | None, values: Sequence[bytes], watermark: int, live: Live) -> Stepped:
     """Time passes to the watermark (milliseconds), then the events come; those with a time before it are late.
 
     The order matters: were the events taken first, whether one is late would depend on when its shard was last called.
@@ -61,23 +87,25 @@ def step(matching: Matching, state: bytes | None, values: Sequence[bytes], water
     pattern = compiled(matching.plan)
     if state is None:
         load_kernel(pattern)
-        matcher, former_timer = LiveMatcher(pattern), None
+        matcher = LiveMatcher(pattern)
     else:
-        matcher, former_timer = _restored(matching, state)
+        matcher = live.take(matching, state) or _restored(matching, state)
+    former_timer = None if state is None else _timer(matcher)
     before = _counts(matcher)
     rows = []
     if watermark > 0:  # Spark's first watermark is 1970, whatever the events' times are
         rows.append(matcher.advance_time(watermark * 1000 - 1))
     if (events := events_of(values)) is not None:
         rows.append(matcher.process(events))
-    due = matcher.due
-    timer = None if due == FOREVER else max(1, due // 1000 + 1)
-    is_empty = not matcher.open_partial_matches and not len(matcher.waiting)
+    next_state = None
+    if matcher.open_partial_matches or len(matcher.waiting):
+        next_state = matcher.snapshot(json.loads(matching.made_for), {})
+        live.keep(matching, next_state, matcher)
     counts = {name: count - before[name] for name, count in _counts(matcher).items()}
     return Stepped(
         rows=_as_value(rows, output_schema(row_schema(pattern.plan))),
-        state=None if is_empty else matcher.snapshot(json.loads(matching.made_for), {"timer": timer}),
-        timer=timer,
+        state=next_state,
+        timer=_timer(matcher),
         former_timer=former_timer,
         counts=counts,
     )
@@ -94,16 +122,17 @@ def check_ledger(made_for: str, known: bytes | None) -> bytes:
     return made_for.encode()
 
 
-def _restored(matching: Matching, state: bytes) -> tuple[LiveMatcher, int | None]:
-    """The matcher, and the timer that is set for it."""
+def _restored(matching: Matching, state: bytes) -> LiveMatcher:
+    pattern, made_for = compiled(matching.plan), json.loads(matching.made_for)
     try:
-        matcher, kept = LiveMatcher.restored(
-            compiled(matching.plan), state, json.loads(matching.made_for), matching.columns
-        )
-        with fitting():
-            return matcher, kept["timer"]
+        return LiveMatcher.restored(pattern, state, made_for, matching.columns)[0]
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {_ANEW}") from error
+
+
+def _timer(matcher: LiveMatcher) -> int | None:
+    """The watermark that is behind what is due next; Spark's first one, 1970, is behind nothing."""
+    return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
 
 
 def _counts(matcher: LiveMatcher) -> dict[str, int]:
