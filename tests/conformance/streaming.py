@@ -51,7 +51,7 @@ def stream_rows(question: Question) -> list[Mapping[str, Any]]:
 
 
 def micro_batches(question: Question) -> Iterator[pa.Table]:
-    """The events between two watermarks, and the marker of the second."""
+    """The events between two watermarks, and the marker of the second; then what is left, which may be nothing."""
     waiting: list[int] = []
     for step in steps(question):
         if step.event is not None:
@@ -59,8 +59,7 @@ def micro_batches(question: Question) -> Iterator[pa.Table]:
         else:
             yield pa.concat_tables([_events(question, waiting), _marker(question, step.ts)])
             waiting = []
-    if waiting:
-        yield _events(question, waiting)
+    yield _events(question, waiting)
 
 
 def steps(question: Question) -> Iterator[Step]:
