@@ -94,3 +94,21 @@ def local(table: pa.Table) -> pa.Table:
     """With times on Berlin's clocks, without a zone."""
     times = table.column("at").cast(pa.timestamp("us", "Europe/Berlin"))
     return table.set_column(table.schema.get_field_index("at"), "at", pc.local_timestamp(times))
+
+
+def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
+    """Functions see the event's times on the session's clock and what has matched so far, as on every host."""
+    rows = random_events(5, 60, 3)
+    pattern = (
+        Pattern.begin("a")
+        .where("x = 'a'")
+        .followed_by("b")
+        .where(lambda e, matched: e["x"] == "b" and (e["at"] - matched["a"][0]["at"]).seconds < 5, name="soon")
+        .within("10 seconds")
+    )
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
+    batches = [*delivered(rows, 6, 2, 2), events((-1, "end", 300, "z"))]
+    found = detected(streams, batches, tmp_path, pattern, lateness="2 seconds", **options)
+    expected = detect(events(*rows), pattern, as_of=at(298), **options)
+    assert expected.num_rows > 3
+    assert counted(joined(found, expected)) == counted(expected)
