@@ -13,13 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
 from tests.live.events import PAIR
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import counted, table
+from tests.searching import share
 
 from cepheid import CepheidWarning, Pattern, SnapshotError, detect
 from cepheid.compile.compiled import compile_plan
@@ -104,7 +105,7 @@ def deliveries(draw: st.DrawFn, rows: Sequence[Row], lateness: int) -> list[list
     return [[rows[i] for i in draw(st.permutations(order[start:end]))] for start, end in pairwise(cuts)]
 
 
-@settings(max_examples=60)
+@share(30)
 @given(data=st.data(), case=cases(), lateness=st.sampled_from([0, 1, 5]), in_sequence=st.booleans())
 def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in_sequence: bool) -> None:
     """Any order of arrival, any micro-batches: each event before the watermark is late, with all others the answer is

@@ -22,12 +22,12 @@ OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs"
 def test_watermark(streams: SparkSession, tmp_path: Path) -> None:
     """The watermark is the latest time, of all keys and of events that cannot matter too, less the lateness; it counts
     from the next batch on. A match comes when it is behind its last event, a timeout when it is behind the deadline,
-    also where a shard has no events any more; events that come behind it are late.
+    also where a shard has no events any more; events that come behind it are late, also those that cannot matter.
     """
     batches = [
         events((0, "p", 0, "a"), (1, "q", 1, "a"), (2, "r", 2, "a")),
         events((3, "p", 7, "b"), (4, "q", 3, "z")),  # watermark 0
-        events((5, "q", 5, "b"), (6, "p", 4.999, "a")),  # watermark 5: the last one is late
+        events((5, "q", 5, "b"), (6, "p", 4.999, "a"), (12, "p", 4.5, "z")),  # watermark 5: the last two are late
         events((7, "nobody", 12, "z")),
         events((8, "nobody", 14.001, "z")),  # watermark 10
         events((9, "p", 14, "z")),  # watermark 12.001: r's deadline is 12
@@ -37,7 +37,7 @@ def test_watermark(streams: SparkSession, tmp_path: Path) -> None:
     assert [sorted(told(batch)) for batch in rows] == [
         [],
         [],
-        [("late", (6,), 4.999999)],
+        [("late", (6,), 4.999999), ("late", (12,), 4.999999)],
         [],
         [("match", (0, 3), 7.0), ("match", (1, 5), 5.0)],
         [("timeout", (2,), 12.0)],

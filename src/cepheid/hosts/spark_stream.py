@@ -62,7 +62,9 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     lift = lifting(plan, times)
     columns = batch_columns(plan, lift, zone)
     told = made_for(request, compiled, request.time_zone or zone) | {"shards": request.shards}
-    packing = (tuple(lift.layout.items()), columns, compiled.relevant)
+    # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
+    relevant = None if "late" in (request.outputs or ()) else compiled.relevant
+    packing = (tuple(lift.layout.items()), columns, relevant)
     by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
     values = _called(by_shard, ShardProcessor((packed(plan), columns, json.dumps(told))), request)
     rows = row_type(plan, events.schema)
