@@ -98,7 +98,7 @@ def local(table: pa.Table) -> pa.Table:
 
 def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
     """Functions see the event's times on the session's clock and what has matched so far, as on every host."""
-    rows = random_events(5, 60, 3)
+    rows = random_events(5, 300, 3)
     pattern = (
         Pattern.begin("a")
         .where("x = 'a'")
