@@ -12,9 +12,9 @@ from cepheid.compile.compiled import compile_plan
 from cepheid.compile.form import choose_form
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.compiled import CompiledMatcher
+from cepheid.kernel.compiled import CompiledKernel
 from cepheid.kernel.layout import FOREVER, Visits
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.order import differs
 from cepheid.plan.build import build_plan
 from cepheid.working_set import WorkingSet
@@ -43,6 +43,8 @@ def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Call
     ends = np.append(np.flatnonzero(key_start), len(batch))
     count = len(ends)
     visits = Visits(np.zeros(count, np.int32), ends, np.full(count, FOREVER), np.ones(count, np.bool_))
-    arrays = WorkingSet(None, batch).events(compiled)
-    matcher = SetMatcher if choose_form(compiled).sets else CompiledMatcher
+    working_set = WorkingSet(compiled)
+    working_set.add(batch)
+    arrays = working_set.events
+    matcher = SetKernel if choose_form(compiled).sets else CompiledKernel
     return lambda: len(matcher(compiled.tables).run(arrays, visits).end)

@@ -20,7 +20,7 @@ from cepheid.compile.tables import Ints
 from cepheid.events import Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.plan.build import build_plan
 
 KINDS = 10
@@ -86,12 +86,12 @@ def measure(workload: Workload, wanted: int) -> list[object]:
     assert choose_form(compiled).sets
     rows = int(wanted * workload.rows)
     mask = masks(workload, compiled, rows)
-    run(SetMatcher(compiled.tables), mask[: 4 * workload.batch], workload.batch)
-    seconds, matches, nodes = min(run(SetMatcher(compiled.tables), mask, workload.batch) for _ in range(3))
+    run(SetKernel(compiled.tables), mask[: 4 * workload.batch], workload.batch)
+    seconds, matches, nodes = min(run(SetKernel(compiled.tables), mask, workload.batch) for _ in range(3))
     return [workload.name, workload.window, rows, matches, rows / seconds / 1e6, matches / seconds / 1e6, nodes]
 
 
-def run(matcher: SetMatcher, mask: Ints, batch: int) -> tuple[float, int, int]:
+def run(matcher: SetKernel, mask: Ints, batch: int) -> tuple[float, int, int]:
     """Seconds in the kernel, matches, and the nodes that there is room for at the end."""
     seconds, matches = 0.0, 0
     at, word = np.zeros((2, 0), np.int64)

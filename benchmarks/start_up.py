@@ -66,7 +66,7 @@ def main() -> None:
         lines: list[list[object]] = [
             ["python -c pass", None, warm(python("pass"), in_process)],
             ["import cepheid", None, warm(python("import cepheid"), in_process)],
-            ["cepheid --help", None, warm([sys.executable, "-m", "cepheid.cli", "--help"], in_process)],
+            ["cepheid --help", None, warm([sys.executable, "-m", "cepheid", "--help"], in_process)],
         ]
         for name, program, cache in (
             ("first detection in process", IN_PROCESS, in_process),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,12 +20,6 @@ import pyarrow as pa
 
 from cepheid import Matcher, Pattern, Skip
 from cepheid.snapshot import FORMAT
-
-KINDS: dict[str, dict[str, Any]] = {
-    "in_sequence": {"sequence": "id", "lateness": "0 seconds"},
-    "waiting": {"lateness": "2 seconds"},
-}
-"""How the matcher of each file is made."""
 
 SCHEMA = pa.schema(
     [
@@ -47,6 +42,40 @@ PATTERN = (
     .within("1 hour")
     .skip(Skip.to_next())
 )
+SETS = (
+    Pattern.begin("open", name="sets")
+    .where("what = 'open'")
+    .followed_by_any("pay")
+    .where("what = 'pay'")
+    .followed_by_any("close")
+    .where("what = 'close'")
+    .within("1 hour")
+)
+
+
+def _dearer(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
+    return event["what"] == "pay" and all(event["amount"] > pay["amount"] for pay in matched["pays"])
+
+
+FUNCTIONS = (
+    Pattern.begin("open", name="functions")
+    .where(lambda event: event["what"] == "open", name="open")
+    .followed_by("pays")
+    .where(_dearer, name="dearer")
+    .one_or_more()
+    .followed_by("close")
+    .where("what = 'close'")
+    .within("1 hour")
+)
+ALL: dict[str, Any] = {"outputs": ["matches", "timeouts", "late"]}
+KINDS: dict[str, tuple[Pattern, dict[str, Any]]] = {
+    "in_sequence": (PATTERN, {**ALL, "sequence": "id", "lateness": "0 seconds"}),
+    "waiting": (PATTERN, {**ALL, "lateness": "2 seconds"}),
+    "in_sets": (SETS, {"outputs": ["matches", "late"], "sequence": "id", "lateness": "0 seconds"}),
+    "functions": (FUNCTIONS, {**ALL, "sequence": "id", "lateness": "0 seconds"}),
+}
+"""How the matcher of each file is made."""
+
 BEFORE = [
     (1, "é", 0, "open", "0.00"),
     (2, "b", 1, "open", "0.00"),
@@ -70,7 +99,8 @@ AFTER = [
 
 def matcher_of(kind: str) -> Matcher:
     """A matcher that the snapshots of this kind fit."""
-    return Matcher(PATTERN, SCHEMA, key="account", time="at", outputs=["matches", "timeouts", "late"], **KINDS[kind])
+    pattern, options = KINDS[kind]
+    return Matcher(pattern, SCHEMA, key="account", time="at", **options)
 
 
 def go_on(matcher: Matcher) -> list[dict[str, Any]]:

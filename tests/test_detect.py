@@ -45,6 +45,16 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"as_of": "soon"}, "as_of: 'soon' is not a time; write it as '2026-01-31 12:00:00'"),
     ({"as_of": date(2024, 1, 1)}, "as_of: datetime.date(2024, 1, 1) is not a time; write it as '2026-01-31 12:00:00'"),
+    ({"as_of": pd.Timestamp(1)}, "as_of: 1970-01-01T00:00:00.000000001 has nanoseconds: round it to microseconds"),
+    (
+        {"as_of": "2024-01-01 00:00:00.0000001"},
+        "as_of: 2024-01-01 00:00:00.0000001 has nanoseconds: round it to microseconds",
+    ),
+    ({"as_of": pd.NaT}, "as_of: NaT is no time"),
+    (
+        {"as_of": "9999-12-31T23:59:59", "time_zone": "America/Lima"},
+        "as_of: 9999-12-31 23:59:59-05:00 is before the year 1 or behind 9999 in UTC",
+    ),
     ({"time_zone": "Mars"}, "time_zone: 'Mars' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
     ({"time_zone": "Europe"}, "time_zone: 'Europe' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
     ({"nulls": "keep"}, "nulls: 'keep' is not one of 'error', 'drop'"),

@@ -36,6 +36,7 @@ LAYERS = (
     "testing",
     "demo",
     "cli",
+    "__main__",
 )
 """In the order of the flow. Modules of one layer may import each other; the package's `__init__` may import all."""
 

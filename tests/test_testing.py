@@ -72,6 +72,7 @@ def test_the_message_of_a_failure() -> None:
         "  missing 1      {'a': 0, 'b': [3]}\n"
         "  unexpected 1   {'a': 0, 'b': [2]}\n"
         "  as expected 1  {'a': 0, 'b': [2, 3]}\n"
+        "  missing 1 → unexpected 1: b -3, b +2\n"
         "\n"
         "  id  time  letter  missing 1  unexpected 1  as expected 1\n"
         "  --  ----  ------  ---------  ------------  -------------\n"
@@ -111,6 +112,53 @@ def test_a_match_counts_as_often_as_it_is_expected() -> None:
         "",
         "  missing 1      {'a': 0, 'b': [2]}",
     ]
+
+
+def test_differences() -> None:
+    """Each missing match stands beside the unexpected one that is nearest to it, with what makes them differ."""
+    any_two = Pattern.begin("b").where("letter = 'b'").followed_by_any("c")
+    lines = failure([{"b": 2, "c": 4}, {"b": 3, "c": 4}, {"b": 1}], pattern=any_two.optional()).splitlines()
+    assert lines[0] == "the matches are not those expected: 1 missing, 3 unexpected, 2 as expected"
+    assert not [line for line in lines if "→" in line]
+    lines = failure([{"b": 3, "c": 3}, {"b": 2, "c": 0}, {"b": 2, "c": 3}], pattern=any_two).splitlines()
+    assert [line for line in lines if "→" in line] == [
+        "  missing 1 → unexpected 2: c -3, c +4",
+        "  missing 2 → unexpected 1: c -0, c +4",
+    ]
+
+
+def test_timeouts() -> None:
+    """Where they are given, they must be those of the pattern too; a failure has both."""
+    soon = A.followed_by("b").where("letter = 'b'").times(2).followed_by("z").where("letter = 'z'").within("4 minutes")
+    assert_matches(soon, ROWS, [], timeouts=[{"a": 0, "b": [2, 3]}])
+    assert_matches(soon, ROWS, [], as_of=239, timeouts=[])
+    assert_matches(LOOP, ROWS, BOTH, timeouts=[])
+    lines = failure([{"a": 0}], pattern=soon, timeouts=[{"a": 0, "b": 2}])
+    assert lines.startswith(
+        "the matches are not those expected: 1 missing, 0 unexpected, 0 as expected\n"
+        "\n"
+        "  missing 1  {'a': 0}\n"
+        "\n"
+        "the timeouts are not those expected: 1 missing, 1 unexpected, 0 as expected\n"
+        "\n"
+        "  timeout missing 1     {'a': 0, 'b': [2]}\n"
+        "  timeout unexpected 1  {'a': 0, 'b': [2, 3]}\n"
+        "  missing 1 → unexpected 1: b +3\n"
+        "\n"
+        "  id  time  letter  missing 1  timeout missing 1  timeout unexpected 1\n"
+    )
+    assert failure([{"a": 0}], pattern=soon, timeouts=[{"a": 0, "b": [2, 3]}]).count("not those expected") == 1
+
+
+def test_no_events() -> None:
+    """Then nothing matches; what columns there are is known only from a table."""
+    assert_matches(LOOP, [], [])
+    assert_matches(LOOP, [], [], key="k", timeouts=[])
+    with pytest.raises(PatternError, match="no stage named 'z'"):
+        assert_matches(A.skip(Skip.to_last("z")), [], [])
+    table = pa.table({"id": pa.array([], pa.int64()), "time": pa.array([], pa.timestamp("us")), "n": pa.nulls(0)})
+    with pytest.raises(PatternError, match="no column named 'letter'"):
+        assert_matches(LOOP, table, [])
 
 
 def test_order() -> None:
@@ -211,7 +259,7 @@ def test_spark(spark: SparkSession) -> None:
 REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"expected": {"a": 0}}, "expected: a list of matches is expected, each as {stage: id}, got {'a': 0}"),
     ({"expected": [3]}, "expected[0]: a mapping of stage to id or ids is expected, got 3"),
-    ({"expected": [{}]}, "expected[0]: a match has an event at least, got {}"),
+    ({"expected": [{}]}, "expected[0]: an event at least is taken, got {}"),
     ({"expected": [BOTH[0], {"a": 7}]}, "expected[1]: no event has the id 7 (stage 'a')"),
     ({"expected": [{"a": [[]]}]}, "expected[0]: no event has the id [] (stage 'a')"),
     ({"expected": [{"aa": 0}]}, "expected[0]: no stage named 'aa' takes events. Did you mean 'a'?"),
@@ -228,7 +276,9 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
         {"rows": [{"time": 0}, {"id": 1}]},
         "ids: None in column 'id' cannot name an event; give each event a number or a text",
     ),
-    ({"rows": []}, "events: there is no row, so no column; give an empty table that has columns instead"),
+    ({"rows": []}, "expected[0]: no event has the id 0 (stage 'a')"),
+    ({"timeouts": 3}, "timeouts: a list of timeouts is expected, each as {stage: id}, got 3"),
+    ({"timeouts": [{"b": 9}]}, "timeouts[0]: no event has the id 9 (stage 'b')"),
     ({"rows": [3]}, 'events: rows are mappings, as in {"id": 1, "time": 0}, got 3'),
     (
         {"rows": [{**ROWS[0], "time": "noon"}], "expected": []},

@@ -6,13 +6,14 @@ from cepheid.errors import (
     ConditionError,
     EventError,
     LimitExceeded,
+    MatcherFailed,
     PatternError,
     Problem,
     SchemaError,
     SkipError,
     SnapshotError,
 )
-from cepheid.hosts.request import EventCounts, Report
+from cepheid.hosts.request import EventCounts, MatcherCounts, Report
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
@@ -26,6 +27,8 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Matcher",
+    "MatcherCounts",
+    "MatcherFailed",
     "Pattern",
     "PatternError",
     "Problem",

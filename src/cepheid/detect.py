@@ -13,6 +13,7 @@ from cepheid.errors import PatternError, SchemaError
 from cepheid.hosts.request import SHARDS, Nulls, Report, Request
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
+from cepheid.lang.plain_value import plain_value
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
 
@@ -243,10 +244,12 @@ def _measures(given: object, faults: list[str]) -> dict[str, str]:
 def _outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
     allowed = get_args(OutputName)
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    wrong = [name for name in names if name not in allowed]
-    if wrong or not names:
-        told = ", ".join(map(repr, wrong)) or "nothing"
-        faults.append(f"outputs: {told} cannot be asked for; allowed are {', '.join(map(repr, allowed))}")
+    told = ", ".join(map(repr, allowed))
+    if wrong := [name for name in names if name not in allowed]:
+        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {told}")
+        return ()
+    if not names:
+        faults.append(f"outputs: none is named; name at least one of {told}, or leave it out for matches alone")
         return ()
     return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
 
@@ -300,14 +303,28 @@ def arrow_table(events: object) -> pa.Table:
 
 
 def time_of(argument: str, given: object) -> datetime:
-    """A datetime, or text in ISO form as one; else SchemaError."""
+    """A datetime, or text in ISO form or a time of NumPy or pandas as one; else SchemaError."""
     try:
-        found = datetime.fromisoformat(given) if isinstance(given, str) else given
-    except ValueError:
-        found = None
+        found = _iso_time(given) if isinstance(given, str) else plain_value(given)
+    except ValueError as error:
+        raise SchemaError(f"{argument}: {error}") from None
     if isinstance(found, datetime):
         return found
-    raise SchemaError(f"{argument}: {given!r} is not a time; write it as '2026-01-31 12:00:00'")
+    raise SchemaError(f"{argument}: {given!r} is not a time; {_AS_TIME}")
+
+
+_AS_TIME = "write it as '2026-01-31 12:00:00'"
+
+
+def _iso_time(text: str) -> datetime:
+    """Python would cut what is behind microseconds."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time; {_AS_TIME}") from None
+    if re.search(r"[.,]\d{6}0*[1-9]", text):
+        raise ValueError(f"{text} has nanoseconds: round it to microseconds")
+    return found
 
 
 def _as_of(given: object, faults: list[str]) -> datetime | None:

@@ -13,15 +13,18 @@ import pyarrow as pa
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
-from cepheid.events import EVENT_PREFIX, Batch
-from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted, PassedLimit
+from cepheid.events import EVENT_PREFIX, Batch, python_values
+from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Visits
-from cepheid.kernel.python_matcher import PythonMatcher
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.python_kernel import PythonKernel
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
-from cepheid.output import row_schema, rows_of
+from cepheid.output import TIMEOUT, parts_of, row_schema, rows_of
 from cepheid.working_set import WorkingSet
+
+_FEW = 4096
+"""Events that nothing holds may be kept in any case."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Detector:
         constants = pattern.tables.constants.copy()  # those that are strings change with every working set
         self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
         self.kernel = _kernel(self.pattern)
-        self.held: Batch | None = None
+        self.working_set = WorkingSet(self.pattern)
+        self._kept = 0
         self._matches = 0
         self._timeouts = 0
 
@@ -55,11 +59,14 @@ class Detector:
         Raises:
             SnapshotError: they do not fit; the detector is as it was.
         """
-        if isinstance(self.kernel, PythonMatcher):
+        if isinstance(self.kernel, PythonKernel):
             self.kernel.restore(state, held)
         else:
             self.kernel.restore(state, 0 if held is None else len(held))
-        self.held = held
+        self.working_set = WorkingSet(self.pattern)
+        if held is not None:
+            self.working_set.add(held)
+        self._kept = len(self.working_set)
         self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
@@ -69,44 +76,53 @@ class Detector:
         Raises:
             ConditionError, SkipError, LimitExceeded: the detector is of no use afterwards.
         """
-        working_set = WorkingSet(self.held, batch)
-        held = 0 if self.held is None else len(self.held)
-        visits = visits._replace(end=visits.end + held)
+        visits = visits._replace(end=visits.end + len(self.working_set))
+        self.working_set.add(batch)
         try:
-            emitted = self._run(working_set, visits)
+            emitted = self._run(batch, visits)
         except ConditionFailed as failure:
-            raise self._failed(failure, working_set) from failure.__cause__ or failure
+            raise self._failed(failure) from failure.__cause__ or failure
         except PassedLimit as passed:
-            raise self._passed(passed, working_set) from passed
+            raise self._passed(passed) from passed
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(working_set, emitted)] if len(emitted.end) else []
-        self.held = working_set.take(self.kernel.hold())
+        rows = [self._rows(part) for part in parts_of(emitted)]
+        if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
+            self.forget()
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
 
-    def _run(self, working_set: WorkingSet, visits: Visits) -> Emitted:
-        if isinstance(self.kernel, PythonMatcher):
-            return self.kernel.run(working_set.batch, visits)
-        return self.kernel.run(working_set.events(self.pattern), visits)
+    def forget(self) -> None:
+        """Lets go of the events that no partial match holds. A step does it when there are so many that what this
+        costs is little for each.
+        """
+        self.working_set.keep(self.kernel.hold())
+        self._kept = len(self.working_set)
 
-    def _rows(self, working_set: WorkingSet, emitted: Emitted) -> pa.RecordBatch:
+    def _run(self, batch: Batch, visits: Visits) -> Emitted:
+        if isinstance(self.kernel, PythonKernel):
+            return self.kernel.run(batch, visits)
+        return self.kernel.run(self.working_set.events, visits)
+
+    def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
-        self._matches += len(emitted.end) - timeouts
-        self._timeouts += timeouts
         used, position = np.unique(emitted.event, return_inverse=True)
-        return rows_of(plan, emitted, working_set.take(used), position.astype(np.int32))
+        rows = rows_of(plan, emitted, self.working_set.take(used), position.astype(np.int32))
+        self._matches += len(emitted.end) - timeouts
+        if timeouts:  # of which some may have been told already
+            self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
+        return rows
 
-    def _failed(self, failure: ConditionFailed, working_set: WorkingSet) -> ConditionError:
+    def _failed(self, failure: ConditionFailed) -> ConditionError:
         """Which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
-        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(working_set, failure.event)}")
+        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(self.working_set, failure.event)}")
 
-    def _passed(self, passed: PassedLimit, working_set: WorkingSet) -> LimitExceeded:
+    def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = _shown(working_set, passed.event)
+        at = _shown(self.working_set, passed.event)
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
@@ -118,16 +134,17 @@ def load_kernel(pattern: CompiledPattern) -> None:
         warm_up(sets=choose_form(pattern).sets)
 
 
-def _kernel(pattern: CompiledPattern) -> CompiledMatcher | SetMatcher | PythonMatcher:
+def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     if pattern.plan.functions:
-        return PythonMatcher(pattern.plan, pattern.automaton, pattern.script_columns)
-    return SetMatcher(pattern.tables) if choose_form(pattern).sets else CompiledMatcher(pattern.tables)
+        return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
+    return SetKernel(pattern.tables) if choose_form(pattern).sets else CompiledKernel(pattern.tables)
 
 
 def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:
     """The event's chosen columns."""
-    event = working_set.take(np.array([position], np.int32)).data.to_pylist()[0]
-    return {name.removeprefix(EVENT_PREFIX): value for name, value in event.items() if name.startswith(EVENT_PREFIX)}
+    event = working_set.take(np.array([position], np.int32)).data
+    chosen = [name for name in event.schema.names if name.startswith(EVENT_PREFIX)]
+    return {name.removeprefix(EVENT_PREFIX): python_values(event.column(name))[0] for name in chosen}
 
 
 def _condition(pattern: Pattern, number: int) -> str:

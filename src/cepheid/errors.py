@@ -78,6 +78,10 @@ class LimitExceeded(RuntimeError):
     """A stated limit was reached; the message names it and says how to raise it."""
 
 
+class MatcherFailed(RuntimeError):
+    """A matcher failed half-way in an earlier call, so nothing that it gave now would be right; the message has why."""
+
+
 class SnapshotError(ValueError):
     """A snapshot cannot be restored: it is damaged, of another format, or of another pattern."""
 

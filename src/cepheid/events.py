@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 TIME_TYPE = pa.timestamp("us", "UTC")
@@ -26,6 +28,32 @@ def microseconds(instant: datetime) -> int:
     """Since 1970 UTC; the instant has a zone."""
     elapsed = instant - _EPOCH
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """As `to_pylist`, but a time beyond the years of Python's is text in ISO form (with a zone: in UTC), as
+    are those that stand in its column.
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        return [_python_value(scalar) for scalar in column]
+    return values
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    type_ = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_struct(type_):
+        return {field.name: _python_value(scalar[i]) for i, field in enumerate(type_)}
+    if pa.types.is_map(type_):
+        return [tuple(_python_value(entry).values()) for entry in scalar.values]
+    if isinstance(scalar, pa.ListScalar):
+        return python_values(scalar.values)
+    if pa.types.is_timestamp(type_):
+        return f"{np.datetime64(scalar.value, type_.unit)}{'+00:00' if type_.tz else ''}"
+    return str(np.datetime64(scalar.value, "D")) if pa.types.is_date32(type_) else scalar.as_py()
 
 
 @dataclass(frozen=True)

@@ -106,17 +106,17 @@ class LiveMatcher:
 
     @property
     def in_sets(self) -> bool:
-        """Whether partial matches are kept in sets, which limits may forbid."""
+        """Whether partial matches are kept in sets, which `on_limit` may forbid."""
         return choose_form(self.detector.pattern).sets
 
     @property
     def open_partial_matches(self) -> int:
-        return int(self.detector.kernel.open_partial_matches.sum())
+        return self.detector.kernel.open_partial_matches(self.now)
 
     @property
     def due(self) -> int:
         """Microseconds: when time passes it, an event or a deadline is next to be processed; FOREVER if nothing is."""
-        return min(self.waiting.earliest, int(self.detector.kernel.deadlines.min(initial=FOREVER)))
+        return min(self.waiting.earliest, self.detector.kernel.next_due)
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All that is open and waits.
@@ -143,8 +143,9 @@ class LiveMatcher:
             )
         if (waiting := self.waiting.all) is not None:
             batches["waiting"] = waiting.data
-        if self.detector.held is not None:
-            batches["held"] = self.detector.held.data
+        self.detector.forget()
+        if (held := self.detector.working_set.all) is not None:
+            batches["held"] = held.data
         return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
 
     @staticmethod
@@ -172,7 +173,7 @@ class LiveMatcher:
         held = _events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**header["found"]))
         names, numbers = batches["names"].column("name"), batches["names"].column("number").to_numpy()
-        if sorted(numbers.tolist()) != np.flatnonzero(self.detector.kernel.open_partial_matches).tolist():
+        if sorted(numbers.tolist()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
         self.keys = KeyNumbers.of(names.to_pylist(), numbers)
         self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
@@ -201,22 +202,18 @@ class LiveMatcher:
         """Visits the keys that have events or, up to `time`, a deadline."""
         schema = row_schema(self.detector.pattern.plan)
         kernel = self.detector.kernel
-        open_ = kernel.open_partial_matches > 0
-        due = np.flatnonzero(open_ if closes else open_ & (kernel.deadlines <= time)).astype(np.int32)
+        due = kernel.open_keys if closes else kernel.due(time)
         if events is None:
             if not len(due):
                 return schema.empty_table()
-            held = self.detector.held
-            assert held is not None  # by the open partial matches
-            batch, numbers = held.slice(0, 0), np.zeros(0, np.int32)
+            batch, numbers = self.detector.working_set.take(np.zeros(0, np.int32)), np.zeros(0, np.int32)
         else:
             batch, numbers = self._ordered(events)
         keys = np.unique(np.concatenate([numbers, due]))
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         rows = self.detector.step(batch, visits)
-        open_partial_matches = kernel.open_partial_matches
-        self.keys.free(keys[open_partial_matches[keys] == 0])
+        self.keys.free(keys[~kernel.is_open(keys)])
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.detect import arrow_table, request_of, time_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
-from cepheid.hosts.request import Nulls
+from cepheid.hosts.request import MatcherCounts, Nulls
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
@@ -16,8 +16,6 @@ from cepheid.plan.plan import OutputName
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cepheid.hosts.live import MatcherCounts
 
 
 class Matcher:
@@ -86,8 +84,9 @@ class Matcher:
             SchemaError: a column is missing or has another type.
             EventError: an event without key or time (`nulls="error"`).
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-            SkipError, LimitExceeded: as `detect`. Once one of these, or a ConditionError of a condition across events,
-                was raised, the matcher refuses all but `restore`: what it would find would not be right.
+            SkipError, LimitExceeded: as `detect`.
+            MatcherFailed: one of these, or a ConditionError of a condition across events, a function or a measure, was
+                raised before: what the matcher would find would not be right. It takes `restore` alone.
         """
         return self._host.process(arrow_table(events))
 
@@ -108,8 +107,8 @@ class Matcher:
         return self._host.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continues where the matcher was that wrote the snapshot; it was made with the same arguments, but limits and
-        lateness.
+        """Continues where the matcher was that wrote the snapshot; it was made with the same arguments, but limits,
+        lateness, and measures that need no other columns.
 
         Raises:
             SnapshotError: the bytes are damaged, or of another pattern, key, columns or outputs; the message says what

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import MASK, ORDINAL, TIME, Batch, join
+from cepheid.events import MASK, ORDINAL, TIME, Batch, join, python_values
 from cepheid.identity import canonical_bytes, digests
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -148,7 +148,8 @@ def _check_order(batch: Batch, key_start: Flags) -> None:
     wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
     if len(wrong):
         at = int(wrong[0]) + 1
-        before, after = (", ".join(str(column[row]) for column in batch.order) for row in (at - 1, at))
+        values = zip(*(python_values(column.slice(at - 1, 2)) for column in batch.order), strict=True)
+        before, after = (", ".join(map(str, row)) for row in values)
         raise EventError(
             f"{len(wrong)} events come before an earlier one of the same key, the first at {after} after {before}. "
             "A matcher takes events in order of key, time and sequence: sort them, or let detect do it"

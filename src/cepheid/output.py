@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.compiled import Emitted
@@ -18,6 +20,24 @@ from cepheid.slots import StageEvents, slot_values
 
 MATCH, TIMEOUT, LATE = "match", "timeout", "late"
 """Kinds of rows."""
+
+
+MOST_ROWS = 1 << 25
+"""Rows made at once: Arrow counts the bytes of texts, and match ids have many, in 32 bits."""
+
+
+def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
+    """What was emitted, at most so many matches at once."""
+    for start in range(0, len(emitted.end), most):
+        ends = emitted.end[start : start + most]
+        first = int(emitted.end[start - 1]) if start else 0
+        yield Emitted(
+            end=ends - first,
+            detected_at=emitted.detected_at[start : start + most],
+            timeout=emitted.timeout[start : start + most],
+            event=emitted.event[first : ends[-1]],
+            stage=emitted.stage[first : ends[-1]],
+        )
 
 
 def row_schema(plan: Plan) -> pa.Schema:
@@ -110,8 +130,8 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
         *_times(plan, emitted, events.column(TIME), first, last),
     ]
     if plan.measures is not None:
-        slots = plan.slots.values()
-        columns += [slot_values(slot, StageEvents.of(emitted, position, slot.stage), events) for slot in slots]
+        taken = {slot.stage: StageEvents.of(emitted, position, slot.stage) for slot in plan.slots.values()}
+        columns += [_slot_values(plan, name, taken[slot.stage], events) for name, slot in plan.slots.items()]
     elif plan.outputs is None:
         stages = [(column, StageEvents.of(emitted, position, column.stage)) for column in plan.stage_columns]
         columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
@@ -122,6 +142,14 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
         columns = [*told, *columns, pa.nulls(count, _event_type(plan))]
     typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+def _slot_values(plan: Plan, name: str, taken: StageEvents, events: Batch) -> pa.Array:
+    try:
+        return slot_values(plan.slots[name], taken, events)
+    except ConditionError as error:
+        measure = next(measure for measure in plan.measures or () if name in measure.slots)
+        raise ConditionError(f"measure {measure.name!r}: {error}") from error
 
 
 def _as(type_: pa.DataType, column: pa.Array) -> pa.Array:
@@ -206,6 +234,6 @@ def _purpose(plan: Plan, kind: str) -> bytes:
 
 def _hex(found: list[bytes]) -> pa.Array:
     length = 2 * DIGEST_SIZE
-    offsets = np.arange(len(found) + 1, dtype=np.int32) * length
+    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # refuses what 32 bits cannot count
     text = b"".join(found).hex().encode()
-    return pa.Array.from_buffers(pa.string(), len(found), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

@@ -85,16 +85,41 @@ def fitting() -> Iterator[None]:
         raise SnapshotError(f"the snapshot has not the parts of a matcher's ({what}). {START_ANEW}") from error
 
 
-def differences(before: Any, now: Any, where: str = "") -> list[str]:
-    """Where two JSON values differ, in words; of objects and arrays the parts that do."""
+_DIGESTS = ("fingerprint", "layout")
+_IN_WORDS = ("pattern", "measures")
+
+
+def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
+    """Why a snapshot made for `before` is none for `now`, in words; nothing where it is.
+
+    Of both, which are values of JSON, all must agree but the entries "pattern" and "measures": these only say in words
+    what has changed where the digest of the one ("fingerprint") or of what both are compiled to ("layout") has. So a
+    measure may change that is computed from what is kept already.
+    """
+    if not isinstance(before, dict):
+        return [f"it says {json.dumps(before)}"]
+    decisive = [name for name in dict.fromkeys([*before, *now]) if name not in _IN_WORDS]
+    if all(_is_same(before.get(name), now.get(name)) for name in decisive):
+        return []
+    was, is_ = ({name: it for name, it in made_for.items() if name not in _DIGESTS} for made_for in (before, now))
+    return _changes(was, is_) or ["another version of Cepheid wrote it, which compiles this pattern otherwise"]
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    """As JSON has them: 1, 1.0 and true are three values."""
+    return json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True)
+
+
+def _changes(before: Any, now: Any, where: str = "") -> list[str]:
+    """Where two values differ; of objects and arrays the parts that do."""
     if isinstance(before, dict) and isinstance(now, dict):
         names = dict.fromkeys([*before, *now])
         pairs = [(f"{where}.{name}" if where else name, before.get(name), now.get(name)) for name in names]
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(before, now, strict=True))]
     else:
-        return [] if before == now else [f"{where} was {json.dumps(before)} and is {json.dumps(now)}"]
-    return [text for name, was, is_ in pairs for text in differences(was, is_, name)]
+        return [] if _is_same(before, now) else [f"{where} was {json.dumps(before)} and is {json.dumps(now)}"]
+    return [text for name, was, is_ in pairs for text in _changes(was, is_, name)]
 
 
 def _parts(body: bytes, at: int, listed: list[tuple[str, str, int]]) -> Iterator[tuple[str, Any]]:

@@ -17,16 +17,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from cepheid.detect import detect, is_spark
-from cepheid.errors import SchemaError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.events import python_values
 from cepheid.hosts.tables import to_arrow
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.build import check_pattern
 from cepheid.plan.explain import describe_pattern
+from cepheid.plan.plan import OutputName
 
 MOST_MATCHES = 8
-"""Matches of one kind that a failure lists."""
+"""Missing, unexpected and other matches, or timeouts, that a failure lists, of each so many."""
 MOST_ROWS = 40
 """Events that a failure lists."""
 WIDEST_CELL = 32
+
+_PLURAL = {"match": "matches", "timeout": "timeouts"}
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WORD = re.compile(r"\w+")
@@ -40,6 +45,7 @@ def assert_matches(
     events: object,
     expected: Sequence[Mapping[str, object]],
     *,
+    timeouts: Sequence[Mapping[str, object]] | None = None,
     key: str | Sequence[str] | None = None,
     time: str | None = "time",
     sequence: str | Sequence[str] | None = None,
@@ -48,15 +54,19 @@ def assert_matches(
     time_zone: str | None = None,
     in_order: bool = False,
 ) -> None:
-    """Asserts that `detect` finds the `expected` matches of `pattern` in `events`, and no others.
+    """Asserts that `detect` finds the `expected` matches of `pattern` in `events`, and no others; of timeouts, where
+    they are given, the same.
 
     Args:
         pattern: What is tested.
         events: Rows as mappings of column to value, which are looked through in process: a column that a row leaves out
             is NULL there, and times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes;
-            a Spark DataFrame is looked through by Spark.
+            a Spark DataFrame is looked through by Spark. Without a row there is no column: then names of columns are
+            not checked, unless an empty table has them.
         expected: Each match as a mapping of stage to the id of the event that it took, or a list of ids in the order of
             the events. Stages that took none are left out. As often as it stands here a match must be found.
+        timeouts: Each timeout, in the same way: what the partial match had taken when its time ran out. None: timeouts
+            do not count.
         key: As in `detect`; so are `sequence` and `time_zone`.
         time: The column of event times; None: processing order, as in `detect`.
         ids: A column whose values name the events: each event has one of its own.
@@ -64,23 +74,39 @@ def assert_matches(
         in_order: Whether the matches of each key must also come in the order in which they are expected.
 
     Raises:
-        AssertionError: other matches are found; the message has those that are missing and unexpected, the events with
-            what each match took, and the pattern.
-        SchemaError: `expected` names stages or ids that there are not, or an argument is no use; all such faults.
+        AssertionError: other matches are found; the message has those that are missing and unexpected, where these
+            differ, the events with what each match took, and the pattern.
+        SchemaError: `expected` or `timeouts` name stages or ids that there are not, or an argument is no use; all such
+            faults.
         PatternError, EventError, ConditionError, SkipError, LimitExceeded: as `detect`.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not of this function
     shown, table = _read(events, time)
-    _check_ids(shown, ids)
-    wanted = _expected(expected, pattern, set(shown.column(ids)))
+    if shown.names:
+        _check_ids(shown, ids)
+    given = {"match": expected} if timeouts is None else {"match": expected, "timeout": timeouts}
+    wanted = _expected(given, pattern, set(shown.columns.get(ids, ())))
+    if not shown.names:
+        _check(pattern)
+        return
     as_of = EPOCH + timedelta(seconds=as_of) if isinstance(as_of, int | float) else as_of
-    found = detect(table, pattern, key=key, time=time, sequence=sequence, as_of=as_of, time_zone=time_zone)
+    outputs: tuple[OutputName, ...] | None = None if timeouts is None else ("matches", "timeouts")
+    found = detect(
+        table, pattern, key=key, time=time, sequence=sequence, outputs=outputs, as_of=as_of, time_zone=time_zone
+    )
     got = _found(_arrow(found), pattern, ids)
     keys = _names(key)
-    difference = _Difference(wanted, got, shown.order_of_keys(keys, ids) if in_order else None)
-    if difference:
+    order = shown.order_of_keys(keys, ids) if in_order else None
+    differences = [_Difference(kind, its, got[kind], order) for kind, its in wanted.items()]
+    if any(differences):
         named = [ids, *keys, *_names(time), *_names(sequence)]
-        raise AssertionError("\n".join(_failure(difference, shown, pattern, named)))
+        raise AssertionError("\n".join(_failure([*filter(None, differences)], shown, pattern, named)))
+
+
+def _check(pattern: Pattern) -> None:
+    """What can be wrong with it whatever the columns are."""
+    if problems := check_pattern(pattern):
+        raise PatternError(problems)
 
 
 @dataclass(frozen=True)
@@ -117,7 +143,8 @@ def _read(events: object, time: str | None) -> tuple[_Shown, object]:
         odd = next(row for row in events if not isinstance(row, Mapping))
         raise SchemaError(f'events: rows are mappings, as in {{"id": 1, "time": 0}}, got {odd!r}')
     table = _arrow(events)
-    return _Shown(table.schema.names, table.to_pydict()), events if is_spark(events) else table
+    columns = {name: python_values(table.column(name)) for name in table.schema.names}
+    return _Shown(table.schema.names, columns), events if is_spark(events) else table
 
 
 def _arrow(table: object) -> pa.Table:
@@ -131,8 +158,6 @@ def _table(columns: Mapping[str, list[Any]], time: str | None) -> pa.Table:
             arrays[name] = pa.array(_instants(values) if name == time else values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             faults.append(f"events: column {name!r} is no column of one type: {error}")
-    if not columns:
-        faults.append("events: there is no row, so no column; give an empty table that has columns instead")
     if faults:
         raise SchemaError("\n".join(faults))
     return pa.table(arrays)
@@ -157,15 +182,18 @@ def _check_ids(shown: _Shown, ids: str) -> None:
         raise SchemaError(f"ids: several events have the {ids} {repeated[0]!r}; each needs one of its own")
 
 
-def _expected(expected: object, pattern: Pattern, ids: set[Hashable]) -> list[Taken]:
-    """The expected matches; SchemaError with all that they name and there is not."""
-    if isinstance(expected, Mapping | str) or not isinstance(expected, Sequence):
-        raise SchemaError(f"expected: a list of matches is expected, each as {{stage: id}}, got {expected!r}")
+def _expected(given: Mapping[str, object], pattern: Pattern, ids: set[Hashable]) -> dict[str, list[Taken]]:
+    """What is expected of each kind; SchemaError with all that it names and there is not."""
     faults: list[str] = []
-    wanted = [_one_expected(match, pattern, ids, f"expected[{n}]", faults) for n, match in enumerate(expected)]
+    wanted = {}
+    for kind, argument in (("match", "expected"), ("timeout", "timeouts")):
+        its = given.get(kind, ())
+        if isinstance(its, Mapping | str) or not isinstance(its, Sequence):
+            raise SchemaError(f"{argument}: a list of {_PLURAL[kind]} is expected, each as {{stage: id}}, got {its!r}")
+        wanted[kind] = [_one_expected(one, pattern, ids, f"{argument}[{n}]", faults) for n, one in enumerate(its)]
     if faults:
         raise SchemaError("\n".join(faults))
-    return wanted
+    return {kind: wanted[kind] for kind in given}
 
 
 def _one_expected(match: object, pattern: Pattern, ids: set[Hashable], where: str, faults: list[str]) -> Taken:
@@ -180,7 +208,7 @@ def _one_expected(match: object, pattern: Pattern, ids: set[Hashable], where: st
         unknown = [id_ for id_ in its if not isinstance(id_, Hashable) or id_ not in ids]
         faults += [f"{where}: no event has the id {id_!r} (stage {stage!r})" for id_ in unknown]
     if not any(taken.values()):
-        faults.append(f"{where}: a match has an event at least, got {match!r}")
+        faults.append(f"{where}: an event at least is taken, got {match!r}")
     return tuple((stage, taken[stage]) for stage in stages if taken.get(stage))
 
 
@@ -190,19 +218,27 @@ def _listed(given: object) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _found(matches: pa.Table, pattern: Pattern, ids: str) -> list[Taken]:
+def _found(rows: pa.Table, pattern: Pattern, ids: str) -> dict[str, list[Taken]]:
+    """What was found of each kind."""
     names = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
-    columns = [matches.column(name).to_pylist() for name in names]
-    return [
-        tuple((name, tuple(event[ids] for event in _listed(its))) for name, its in zip(names, row, strict=True) if its)
-        for row in zip(*columns, strict=True)
-    ]
+    if "kind" in rows.schema.names:
+        kinds, stages = rows.column("kind").to_pylist(), map(dict, python_values(rows.column("stages")))
+        taken = [[its[name] for name in names] for its in stages]
+    else:
+        kinds = ["match"] * rows.num_rows
+        taken = [[*row] for row in zip(*(python_values(rows.column(name)) for name in names), strict=True)]
+    found: dict[str, list[Taken]] = {"match": [], "timeout": []}
+    for kind, row in zip(kinds, taken, strict=True):
+        each = zip(names, row, strict=True)
+        found[kind].append(tuple((name, tuple(event[ids] for event in _listed(its))) for name, its in each if its))
+    return found
 
 
 @dataclass(frozen=True)
 class _Difference:
-    """The matches that were expected and those that were found; true where these are not the same."""
+    """What was expected of one kind and what was found; true where these are not the same."""
 
+    kind: str
     wanted: list[Taken]
     got: list[Taken]
     order: Mapping[Hashable, int] | None
@@ -244,31 +280,60 @@ def _without(matches: Iterable[Taken], others: Iterable[Taken]) -> list[Taken]:
     return rest
 
 
-def _failure(difference: _Difference, shown: _Shown, pattern: Pattern, named: Sequence[str]) -> Iterator[str]:
+def _failure(
+    differences: Sequence[_Difference], shown: _Shown, pattern: Pattern, named: Sequence[str]
+) -> Iterator[str]:
     """The lines of the message."""
-    missing, unexpected = difference.missing, difference.unexpected
-    if missing or unexpected:
-        kinds = {"missing": missing, "unexpected": unexpected, "as expected": difference.as_expected}
-        counts = ", ".join(f"{len(matches)} {kind}" for kind, matches in kinds.items())
-        yield f"the matches are not those expected: {counts}"
-    else:
-        kinds = {"expected": difference.by_key(difference.wanted), "found": difference.by_key(difference.got)}
-        yield "the matches are those expected, in another order"
-    yield ""
-    loops = {stage for matches in kinds.values() for match in matches for stage, its in match if len(its) > 1}
-    widest = max(len(f"{kind} {MOST_MATCHES}") for kind, matches in kinds.items() if matches)
     listed: dict[str, Taken] = {}
-    for kind, matches in kinds.items():
-        for number, match in enumerate(matches[:MOST_MATCHES]):
-            label = f"{kind} {number + 1}"
-            listed[label] = match
-            yield f"  {label:<{widest}}  {_text(match, loops)}"
-        if (more := len(matches) - MOST_MATCHES) > 0:
-            yield f"  {kind}: {more} more"
-    yield ""
+    for difference in differences:
+        yield from _listing(difference, listed)
+        yield ""
     yield from _event_table(shown, listed, _columns(shown, pattern, named))
     yield ""
     yield describe_pattern(pattern).rstrip()
+
+
+def _listing(difference: _Difference, listed: dict[str, Taken]) -> Iterator[str]:
+    """The lines on one kind; what they list is added to `listed`, by its label."""
+    missing, unexpected = difference.missing, difference.unexpected
+    what = _PLURAL[difference.kind]
+    if missing or unexpected:
+        groups = {"missing": missing, "unexpected": unexpected, "as expected": difference.as_expected}
+        counts = ", ".join(f"{len(matches)} {group}" for group, matches in groups.items())
+        yield f"the {what} are not those expected: {counts}"
+    else:
+        groups = {"expected": difference.by_key(difference.wanted), "found": difference.by_key(difference.got)}
+        yield f"the {what} are those expected, in another order"
+    yield ""
+    if difference.kind != "match":
+        groups = {f"{difference.kind} {group}": its for group, its in groups.items()}
+    loops = {stage for matches in groups.values() for match in matches for stage, its in match if len(its) > 1}
+    widest = max(len(f"{group} {MOST_MATCHES}") for group, matches in groups.items() if matches)
+    for group, matches in groups.items():
+        for number, match in enumerate(matches[:MOST_MATCHES]):
+            label = f"{group} {number + 1}"
+            listed[label] = match
+            yield f"  {label:<{widest}}  {_text(match, loops)}"
+        if (more := len(matches) - MOST_MATCHES) > 0:
+            yield f"  {group}: {more} more"
+    yield from _nearest(missing[:MOST_MATCHES], unexpected[:MOST_MATCHES])
+
+
+def _nearest(missing: Sequence[Taken], unexpected: Sequence[Taken]) -> Iterator[str]:
+    """From each that is missing to the unexpected one that has most of its events: what it lacks and has besides."""
+    left = dict(enumerate(unexpected, 1))
+    for number, wanted in enumerate(missing, 1):
+        events = {(stage, id_) for stage, its in wanted for id_ in its}
+        others = {n: {(stage, id_) for stage, its in match for id_ in its} for n, match in left.items()}
+        nearest = max(others, key=lambda n: len(others[n] & events), default=None)
+        if nearest is None or not others[nearest] & events:
+            continue
+        del left[nearest]
+        changes = [f"{stage} -{id_!r}" for stage, its in wanted for id_ in its if (stage, id_) not in others[nearest]]
+        changes += [
+            f"{stage} +{id_!r}" for stage, its in unexpected[nearest - 1] for id_ in its if (stage, id_) not in events
+        ]
+        yield f"  missing {number} → unexpected {nearest}: {', '.join(changes)}"
 
 
 def _text(match: Taken, loops: set[str]) -> str:

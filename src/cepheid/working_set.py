@@ -1,9 +1,12 @@
-"""The events that the kernel sees: those that partial matches hold, then the batch; as arrays of 64-bit values."""
+"""The events that the kernel sees, as Arrow has them and as arrays of 64-bit values.
+
+Those that partial matches hold stand among others that nothing holds any more, until there are so many of these that
+the rest is copied: an event is then copied a few times while it is held, and a batch costs what it has itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,47 +17,132 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.events import MASK, TIME, Batch, join
 from cepheid.identity import as_integers
 from cepheid.kernel.layout import Events, Int32s
+from cepheid.plan.types import is_string
 
 
-@dataclass(frozen=True)
 class WorkingSet:
-    """Events by position: first the held ones, then the batch's."""
+    """Events by position: first those that were kept, then those that were added, in their order."""
 
-    held: Batch | None
-    batch: Batch
+    def __init__(self, pattern: CompiledPattern) -> None:
+        self._pattern = pattern
+        self._parts: list[Batch] = []
+        self._arrays = _Arrays(pattern)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def add(self, batch: Batch) -> None:
+        """Puts events behind the others."""
+        parts = self._parts
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # so that there are few, as in `waiting`
+            last = parts.pop()
+            parts[-1] = join([parts[-1], last])
+        parts.append(batch)
+        if not self._pattern.plan.functions:
+            self._arrays.add(batch)
 
     def take(self, positions: Int32s) -> Batch:
-        """The events at `positions`, which ascend."""
-        if self.held is None:
-            return self.batch.take(pa.array(positions))
-        border = int(np.searchsorted(positions, len(self.held)))
-        held = self.held.take(pa.array(positions[:border]))
-        return join([held, self.batch.take(pa.array(positions[border:] - len(self.held)))])
+        """The events at `positions`, which ascend; there has been a batch."""
+        found, first = [], 0
+        for part in self._parts:
+            begin, end = np.searchsorted(positions, [first, first + len(part)])
+            if begin < end:
+                found.append(part.take(pa.array(positions[begin:end] - first)))
+            first += len(part)
+        return join(found) if found else self._parts[0].take(pa.array(positions))
 
-    def events(self, pattern: CompiledPattern) -> Events:
-        """As the kernel takes them; sets the codes of the pattern's string constants, which hold for this working
-        set.
-        """
-        parts = [self.batch] if self.held is None else [self.held, self.batch]
-        length = sum(map(len, parts))
-        values = np.zeros((len(pattern.plan.values), length), np.int64)
-        missing = np.zeros(values.shape, np.bool_)
-        texts: dict[int, pa.ChunkedArray] = {}
-        for column in sorted(pattern.script_columns):
-            chunks = pa.chunked_array([part.values[column] for part in parts])
-            missing[column] = chunks.is_null().to_numpy()
-            if _is_text(chunks.type):
-                texts[column] = chunks.cast(pa.large_string())
+    def keep(self, positions: Int32s) -> None:
+        """Forgets all others; these, which ascend, are at 0, 1, … from now on."""
+        if self._parts:
+            kept = self.take(positions)
+            self._parts, self._arrays = [], _Arrays(self._pattern)
+            self.add(kept)
+
+    @property
+    def all(self) -> Batch | None:
+        """All events; None if there has been no batch."""
+        return join(self._parts) if self._parts else None
+
+    @property
+    def events(self) -> Events:
+        """As the kernel takes them, with room behind; the codes of strings hold until a batch is added."""
+        return self._arrays.events
+
+
+class _Arrays:
+    """What the kernel reads of the events."""
+
+    def __init__(self, pattern: CompiledPattern) -> None:
+        self._pattern = pattern
+        self._length = 0
+        self._texts = _TextCodes(pattern)
+        self.events = _room(len(pattern.plan.values), 0)
+
+    def add(self, batch: Batch) -> None:
+        begin, end = self._length, self._length + len(batch)
+        self._make_room(end)
+        self._length = end
+        events = self.events
+        events.time[begin:end] = batch.column(TIME).cast(pa.int64()).to_numpy()
+        events.mask[begin:end] = _mask(batch)
+        values = batch.values
+        texts: dict[int, pa.Array] = {}
+        for column in sorted(self._pattern.script_columns):
+            events.missing[column, begin:end] = values[column].is_null().to_numpy(zero_copy_only=False)
+            if is_string(values[column].type):
+                texts[column] = values[column].cast(pa.large_string())
             else:
-                values[column] = np.concatenate([_as_words(chunk) for chunk in chunks.chunks])
-        if texts or pattern.string_constants:
-            _rank_texts(pattern, texts, values)
-        return Events(
-            time=np.concatenate([part.column(TIME).cast(pa.int64()).to_numpy() for part in parts]),
-            mask=np.concatenate([_mask(part) for part in parts]),
-            values=values,
-            missing=missing,
-        )
+                events.values[column, begin:end] = _as_words(values[column])
+        self._texts.add(texts, events.values, begin, end)
+
+    def _make_room(self, length: int) -> None:
+        before = self.events
+        if length > len(before.time):
+            self.events = _room(len(before.values), max(length, 2 * len(before.time)))
+            for smaller, larger in zip(before, self.events, strict=True):
+                larger[..., : smaller.shape[-1]] = smaller
+
+
+class _TextCodes:
+    """Codes of strings, and of the pattern's string constants: equal where the strings are, and in the order of their
+    bytes where the pattern asks for it.
+    """
+
+    def __init__(self, pattern: CompiledPattern) -> None:
+        self._pattern = pattern
+        self._codes: dict[str, int] = {}
+        self._named(pattern.string_constants.values())
+        self._give_constants()
+
+    def add(self, texts: Mapping[int, pa.Array], values: npt.NDArray[np.int64], begin: int, end: int) -> None:
+        """Writes the codes of columns to `values`, from `begin` to `end`. In order, the codes before change, too."""
+        if not texts:
+            return
+        known = len(self._codes)
+        for column, array in texts.items():
+            encoded = array.dictionary_encode()
+            codes = np.array(self._named(encoded.dictionary.to_pylist()) or [0], np.int64)
+            values[column, begin:end] = codes[encoded.indices.fill_null(0).to_numpy()]
+        if self._pattern.orders_texts and len(self._codes) > known:
+            ranks = self._rank()
+            for column in texts:
+                values[column, :end] = ranks[values[column, :end]]
+
+    def _named(self, names: Iterable[str]) -> list[int]:
+        return [self._codes.setdefault(name, len(self._codes)) for name in names]
+
+    def _rank(self) -> npt.NDArray[np.int64]:
+        """Makes codes of ranks; the i-th is that of code i before."""
+        ordered = sorted(self._codes)  # by code points, and so by bytes
+        ranks = np.empty(len(ordered), np.int64)
+        ranks[[self._codes[name] for name in ordered]] = np.arange(len(ordered))
+        self._codes = {name: rank for rank, name in enumerate(ordered)}
+        self._give_constants()
+        return ranks
+
+    def _give_constants(self) -> None:
+        for number, text in self._pattern.string_constants.items():
+            self._pattern.tables.constants[number] = self._codes[text]
 
 
 def relevant(batch: Batch, pattern: CompiledPattern) -> Batch:
@@ -65,13 +153,14 @@ def relevant(batch: Batch, pattern: CompiledPattern) -> Batch:
     return batch if matters.all() else batch.take(pa.array(np.flatnonzero(matters)))
 
 
+def _room(columns: int, length: int) -> Events:
+    words = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    return Events(*words, np.zeros((columns, length), np.int64), np.zeros((columns, length), np.bool_))
+
+
 def _mask(batch: Batch) -> npt.NDArray[np.int64]:
     mask: npt.NDArray[np.int64] = batch.column(MASK).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return mask
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
@@ -88,18 +177,3 @@ def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
     integers = as_integers(column)
     assert integers is not None, column.type
     return integers
-
-
-def _rank_texts(pattern: CompiledPattern, texts: dict[int, pa.ChunkedArray], values: npt.NDArray[np.int64]) -> None:
-    """Gives strings codes that compare as the strings do: their rank in byte order among all in the working set."""
-    constants = pa.chunked_array([pa.array(pattern.string_constants.values(), pa.large_string())])
-    distinct = pc.unique(_joined([*texts.values(), constants]))
-    distinct = distinct.take(pc.sort_indices(distinct))
-    for column, chunks in texts.items():
-        values[column] = pc.index_in(chunks, distinct).fill_null(0).to_numpy()
-    for number, text in pattern.string_constants.items():
-        pattern.tables.constants[number] = pc.index(distinct, pa.scalar(text, pa.large_string())).as_py()
-
-
-def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.large_string())

@@ -76,7 +76,7 @@ def process(folder: Path) -> Callable[..., Done]:
     """Runs a command in the folder as a process of its own, with pipes for its output."""
 
     def run(*arguments: str) -> Done:
-        command = [sys.executable, "-m", "cepheid.cli", *arguments]
+        command = [sys.executable, "-m", "cepheid", *arguments]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         return Done(done.returncode, done.stdout, done.stderr)
 

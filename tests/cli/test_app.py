@@ -41,7 +41,7 @@ def test_help_is_quick_to_import() -> None:
     ("arguments", "code", "message"),
     [
         (["chek"], 2, "No such command 'chek'"),
-        (["detect", "rising.yaml", "events.csv"], 2, "Missing option '--time'"),
+        (["detect", "rising.yaml", "events.csv"], 2, "--time: name the column of the event time, or give --no-time"),
         (
             ["detect", "rising.yaml", "events.csv", "--time", "at", "--measure", "count(high)"],
             2,

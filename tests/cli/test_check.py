@@ -63,7 +63,7 @@ def test_all_is_told_at_once(folder: Path, cepheid: Cepheid) -> None:
     events = ["--events", "events.csv", "--key", "symbl"]
     problems = json.loads(cepheid("check", "rising.yaml", *events, "--json").stdout)["problems"]
     assert [(problem["message"].split(".")[0], problem["line"]) for problem in problems] == [
-        ("key: no column named 'symbl'", None),
+        ("--key: no column named 'symbl'", None),
         ("no column named 'prise'", 5),
     ]
     (folder / "rising.yaml").write_text(text.replace("price >= 10", "price > > 10"))
@@ -100,4 +100,7 @@ def test_a_missing_event_time(folder: Path, cepheid: Cepheid) -> None:
     (folder / "e.csv").write_text("price\n1\n")
     done = cepheid("check", "rising.yaml", "--events", "e.csv")
     assert done.returncode == 1
-    assert "no column of the events is a timestamp: name the event time by --time; ['price'] are there" in done.stderr
+    assert (
+        "no column of the events is a timestamp: name the event time by --time, or give --no-time; ['price'] are there"
+        in done.stderr
+    )

@@ -21,6 +21,7 @@ from cepheid.cli.files import event_files, read_events
 Cepheid = Callable[..., Any]
 OPTIONS = ["--key", "symbol", "--time", "at"]
 MEASURES = ["--measure", "low_price=low.price", "--measure", "high_price=high.price"]
+COUNTS = {name: 0 for name in asdict(EventCounts()) if name != "timeouts"}
 EXPECTED = [("a", 5.0, 12.0), ("b", 7.0, 11.0)]
 
 
@@ -108,7 +109,7 @@ def test_dropped_events_are_said(folder: Path, cepheid: Cepheid) -> None:
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
     assert (len(done.stdout.splitlines()), done.stderr) == (1, said)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop", "--json")
-    assert json.loads(done.stdout)["counts"] == asdict(EventCounts(events=4, null_keys=1, null_times=1, matches=1))
+    assert json.loads(done.stdout)["counts"] == COUNTS | {"events": 4, "null_keys": 1, "null_times": 1, "matches": 1}
     assert done.stderr == said
 
 
@@ -163,7 +164,7 @@ def test_no_events_on_spark(folder: Path, process: Cepheid, name: str) -> None:
     (folder / "none.csv").write_text("symbol,at,price\n")
     (folder / "any.yaml").write_text("stages:\n- begin: a\n")
     done = process("detect", "any.yaml", name, *OPTIONS, "--on", "spark", "--json")
-    assert json.loads(done.stdout)["counts"] == asdict(EventCounts())
+    assert json.loads(done.stdout)["counts"] == COUNTS
 
 
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:
@@ -171,7 +172,7 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
     many = pq.read_table(folder / "events.parquet")
     events = pyarrow.concat_tables([many] * 20_000)
     pq.write_table(events.sort_by("at"), folder / "many.parquet")
-    command = f"{sys.executable} -m cepheid.cli detect rising.yaml many.parquet --key symbol --time at | head -1"
+    command = f"{sys.executable} -m cepheid detect rising.yaml many.parquet --key symbol --time at | head -1"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
     assert len(done.stdout.splitlines()) == 1
     assert "Traceback" not in done.stderr

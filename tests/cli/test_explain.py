@@ -58,3 +58,12 @@ def test_automaton_as_text_and_as_a_diagram(cepheid: Cepheid) -> None:
     diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
     assert diagram.startswith("stateDiagram-v2\n")
     assert "take (low)" in diagram
+
+
+def test_a_pattern_with_problems(folder: Path, cepheid: Cepheid) -> None:
+    """What is no pattern cannot be explained: its problems are placed in the file, as by check."""
+    (folder / "open.yaml").write_text("stages:\n- begin: a\n- next: b\n  where: x > 'a\n  times: 2\n")
+    done = cepheid("explain", "open.yaml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == cepheid("check", "open.yaml").stderr
+    assert done.stderr.startswith("a quote or comment is not closed (open.yaml, stage 'b', where, line 4, column 10)")

@@ -15,7 +15,7 @@ from tests.docs.page import PAGES, ROOT, blocks_of, run_page
 
 import cepheid
 from cepheid.cli.app import app
-from cepheid.hosts.live import MatcherCounts
+from cepheid.hosts.request import MatcherCounts
 from cepheid.lang.document import pattern_schema
 from cepheid.lang.pattern import SkipTo
 from cepheid.testing import assert_matches

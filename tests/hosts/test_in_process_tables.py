@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import EventError, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, ConditionError, EventError, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -130,6 +131,41 @@ def test_a_column_without_values() -> None:
     (row, *_) = detect(events, PATTERN, key="device", time="at", columns=["n", "nothing"]).to_pylist()
     assert row["low"]["nothing"] is None
     assert [event["nothing"] for event in row["high"]] == [None] * len(row["high"])
+
+
+def test_a_type_column_without_values() -> None:
+    """As an empty CSV file has it: no event is of any type."""
+    pattern = Pattern.begin("a").subtype("payment").taxonomy("type", {"card": "payment"})
+    for events in (EVENTS, EVENTS.slice(0, 0)):
+        typed = events.append_column("type", pa.nulls(len(events)))
+        assert detect(typed, pattern, key="device", time="at").num_rows == 0
+
+
+def test_a_taxonomy_the_wrong_way_round_is_warned_of() -> None:
+    """It would find nothing, silently."""
+    pattern = Pattern.begin("a").subtype("payment").taxonomy("device", {"payment": ["p", "q"]})
+    with pytest.warns(CepheidWarning, match='write {"p": "payment", "q": "payment"}') as caught:
+        assert detect(EVENTS, pattern, key="device", time="at").num_rows == 0
+    assert caught[0].filename == __file__
+
+
+def test_an_event_at_a_time_that_python_has_not() -> None:
+    """An error names it, with the time as text."""
+    at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
+    pattern = Pattern.begin("low").followed_by("high").where("1 div (n - low.n) > 0")
+    message = re.escape("{'device': 'p', 'at': '38504-08-17T21:30:06.846976+00:00', 'n': 0}")
+    with pytest.raises(ConditionError, match=message):
+        detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
+
+
+def test_a_function_and_a_time_that_python_has_not() -> None:
+    """A function cannot be given it, and is not given another."""
+    at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
+    pattern = Pattern.begin("low").where(lambda event: event["n"] > 0, name="f")
+    with pytest.raises(
+        EventError, match="a value in column 'at' is none of Python's, which functions are given: date v"
+    ):
+        detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
 
 
 def test_times_that_stand_for_none() -> None:

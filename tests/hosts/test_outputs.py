@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, Report, SchemaError, Skip, detect
+from cepheid import Pattern, PatternError, Report, SchemaError, Skip, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -232,7 +232,13 @@ def test_kinds_of_tables() -> None:
             ["matches", "all", 3],
             "outputs: 'all', 3 cannot be asked for; allowed are 'matches', 'timeouts', 'late'",
         ),
-        ([], "outputs: nothing cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
+        (
+            [],
+            (
+                "outputs: none is named; name at least one of 'matches', 'timeouts', 'late', "
+                "or leave it out for matches alone"
+            ),
+        ),
         (7, "outputs: 7 cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
     ],
 )
@@ -285,3 +291,18 @@ def test_spark_refuses_the_same(spark: SparkSession) -> None:
     frame = spark.createDataFrame(CALLS.rename_columns(["id", "kind", "at", "x"]))
     with pytest.raises(SchemaError, match="key: 'kind' is the name of a column that the output has itself"):
         detect(frame, CALL, outputs="matches", **{**OPTIONS, "key": "kind"})
+
+
+def test_timeouts_of_a_pattern_that_has_none() -> None:
+    """Where no window is, timeouts alone are refused; beside matches they may be asked for of any pattern."""
+    pattern = Pattern.begin("a").followed_by("b")
+    with pytest.raises(PatternError) as caught:
+        detect(CALLS, pattern, outputs="timeouts", **OPTIONS)
+    assert str(caught.value) == (
+        "timeouts alone are asked for, and without a window there are none (outputs)\n"
+        "Add within(…), or within_previous(…) to a stage, or ask for matches too."
+    )
+    windows = pattern.within_previous("1 hour"), pattern.one_or_more(window="1 hour"), pattern.within("1 hour")
+    for windowed in windows:
+        detect(CALLS, windowed, outputs="timeouts", **OPTIONS)
+    detect(CALLS, pattern, outputs=("matches", "timeouts"), **OPTIONS)

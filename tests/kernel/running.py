@@ -12,7 +12,7 @@ from cepheid.compile.automaton import Action, Edge, build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
 from cepheid.errors import ConditionError, SkipError
-from cepheid.kernel.compiled import CompiledMatcher, ConditionFailed, Emitted
+from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference import Event, ReferenceMatcher, TakenEvents
 from cepheid.plan.plan import Plan
@@ -108,7 +108,7 @@ def run_compiled(
     )
     for number, text in compiled.string_constants.items():
         compiled.tables.constants[number] = texts.index(text)
-    matcher = CompiledMatcher(compiled.tables, capacity=capacity)
+    matcher = CompiledKernel(compiled.tables, capacity=capacity)
     done, held = [0] * len(keys), list[int]()
     found = [Found([], set()) for _ in keys]
     key_of = np.repeat(np.arange(len(keys)), [len(key) for key in keys])

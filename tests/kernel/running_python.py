@@ -15,7 +15,7 @@ from cepheid.errors import SkipError
 from cepheid.events import MASK, ROW_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.kernel.compiled import ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
-from cepheid.kernel.python_matcher import PythonMatcher
+from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.plan.plan import Plan
 
 
@@ -27,7 +27,7 @@ def run_python(
 ) -> tuple[Found, tuple[int, int]] | str:
     """What is found, and what was dropped. Between batches the matcher's state goes through arrays."""
     compiled = compile_plan(plan)
-    made = [PythonMatcher(plan, compiled.automaton, compiled.script_columns)]
+    made = [PythonKernel(plan, compiled.automaton, compiled.script_columns)]
     rows = [row for key in keys for row in key]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
     done = [0] * len(keys)
@@ -50,7 +50,7 @@ def run_python(
             _collect(emitted, places, first_of, found)
             held = [places[i] for i in made[-1].hold()]
             _check_counts(made[-1], held)
-            made.append(PythonMatcher(plan, compiled.automaton, compiled.script_columns))
+            made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))
             made[-1].restore(made[-2].state(), _batch(plan, rows, held))
     except (ConditionFailed, SkipError):
         return "failed"
@@ -93,7 +93,7 @@ def _collect(emitted: Emitted, places: Sequence[int], first_of: Sequence[int], f
             part.matches.append((taken, None if time == NO_TIME else time))
 
 
-def _check_counts(matcher: PythonMatcher, held: Sequence[int]) -> None:
+def _check_counts(matcher: PythonKernel, held: Sequence[int]) -> None:
     """What is open is counted, and only what is open holds events and has deadlines."""
-    assert (matcher.open_partial_matches.sum() == 0) == (not held)
-    assert (matcher.deadlines[matcher.open_partial_matches == 0] == FOREVER).all()
+    assert (matcher.open_partial_matches(NO_TIME) == 0) == (not held)
+    assert set(matcher.due(FOREVER - 1).tolist()) <= set(matcher.open_keys.tolist())

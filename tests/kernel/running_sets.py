@@ -12,7 +12,7 @@ from cepheid.compile.compiled import compile_plan
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference import Event, Match, ReferenceMatcher
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.plan.plan import Plan
 
 
@@ -55,7 +55,7 @@ def run_reference(plan: Plan, calls: Calls) -> list[Found]:
 
 def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
     """The same from the kernel, which starts with room for `capacity` of everything."""
-    matcher = SetMatcher(compile_plan(plan).tables, capacity=capacity)
+    matcher = SetKernel(compile_plan(plan).tables, capacity=capacity)
     held: list[int] = []
     rows: list[tuple[int, int]] = []
     found = []
@@ -70,15 +70,14 @@ def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
     return found
 
 
-def _check_open(matcher: SetMatcher, calls: Calls) -> None:
+def _check_open(matcher: SetKernel, calls: Calls) -> None:
     """The keys that are open have not closed, and their deadlines are still to come."""
     last = {visit.key: visit for visits in calls for visit in visits}
-    open_, deadlines = matcher.open_partial_matches, matcher.deadlines
-    if matcher.window >= 0:
-        assert (deadlines < FOREVER).tolist() == (open_ > 0).tolist()
-    for key in np.flatnonzero(open_):
+    open_ = matcher.open_keys.tolist()
+    assert matcher.due(FOREVER - 1).tolist() == (open_ if matcher.window >= 0 else [])
+    for key in open_:
         assert not last[key].closes
-        assert deadlines[key] > max([last[key].until, *(time for time, _ in last[key].rows)])
+        assert key not in matcher.due(max([last[key].until, *(time for time, _ in last[key].rows)]))
 
 
 def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Events:

@@ -8,13 +8,18 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.kernel.running_sets import Visit, events_at, visits_behind
 
+from cepheid.compile.automaton import build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
+from cepheid.kernel import set_kernel
 from cepheid.kernel.compiled import PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.reference import Event, ReferenceMatcher
+from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.set_nodes import MANY_OPEN
 from cepheid.lang.expression import Name
 from cepheid.lang.pattern import Pattern
@@ -47,8 +52,14 @@ def any_order(*names: str) -> Pattern:
     return pattern
 
 
-def matcher_of(pattern: Pattern) -> SetMatcher:
-    return SetMatcher(compile_plan(plan_of(pattern)).tables)
+def matcher_of(pattern: Pattern, most: int | None = None) -> SetKernel:
+    plan = replace(plan_of(pattern), limits=Limits(max_partial_matches=most))
+    return SetKernel(compile_plan(plan).tables)
+
+
+def fed(matcher: SetKernel, rows: list[tuple[int, int]]) -> None:
+    """In one visit."""
+    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
 
 
 def test_nodes_stay_bounded() -> None:
@@ -78,7 +89,7 @@ def test_keys_that_end_leave_nothing() -> None:
     visits = [Visit(key, ((0, A), (1, B), (2, B)), FOREVER, closes=True) for key in range(2000)]
     rows = [row for visit in visits for row in visit.rows]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, visits))
-    assert len(matcher.hold()) == matcher.open_partial_matches.sum() == 0
+    assert len(matcher.hold()) == matcher.open_partial_matches(NO_TIME) == 0
     assert len(matcher.sets.nodes) == 8192
 
 
@@ -88,14 +99,64 @@ def test_a_set_counts_as_what_it_stands_for() -> None:
     rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000))]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
     in_time = range(500, 1000)  # the others' time ran out before the last event
-    assert matcher.open_partial_matches.tolist() == [len(in_time) * (1 + 1000)]
-    assert matcher.deadlines.tolist() == [500 + 1500]
+    assert matcher.open_partial_matches(NO_TIME) == len(in_time) * (1 + 1000)
+    assert matcher.open_partial_matches(2498) == 1 * (1 + 1000)
+    assert (matcher.due(2498).tolist(), matcher.due(2499).tolist()) == ([], [0])
     loop = any_order("a", "b").one_or_more().allow_combinations().followed_by_any("c").where("x")
     matcher = matcher_of(loop)
     rows = [(0, A), *((i, B) for i in range(1, 100))]
     matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
-    assert matcher.open_partial_matches.tolist() == [MANY_OPEN]
-    assert matcher.deadlines.tolist() == [FOREVER]
+    assert matcher.open_partial_matches(NO_TIME) == MANY_OPEN
+    assert matcher.due(FOREVER - 1).tolist() == []
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, A, A, B, C, A | B, B | C])), max_size=12),
+    window=st.none() | st.integers(1, 20),
+    loops=st.booleans(),
+    most=st.integers(1, 12),
+)
+def test_a_set_is_limited_as_what_it_stands_for(
+    *, rows: list[tuple[int, int]], window: int | None, loops: bool, most: int
+) -> None:
+    """It is an error when a key has more partial matches than the limit behind an event, and else none."""
+    pattern = any_order("a", "b")
+    pattern = (pattern.one_or_more().allow_combinations() if loops else pattern).followed_by("c").where("x")
+    plan = plan_of(pattern if window is None else pattern.within(timedelta(microseconds=window)))
+    times = np.cumsum([gap for gap, _ in rows]).tolist()
+    events = [(time, mask) for time, (_, mask) in zip(times, rows, strict=True)]
+    definition = ReferenceMatcher(build_automaton(plan.pattern), plan.conditions, plan.window, plan.skip)
+    counts = [0]
+    for position, (time, mask) in enumerate(events):
+        definition.process(Event(position, time, mask, ()))
+        counts.append(len(definition.partial_matches))
+    matcher = matcher_of(plan.pattern, most)
+    if max(counts) > most:
+        with pytest.raises(PassedLimit, match="max_partial_matches"):
+            fed(matcher, events)
+    else:
+        fed(matcher, events)
+
+
+def test_a_set_near_its_limit_is_seldom_counted() -> None:
+    """Window after window with almost as many partial matches as allowed, then with more."""
+    matcher = matcher_of(any_order("a", "b").within(timedelta(microseconds=1000)), 1000)
+    with pytest.raises(PassedLimit) as passed:
+        fed(matcher, [*((i, A) for i in range(200_000)), *((200_000 + i // 2, A) for i in range(200))])
+    assert 199_000 <= passed.value.event < 200_000
+
+
+def test_without_a_limit_given_sets_are_limited_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they stand for may be many more than ten million, as that costs nothing; their nodes may not."""
+    rows = [(i, 1 << i // 300) for i in range(900)]
+    fed(matcher_of(any_order("a", "b", "c", "d")), rows)
+    with pytest.raises(PassedLimit, match="max_partial_matches"):
+        fed(matcher_of(any_order("a", "b", "c", "d"), 10_000_000), rows)
+    monkeypatch.setattr(set_kernel, "MOST_NODES", 20_000)
+    bounded = any_order("a", "b").within(timedelta(microseconds=1000))
+    fed(matcher_of(bounded), [(i, A) for i in range(100_000)])
+    with pytest.raises(PassedLimit, match="max_partial_matches"):
+        fed(matcher_of(any_order("a", "b")), [(i, A) for i in range(100_000)])
 
 
 def test_more_matches_than_there_was_room_for() -> None:
@@ -125,7 +186,7 @@ def test_events_that_are_taken_together_are_listed_once() -> None:
 def test_too_many_matches_are_told_before_they_are_made() -> None:
     """Ten thousand million pairs of edges are not looked at to say that there are more matches than the limit."""
     plan = replace(plan_of(any_order("a", "b", "c")), limits=Limits(max_matches_per_event=1_000_000))
-    matcher = SetMatcher(compile_plan(plan).tables)
+    matcher = SetKernel(compile_plan(plan).tables)
     rows = [*((i, A) for i in range(100_000)), *((100_000 + i, B) for i in range(100_000)), (200_000, C)]
     events = events_at(rows, range(len(rows)))
     with pytest.raises(PassedLimit, match="max_matches_per_event"):

@@ -12,11 +12,12 @@ from tests.kernel.running import run_compiled, run_reference
 from cepheid import Pattern
 from cepheid.compile.compiled import compile_plan
 from cepheid.events import Schema
-from cepheid.kernel.compiled import CompiledMatcher, Emitted
+from cepheid.kernel.compiled import CompiledKernel, Emitted
 from cepheid.kernel.layout import FOREVER, Events, Visits
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Plan, StageCondition
 
+HOUR = 3_600_000_000
 A = Pattern.begin("a")
 
 
@@ -47,7 +48,7 @@ def emitted(plan: Plan, masks: list[list[int]], *, closes: bool) -> Emitted:
     )
     until = np.full(keys, FOREVER if closes else 0)
     visits = Visits(np.arange(keys, dtype=np.int32), np.cumsum(lengths), until, np.full(keys, closes))
-    return CompiledMatcher(compile_plan(plan).tables, capacity=1).run(events, visits)
+    return CompiledKernel(compile_plan(plan).tables, capacity=1).run(events, visits)
 
 
 def test_room_where_nothing_is_open_for_the_key() -> None:
@@ -96,11 +97,12 @@ def test_a_stop_in_the_start_state(masks: list[int]) -> None:
     assert run_compiled(plan, [rows]) == run_reference(plan, [rows])
 
 
-@pytest.mark.parametrize(("most", "ends"), [(5, [4]), (4, [4]), (3, [])])
-def test_a_limit_drops_a_match_with_the_last_that_may_continue_it(most: int, ends: list[int]) -> None:
-    """With longest on a group, a match is lost with the partial matches that a limit drops; not while one has it."""
+@pytest.mark.parametrize(("most", "at"), [(5, HOUR), (4, HOUR), (3, 5)])
+def test_a_limit_gives_a_match_with_the_last_that_may_continue_it(most: int, at: int) -> None:
+    """With longest on a group, a match is certain when a limit drops the last partial match that has it, not before."""
     group = Pattern.begin("b").followed_by_any("c").followed_by_any("d")
     plan = plan_of(A.next(group).one_or_more().longest().within("1 hour"))
     few = replace(plan, limits=Limits(max_partial_matches=most, on_limit="drop"))
     # a b c d b c: two of the five partial matches may continue the first four events, and come first.
-    assert emitted(few, [[1, 2, 4, 8, 2, 4]], closes=True).end.tolist() == ends
+    found = emitted(few, [[1, 2, 4, 8, 2, 4]], closes=True)
+    assert (found.end.tolist(), found.detected_at.tolist()) == ([4], [at])

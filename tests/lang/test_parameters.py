@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -91,6 +93,54 @@ def test_refused_values(values: dict[str, Any], messages: list[str]) -> None:
     assert [str(problem).splitlines()[0] for problem in error.value.problems] == messages
 
 
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int8(-5), -5),
+        (np.uint64(1 << 63), 1 << 63),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.1), 0.1),
+        (np.bool_(1), True),
+        (np.str_("x"), "x"),
+        (np.datetime64("2026-01-31"), date(2026, 1, 31)),
+        (np.datetime64("2026-01-31T12", "h"), NOON),
+        (np.datetime64("2026-01-31T12", "ns"), NOON),
+        (pd.Timestamp(NOON), NOON),
+        (pd.Timestamp(NOON, tz="Europe/Berlin"), datetime(2026, 1, 31, 11, tzinfo=UTC)),
+    ],
+)
+def test_values_of_numpy_and_pandas(value: Any, plain: Any) -> None:
+    """They are what Python's own are."""
+    given = make_parameter("x", value)
+    assert (given, type(given.value)) == (make_parameter("x", plain), type(plain))
+
+
+@pytest.mark.parametrize(
+    "value", [np.datetime64("2026-01-31T12:00:00.000000001"), pd.Timestamp("2026-01-31 12:00:00.000000001")]
+)
+def test_nanoseconds_are_not_cut(value: Any) -> None:
+    """A time between two microseconds is refused, as in columns of events."""
+    with pytest.raises(PatternError) as error:
+        make_parameter("x", value)
+    assert str(error.value) == "2026-01-31T12:00:00.000000001 has nanoseconds: round it to microseconds (parameter 'x')"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (pd.NaT, "NaT is no time"),
+        (np.datetime64("NaT"), "NaT is no time"),
+        (np.float64("nan"), "a number, text, True or False, a date or a datetime is expected, got float64"),
+        (np.timedelta64(1, "s"), "a number, text, True or False, a date or a datetime is expected, got timedelta64"),
+        (np.array([1, 2]), "a number, text, True or False, a date or a datetime is expected, got ndarray"),
+    ],
+)
+def test_values_of_no_use(value: Any, message: str) -> None:
+    """What is no single value that a literal can say stays refused."""
+    with pytest.raises(PatternError, match=message):
+        make_parameter("x", value)
+
+
 def test_later_values_replace_earlier_ones() -> None:
     """The others stay; values that are equal to Python are told apart."""
     pattern = ANY.with_parameters(x=1, y="a").with_parameters(x=2)
@@ -131,7 +181,20 @@ def test_a_parameter_is_a_literal_at_its_place() -> None:
         ("a > $1", "a value is expected, found '$' (column 5)\n  a > $1\n      ^"),
         ("a $yy", "an operator or the end is expected, found '$yy' (column 3)\n  a $yy\n    ^^^"),
         ("'a' $yy", "an operator or the end is expected, found '$yy' (column 5)\n  'a' $yy\n      ^^^"),
-        ("DATE $yy", "an operator or the end is expected, found '$yy' (column 6)\n  DATE $yy\n       ^^^"),
+        (
+            "a > DATE $yy",
+            (
+                "DATE is for text in quotes, not for a parameter (column 5)\n  a > DATE $yy\n      ^^^^^^^^\n"
+                "Write $yy alone, and give it a date."
+            ),
+        ),
+        (
+            "timestamp $yy",
+            (
+                "TIMESTAMP is for text in quotes, not for a parameter (column 1)\n  timestamp $yy\n  ^^^^^^^^^^^^^\n"
+                "Write $yy alone, and give it a datetime."
+            ),
+        ),
         ("s.$yy", "a name is expected after the point, found '$yy' (column 3)\n  s.$yy\n    ^^^"),
         ("$yy()", "an operator or the end is expected, found '(' (column 4)\n  $yy()\n     ^"),
         ("cast(a AS $yy)", "a type is expected, found '$yy' (column 11)\n  cast(a AS $yy)\n            ^^^"),

@@ -20,6 +20,7 @@ from cepheid import (
     LimitExceeded,
     Limits,
     Matcher,
+    MatcherFailed,
     Pattern,
     SchemaError,
     Skip,
@@ -470,6 +471,8 @@ def test_wrong_columns() -> None:
         live.process(table.append_column("x", table.column("x")))
     with pytest.raises(SchemaError, match=r"events are a builtins\.list"):
         live.process([1, 2])
+    with pytest.raises(SchemaError, match="has nanoseconds: round it to microseconds"):
+        live.advance_time(pd.Timestamp(1))
     with pytest.raises(SchemaError, match="time: 'soon' is not a time"):
         live.advance_time("soon")
     assert live.counts.events == 0
@@ -489,6 +492,8 @@ DIVIDES = Pattern.begin("a").where("x = 'a'").followed_by("b").where("100 / (id 
             {},
             SkipError,
         ),
+        (Pattern.begin("a").next("b").where(lambda event: event["id"] / 0 > 1, name="f"), {}, ConditionError),
+        (Pattern.begin("a").next("b"), {"outputs": None, "measures": {"n": "1 / (b.id - 1)"}}, ConditionError),
     ],
 )
 def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: type[Exception]) -> None:
@@ -496,15 +501,34 @@ def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: ty
     live = matcher(pattern, **options)
     live.process(events((1, "p", 0, "a")))
     state, counts = live.snapshot(), live.counts
-    with pytest.raises(error):
+    with pytest.raises(error) as first:
         live.process(events((1, "p", 1, "z"), (2, "p", 2, "z")))
     for call in (live.finish, live.snapshot, lambda: live.process(events()), lambda: live.advance_time(at(5))):
-        with pytest.raises(RuntimeError) as caught:
+        with pytest.raises(MatcherFailed) as caught:
             call()
-        assert str(caught.value) == ("this matcher has failed before. Restore its last snapshot, or make another one")
+        assert str(caught.value) == (
+            f"this matcher has failed half-way before, with {error.__name__}: {first.value}\n"
+            "Restore its last snapshot, or make another one"
+        )
     live.restore(state)
     assert live.counts == counts
     live.advance_time(at(0.5))
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("1 / (b.id - a.id)", "measure 'n': division by zero in '1 / (b.id - a.id)'"),
+        ("sum(b.id + 9223372036854775806)", "measure 'n': a sum over a stage is out of the range of int64"),
+    ],
+)
+def test_a_measure_that_fails(measure: str, message: str) -> None:
+    """It is named, with its text as it was written."""
+    pattern = Pattern.begin("a").next("b").times(2)
+    live = matcher(pattern, outputs=None, measures={"m": "a.id", "n": measure})
+    with pytest.raises(ConditionError) as caught:
+        live.process(events((1, "p", 0, "x"), (1, "p", 1, "x"), (1, "p", 2, "x"), (1, "p", 9, "x")))
+    assert str(caught.value) == message
 
 
 def test_a_condition_on_one_event_that_fails() -> None:

@@ -44,7 +44,11 @@ plan = Plan(
     (lifted("arr_delay > 45", BOOLEAN),),
     (lifted("origin", STRING), lifted("dep_delay * 1.1", DOUBLE)),
     (StageCondition(0, None), StageCondition(None, same_origin), StageCondition(None, None)),
-    (Measure("n", "__0 + __1", Name(("__0",), ((0, 3),)), {"__0": Aggregate(Fold.COUNT, 1, None, LONG)}, LONG),),
+    (
+        Measure(
+            "n", "count(b)", "__0 + __1", Name(("__0",), ((0, 3),)), {"__0": Aggregate(Fold.COUNT, 1, None, LONG)}, LONG
+        ),
+    ),
     ("origin",),
 )
 

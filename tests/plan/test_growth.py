@@ -106,6 +106,31 @@ def test_warnings(pattern: Pattern, warnings: list[str]) -> None:
     assert list(growth_warnings(pattern)) == warnings
 
 
+SOON = Pattern.begin("a").next("b").times(2)
+"""Without a condition that compares events any event that its loop takes moves all partial matches."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "compares"),
+    [
+        (SOON.where("s = 'a.x'"), False),
+        (SOON.where("s = 'it''s a' -- a.x"), False),
+        (SOON.where("s.a = 1"), False),
+        (SOON.where("b(x) > 1"), False),
+        (SOON.where("x > $a").with_parameters(a=1), False),
+        (SOON.subtype("a").taxonomy("s"), False),
+        (SOON.where(lambda event: event["a"] > 1, name="a.x"), False),
+        (SOON.where(lambda event, matched: event["x"] > len(matched["a"]), name="longer"), True),
+        (SOON.where("x > A . x"), True),
+        (SOON.where("x > `a`.x"), True),
+        (SOON.where("count(b) > 1"), True),
+    ],
+)
+def test_what_compares_events(pattern: Pattern, *, compares: bool) -> None:
+    """A stage's name in a string, as a field or a parameter is none; functions that see what has matched compare."""
+    assert growth_warnings(pattern) == ((f"{GAPS} {PREVIOUS}.",) if compares else ())
+
+
 FALLING = [value for top in range(50, 0, -1) for value in (top, top + 1, -99)]
 CYCLES = [FALLING, [1], [1, 2], [1, 2, 3], [1, 3], [1, 2, 2], [2, 1], [1, 2, 3, 4], [1, 1, 2], [4, 3, 2, 1], [1, 3, 3]]
 

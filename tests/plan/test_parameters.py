@@ -97,3 +97,14 @@ def test_other_problems_keep_their_places(plan: BuildPlan) -> None:
     pattern = Pattern.begin("one").where("n > $k AND prise > $k").with_parameters(k=123456789)
     with pytest.raises(PatternError, match=r"no column named 'prise' \(stage 'one', where, column 12\)"):
         plan(pattern)
+
+
+def test_the_case_of_names_counts(plan: BuildPlan) -> None:
+    """A parameter that is there in another case is told, once."""
+    pattern = Pattern.begin("one").where("n > $Limit AND n > $Limit").with_parameters(limit=1)
+    with pytest.raises(PatternError) as error:
+        plan(pattern)
+    assert str(error.value) == (
+        "no parameter is named 'Limit' (stage 'one', where, column 5)\n  n > $Limit AND n > $Limit\n      ^^^^^^\n"
+        "Case counts: 'limit' is there. Write $limit, or name it 'Limit'."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from cepheid.errors import PatternError
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import check_pattern
 from cepheid.plan.plan import Plan, StageCondition
+from cepheid.plan.subtypes import taxonomy_warnings
 
 BuildPlan = Callable[..., Plan]
 KINDS = {"card": "payment", "transfer": "payment", "it's": ["card"], "refund": []}
@@ -73,3 +75,29 @@ def test_problems(plan: BuildPlan) -> None:
             "Cast it to STRING in a column of its own: types are named by text."
         )
     ]
+
+
+WRONG = {"payment": ["card", "transfer"], "event": ["payment", "refund"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds", "warned"),
+    [
+        ("payment", WRONG, True),
+        ("event", WRONG, True),
+        ("payment", KINDS, False),
+        ("card", KINDS, False),
+        ("hybrid", {"hybrid": ["car", "electric"], "coupé": "car", "train": "electric"}, False),
+        ("card", {"card": "payment"}, False),
+    ],
+)
+def test_a_taxonomy_the_wrong_way_round(asked: str, kinds: Any, *, warned: bool) -> None:
+    """A type that is asked for, as a kind of several that have no other kinds, is warned of, with the right form."""
+    warnings = list(taxonomy_warnings(Pattern.begin("p").subtype(asked).next("q").subtype(asked).taxonomy("s", kinds)))
+    assert len(warnings) == warned
+    if asked == "payment" and warned:
+        assert warnings[0] == (
+            "taxonomy: 'payment' is declared as a kind of 'card', 'transfer', so subtype('payment') takes none of "
+            'these. If they are kinds of \'payment\', write {"card": "payment", "transfer": "payment"}: each type with '
+            "what it is a kind of"
+        )

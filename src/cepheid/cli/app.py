@@ -17,7 +17,7 @@ import typer
 from cepheid.cli.check import check
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
-from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, require_installed
+from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
 
 app = typer.Typer(
     name="cepheid",
@@ -67,7 +67,7 @@ def _options(
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Python would add the line of source that warns, which is ours and tells a user nothing."""
-    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
+    sys.stderr.write(f"warning: {in_options(' '.join(str(message).split()))}\n")
 
 
 def main() -> None:

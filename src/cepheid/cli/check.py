@@ -14,9 +14,11 @@ def check(
     events: o.OptionalEvents = None,
     key: o.Key = None,
     time: o.OptionalTime = None,
+    no_time: o.NoTime = False,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    outputs: o.Outputs = None,
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
@@ -28,7 +30,19 @@ def check(
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
+    options = o.EventOptions(
+        events or [],
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        null_text,
+        on,
+        no_time=no_time,
+        outputs=o.outputs_from(outputs),
+    )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.errors import PatternError

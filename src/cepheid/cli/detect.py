@@ -14,6 +14,7 @@ import typer
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.hosts.request import EventCounts, Nulls, Report
+from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,6 @@ class _Detection:
     pattern: Path
     parameters: Mapping[str, ParameterValue]
     events: o.EventOptions
-    time: str
     as_of: str | None
     nulls: Nulls
     output: Path | None
@@ -44,11 +44,18 @@ def detect(
         typer.Argument(help="Parquet, CSV or JSON lines files, or globs, of one schema.", show_default=False),
     ],
     *,
-    time: Annotated[str, typer.Option(help="The column of the event time.", show_default=False)],
+    time: Annotated[
+        str | None, typer.Option(help="The column of the event time. Needed, or --no-time.", show_default=False)
+    ] = None,
+    no_time: o.NoTime = False,
     key: o.Key = None,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    outputs: o.Outputs = None,
+    max_partial_matches: o.MaxPartialMatches = None,
+    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
+    on_limit: o.OnLimitReached = "raise",
     parameter: o.GivenParameters = None,
     as_of: Annotated[
         str | None,
@@ -64,10 +71,15 @@ def detect(
     as_json: o.AsJson = False,
 ) -> None:
     """Find the matches of a pattern in events from files."""
+    if time is None and not no_time:
+        raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    options = o.EventOptions(events, time, key, sequence, columns, measures, time_zone, null_text, on)
+    limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
+    options = o.EventOptions(
+        events, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for, limits
+    )
     with failures_reported(as_json=as_json):
-        _run(_Detection(pattern, parameters, options, time, as_of, nulls, output, as_json))
+        _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))
 
 
 def _run(asked: _Detection) -> None:
@@ -98,7 +110,7 @@ def _matches(pattern: Pattern, asked: _Detection, errors: Console) -> tuple[pa.T
     report = Report()
     with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
-        matches = find(events, pattern, time=asked.time, **arguments)
+        matches = find(events, pattern, time=asked.events.time, **arguments)
         if asked.events.on == "spark":
             from cepheid.hosts.spark_failure import event_failures
 
@@ -112,23 +124,35 @@ def _say_dropped(counts: EventCounts) -> None:
     if counts.null_keys or counts.null_times:
         dropped = f"{counts.null_keys:,} events without key and {counts.null_times:,} without time"
         sys.stderr.write(f"dropped: {dropped}, of {counts.events:,}\n")
+    if counts.dropped_partial_matches or counts.dropped_matches:
+        over = f"{counts.dropped_partial_matches:,} partial matches and {counts.dropped_matches:,} matches"
+        sys.stderr.write(f"dropped: {over} over the limits\n")
 
 
-def _show(matches: pa.Table, counts: EventCounts, asked: _Detection, seconds: float) -> None:
+def _show(rows: pa.Table, counts: EventCounts, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
 
-    output = asked.output
+    output, what = asked.output, "matches" if asked.events.outputs is None else "rows"
     if asked.as_json:
-        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": matches.num_rows, "counts": asdict(counts)}
-        result |= {"output": str(output)} if output else {"matches": list(plain_rows(matches))}
+        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": counts.matches}
+        result |= {"counts": _counts_asked(counts, asked)}
+        result |= {"output": str(output)} if output else {what: list(plain_rows(rows))}
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:
         if sys.stderr.isatty():
-            sys.stderr.write(f"{matches.num_rows:,} matches in {output} ({seconds:.1f} s)\n")
+            sys.stderr.write(f"{rows.num_rows:,} {what} in {output} ({seconds:.1f} s)\n")
     elif sys.stdout.isatty():
-        print_table(matches, Console())
-        sys.stderr.write(f"{matches.num_rows:,} matches ({seconds:.1f} s)\n")
+        print_table(rows, Console())
+        sys.stderr.write(f"{rows.num_rows:,} {what} ({seconds:.1f} s)\n")
     else:
-        write_json_lines(matches, sys.stdout)
+        write_json_lines(rows, sys.stdout)
+
+
+def _counts_asked(counts: EventCounts, asked: _Detection) -> dict[str, int]:
+    """Without those of timeouts where nobody has looked for them."""
+    shown: dict[str, int] = asdict(counts)
+    if "timeouts" not in (asked.events.outputs or ()):
+        del shown["timeouts"]
+    return shown

@@ -9,6 +9,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.plan.limits import Limits
 
 
 def explain(
@@ -17,9 +18,14 @@ def explain(
     events: o.OptionalEvents = None,
     key: o.Key = None,
     time: o.OptionalTime = None,
+    no_time: o.NoTime = False,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
+    outputs: o.Outputs = None,
+    max_partial_matches: o.MaxPartialMatches = None,
+    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
+    on_limit: o.OnLimitReached = "raise",
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
@@ -33,16 +39,34 @@ def explain(
     which events are dropped before anything else.
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    options = o.EventOptions(events or [], time, key, sequence, columns, measures, time_zone, null_text, on)
+    limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
+    options = o.EventOptions(
+        events or [],
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        null_text,
+        on,
+        no_time=no_time,
+        outputs=o.outputs_from(outputs),
+        limits=limits,
+    )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.compile.compiled import compile_plan, relevance_text
         from cepheid.compile.diagram import automaton_mermaid, automaton_text
         from cepheid.compile.form import form_text
-        from cepheid.plan.explain import explain_pattern, explain_plan
-        from cepheid.plan.growth import growth_warnings
+        from cepheid.errors import PatternError
+        from cepheid.plan.build import check_pattern
+        from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
 
         opened = open_pattern(pattern, parameters)
+        if not events and (problems := check_pattern(opened.pattern, measures)):
+            with opened.problems_located():
+                raise PatternError(problems)
         diagram = automaton_mermaid(opened.pattern)
         if events:
             compiled = compile_plan(plan_for(opened, options))
@@ -51,7 +75,7 @@ def explain(
             text = explain_pattern(opened.pattern)
         text = f"{text}\n{automaton_text(opened.pattern)}\n"
         if as_json:
-            warnings = list(growth_warnings(opened.pattern))
+            warnings = list(pattern_warnings(opened.pattern))
             print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram, "warnings": warnings})
         else:
             sys.stdout.write(f"{diagram}\n" if mermaid else text)

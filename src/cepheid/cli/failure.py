@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
 from importlib.util import find_spec
 from typing import Any
@@ -39,6 +41,16 @@ class ExitCode(IntEnum):
 EXIT_CODES = (
     "Exit codes: 0 done; 1 the pattern or the events have problems; 2 the command line is wrong; 3 a file cannot be "
     "read or written; 4 something is missing or failed on this machine (Spark, Java, a fault of Cepheid)."
+)
+
+
+_PYTHON = re.compile(
+    r"""(?<![\w'"`.$-])(?:
+        (time|nulls|on_limit)=(?:…|["']?(\w+)["']?)                      # an argument with its value
+        | (as_of|time_zone|max_partial_matches|max_matches_per_event)\b  # nothing but an argument's name
+        | ^(key|time|sequence|columns|outputs|nulls)(?=:\ )              # a fault of one
+    )""",
+    re.VERBOSE | re.MULTILINE,
 )
 
 
@@ -91,6 +103,17 @@ def print_json(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
 
 
+def in_options(message: str) -> str:
+    """The message with the options of the command line in the place of Python's arguments."""
+    return _PYTHON.sub(_option, message)
+
+
+def _option(argument: re.Match[str]) -> str:
+    with_value, value, alone, faulty = argument.groups()
+    option = f"--{with_value or alone or faulty}".replace("_", "-")
+    return f"{option} {value}" if value else option
+
+
 def problem_as_json(problem: Problem) -> dict[str, Any]:
     """A problem for machines: message, where, line and column (from 1), hint; null where it has none."""
     place = (
@@ -106,6 +129,10 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool) -> None:
+    problems = [
+        replace(problem, message=in_options(problem.message), hint=problem.hint and in_options(problem.hint))
+        for problem in problems
+    ]
     if as_json:
         print_json(
             {"ok": False, "exit_code": int(code), "problems": [problem_as_json(problem) for problem in problems]}

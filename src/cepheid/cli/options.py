@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
+
+from cepheid.plan.limits import Limits, OnLimit
+from cepheid.plan.plan import OutputName
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
@@ -24,6 +27,12 @@ OptionalEvents = Annotated[
 ]
 OptionalTime = Annotated[
     str | None, typer.Option(help="The column of the event time. Default: the first timestamp.", show_default=False)
+]
+NoTime = Annotated[
+    bool,
+    typer.Option(
+        "--no-time", help="Processing order: events count in the order of --sequence or of the rows; no time passes."
+    ),
 ]
 Key = Annotated[
     list[str] | None,
@@ -39,6 +48,22 @@ Measure = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=SQL", help="A flat output column instead of the stages' events; repeat for several."),
 ]
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", help="matches, timeouts or late, or several with commas, in one shape. Default: matches alone."
+    ),
+]
+MaxPartialMatches = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="How many partial matches of a key may be open.", show_default=False),
+]
+MaxMatchesPerEvent = Annotated[
+    int, typer.Option(metavar="N", min=1, help="How many matches one event or deadline may complete.")
+]
+OnLimitReached = Annotated[
+    OnLimit, typer.Option("--on-limit", help="More than that is an error, or the oldest are dropped and counted.")
+]
 GivenParameters = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,6 +78,7 @@ NullTexts = Annotated[
 ]
 On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+MOST_MATCHES = Limits().max_matches_per_event
 
 
 @dataclass(frozen=True)
@@ -61,7 +87,7 @@ class EventOptions:
 
     files: list[str]
     time: str | None
-    """None: the first timestamp."""
+    """None: the first timestamp or, with `no_time`, processing order."""
     key: list[str] | None
     sequence: list[str] | None
     columns: list[str] | None
@@ -69,6 +95,13 @@ class EventOptions:
     time_zone: str
     null_texts: list[str] | None
     on: Host
+    no_time: bool = False
+    outputs: tuple[OutputName, ...] | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.no_time and self.time is not None:
+            raise typer.BadParameter("it is given together with --time: choose one", param_hint="--no-time")
 
     def asked(self) -> dict[str, Any]:
         """These as arguments of `cepheid.detect`, but for the events and their time."""
@@ -77,6 +110,8 @@ class EventOptions:
             "sequence": self.sequence,
             "columns": self.columns,
             "measures": self.measures,
+            "outputs": self.outputs,
+            "limits": self.limits,
             "time_zone": self.time_zone,
         }
 
@@ -92,6 +127,17 @@ def measures_from(texts: list[str] | None) -> dict[str, str] | None:
             raise typer.BadParameter(f"the measure {name.strip()!r} is given twice", param_hint="--measure")
         measures[name.strip()] = sql.strip()
     return measures or None
+
+
+def outputs_from(text: str | None) -> tuple[OutputName, ...] | None:
+    """Names with commas between them as outputs; not given: None."""
+    if text is None:
+        return None
+    named = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in named if name not in get_args(OutputName)]:
+        allowed = ", ".join(get_args(OutputName))
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {allowed}", param_hint="--outputs")
+    return tuple(name for name in get_args(OutputName) if name in named)
 
 
 def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:

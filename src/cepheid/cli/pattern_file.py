@@ -51,7 +51,7 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> Patter
 
 def plan_for(opened: PatternFile, options: EventOptions) -> Plan:
     """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
-    column is it.
+    column is it, if time is to pass.
 
     Raises:
         FileProblem, Unavailable, SchemaError, PatternError: as reading the files and planning do.
@@ -62,7 +62,7 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Plan:
     from cepheid.detect import plan_of, request_of
 
     with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
-        time = options.time or _first_timestamp(events, opened.pattern, options)
+        time = None if options.no_time else options.time or _first_timestamp(events, opened.pattern, options)
         return plan_of(events, request_of(opened.pattern, time=time, **options.asked()))
 
 
@@ -71,5 +71,6 @@ def _first_timestamp(events: Any, pattern: Pattern, options: EventOptions) -> st
     for field in events.schema:
         if str(getattr(field, "dataType", None) or field.type).lower().startswith("timestamp"):
             return str(field.name)
-    message = f"no column of the events is a timestamp: name the event time by --time; {events.schema.names} are there"
+    there = f"{events.schema.names} are there"
+    message = f"no column of the events is a timestamp: name the event time by --time, or give --no-time; {there}"
     raise PatternError([Problem(message), *check_pattern(pattern, options.measures)])

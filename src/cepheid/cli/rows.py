@@ -17,6 +17,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from cepheid.events import python_values
+
 _BATCH = 10_000
 _SHOWN_ROWS = 50
 
@@ -24,8 +26,8 @@ _SHOWN_ROWS = 50
 def plain_rows(matches: pa.Table) -> Iterator[dict[str, Any]]:
     """One dict a match, of values that JSON has."""
     for batch in matches.to_batches(max_chunksize=_BATCH):
-        for row in batch.to_pylist():
-            yield _plain(row)
+        for row in zip(*map(python_values, batch.columns), strict=True):
+            yield _plain(dict(zip(batch.schema.names, row, strict=True)))
 
 
 def write_json_lines(matches: pa.Table, file: TextIO) -> None:
@@ -42,7 +44,7 @@ def flat_table(matches: pa.Table) -> pa.Table:
             or pa.types.is_binary(field.type)
             or pa.types.is_fixed_size_binary(field.type)
         ):
-            texts = [_cell_text(value) for value in matches.column(index).to_pylist()]
+            texts = [_cell_text(value) for value in python_values(matches.column(index))]
             matches = matches.set_column(index, field.name, pa.array(texts, pa.string()))
     return matches
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cepheid.compile.automaton import Automaton, build_automaton, gap, leads_to_complete
 from cepheid.compile.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
-from cepheid.compile.script import Program, Slot, columns_of, plan_slots, source_of
+from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
 from cepheid.compile.tables import (
     ALWAYS,
     EDGE,
@@ -42,6 +42,8 @@ class CompiledPattern:
     """Strings among `Tables.constants`, by number; their codes are the matcher's."""
     script_columns: frozenset[int]
     """The lifted columns (numbers in Plan.values) that scripts read."""
+    orders_texts: bool
+    """Whether scripts ask which of two strings is less."""
     relevant: int | None
     """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event
     matters.
@@ -64,6 +66,7 @@ def compile_plan(plan: Plan) -> CompiledPattern:
         tables=tables,
         string_constants=program.strings,
         script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
+        orders_texts=any(orders_texts(script) for script in bits.script_values),
         relevant=None if relevant >> ALWAYS else relevant,
     )
 
@@ -127,6 +130,7 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
         limits.most_partial_matches,
+        np.iinfo(np.int64).max if limits.max_partial_matches is None else limits.max_partial_matches,
         limits.max_matches_per_event,
         limits.on_limit == "drop",
     )

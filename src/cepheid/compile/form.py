@@ -47,8 +47,6 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():
         yield "matches become certain when their time passes"
-    if compiled.plan.limits.max_partial_matches is not None:
-        yield "max_partial_matches is given"
     if compiled.plan.limits.on_limit == "drop":
         yield "what is over a limit is dropped one by one"
     if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:

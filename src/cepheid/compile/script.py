@@ -30,6 +30,7 @@ from cepheid.plan.script import (
     evaluation_order,
     integer_range,
 )
+from cepheid.plan.types import is_string
 
 
 class Op(IntEnum):
@@ -168,6 +169,7 @@ _COMPARISONS = {
     Operator.LEAST: (Op.LEAST_I, Op.LEAST_F),
     Operator.GREATEST: (Op.GREATEST_I, Op.GREATEST_F),
 }
+_ORDERING = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.LEAST, Operator.GREATEST)
 
 
 @dataclass
@@ -358,6 +360,18 @@ def columns_of(script: Script) -> Iterator[int]:
         case Operation(operands=operands):
             for operand in operands:
                 yield from columns_of(operand)
+
+
+def orders_texts(script: Script) -> bool:
+    """Whether a script asks which of two strings is less."""
+    match script:
+        case Aggregate(fold=Fold.MIN | Fold.MAX, type=type_):
+            return is_string(type_)
+        case Operation(operator=operator, operands=operands):
+            own = operator in _ORDERING and any(is_string(operand.type) for operand in operands)
+            return own or any(map(orders_texts, operands))
+        case _:
+            return False
 
 
 def source_of(slot: Slot, slots: tuple[Slot, ...]) -> int | None:

@@ -87,6 +87,7 @@ SETTINGS = np.dtype(
         ("longest", np.int64),  # 1 if a match is one only when no partial match may continue it: longest on a group
         ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
         ("most_partial_matches", np.int64),  # of a key
+        ("most_in_sets", np.int64),  # the same, where sets stand for them; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input completes
         ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
     ]

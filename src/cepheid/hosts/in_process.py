@@ -149,7 +149,7 @@ def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbE
         elif isinstance(measure.expression, Name):
             column = rows.column(measure.expression.parts[0])
         else:
-            lifted = Lifted(measure.sql, measure.expression, measure.type)
+            lifted = Lifted(measure.text, measure.expression, measure.type)  # its text is for the message
             try:
                 column = engine.evaluate(rows, values=[lifted]).values[0]
             except ConditionError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from operator import index
 
@@ -13,30 +13,19 @@ import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.detector import load_kernel
-from cepheid.errors import SchemaError
+from cepheid.errors import MatcherFailed, SchemaError
 from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import EventCounts, Request, instant_of, repeated_names
+from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
 from cepheid.snapshot import fitting
-
-
-@dataclass(frozen=True)
-class MatcherCounts(EventCounts):
-    """What a matcher has seen so far, and what is open."""
-
-    late: int = 0
-    """Events that came after time had passed theirs; they are not matched."""
-    waiting: int = 0
-    """Events that wait for time to pass them."""
-    open_partial_matches: int = 0
 
 
 class TableMatcher:
@@ -59,7 +48,8 @@ class TableMatcher:
         load_kernel(self._pattern)
         self._latest = NO_TIME
         self._counts = EventCounts()
-        self._failed = False
+        self._failure: str | None = None
+        """By what it has failed half-way."""
 
     def process(self, events: pa.Table) -> pa.Table:
         """The rows that these events make certain."""
@@ -99,7 +89,7 @@ class TableMatcher:
         matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
         with fitting():
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
-        self._matcher, self._latest, self._counts, self._failed = matcher, latest, counts, False
+        self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
 
     def _follow(self, time: int, lateness: int) -> pa.Table:
         """Time follows the latest event."""
@@ -112,13 +102,16 @@ class TableMatcher:
     def _changing(self) -> Iterator[None]:
         """Around what changes the state: once that has failed half-way, nothing that comes after it would be right."""
         self._check()
-        self._failed = True
-        yield
-        self._failed = False
+        try:
+            yield
+        except BaseException as error:
+            self._failure = f"{type(error).__name__}: {error}"
+            raise
 
     def _check(self) -> None:
-        if self._failed:
-            raise RuntimeError("this matcher has failed before. Restore its last snapshot, or make another one")
+        if self._failure is not None:
+            advice = "Restore its last snapshot, or make another one"
+            raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
 
     @property
     def counts(self) -> MatcherCounts:

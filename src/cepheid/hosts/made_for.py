@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.digest import layout_digest
 from cepheid.compile.form import choose_form
 from cepheid.hosts.intake import used_columns
 from cepheid.hosts.request import Request
 from cepheid.lang.document import pattern_form
+from cepheid.lang.fingerprint import pattern_fingerprint
 
 
 def made_for(request: Request, compiled: CompiledPattern, zone: str) -> dict[str, Any]:
-    """In JSON values."""
+    """In JSON values, as `snapshot.differences` compares them."""
     plan = compiled.plan
     pattern = pattern_form(request.pattern)
-    pattern.pop("version", None)  # another version of the same pattern goes on
+    name, _ = pattern.pop("name"), pattern.pop("version", None)  # another version of the same pattern goes on
     return {
+        "fingerprint": pattern_fingerprint(request.pattern),
+        "layout": layout_digest(compiled),
+        "pattern.name": name,
         "pattern": pattern,
         "key": list(request.key),
         "time": request.time,

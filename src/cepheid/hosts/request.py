@@ -17,6 +17,7 @@ from cepheid.plan.build import build_plan
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName, Plan
+from cepheid.plan.subtypes import taxonomy_warnings
 
 ERROR, COUNTS = "_error", "_counts"
 """Columns of a Spark worker's rows beside the matcher's: what it tells besides."""
@@ -53,6 +54,17 @@ class EventCounts:
     """Open partial matches dropped because of `Limits.max_partial_matches`."""
     dropped_matches: int = 0
     """Matches dropped because of `Limits.max_matches_per_event`."""
+
+
+@dataclass(frozen=True)
+class MatcherCounts(EventCounts):
+    """What a matcher has seen so far, and what is open."""
+
+    late: int = 0
+    """Events that came after time had passed theirs; they are not matched."""
+    waiting: int = 0
+    """Events that wait for time to pass them."""
+    open_partial_matches: int = 0
 
 
 class Report:
@@ -103,8 +115,8 @@ class Request:
 
 
 def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
-    """The request's pattern as a plan; raises as `build_plan` does."""
-    return build_plan(
+    """The request's pattern as a plan; raises as `build_plan` does, and warns."""
+    plan = build_plan(
         request.pattern,
         schema,
         engine,
@@ -113,6 +125,9 @@ def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
         outputs=request.outputs,
         limits=request.limits,
     )
+    for warning in taxonomy_warnings(request.pattern):
+        warn(warning)
+    return plan
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:
@@ -121,10 +136,13 @@ def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> dateti
     Raises:
         SchemaError: there are two such instants or none.
     """
-    if as_of.tzinfo is not None:
-        return as_of.astimezone(UTC)
-    local = as_of.replace(tzinfo=_zone(zone, argument))
-    early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    local = as_of if as_of.tzinfo is not None else as_of.replace(tzinfo=_zone(zone, argument))
+    try:
+        if local is as_of:
+            return as_of.astimezone(UTC)
+        early, late = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    except OverflowError:
+        raise SchemaError(f"{argument}: {local} is before the year 1 or behind 9999 in UTC") from None
     if early == late:
         return early
     what = "does not exist" if early.astimezone(local.tzinfo).replace(tzinfo=None) != as_of else "is ambiguous"

@@ -95,7 +95,7 @@ class PassedLimit(Exception):
         self.limit = limit
 
 
-class CompiledMatcher:
+class CompiledKernel:
     """Runs the kernel. What is open for a key is kept, by the key's number, from one visit to the next."""
 
     def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
@@ -140,17 +140,34 @@ class CompiledMatcher:
         return held
 
     @property
-    def open_partial_matches(self) -> Ints:
-        """(keys,) how many partial matches each key has, by its number; keys behind the last have none."""
-        keys = self.partials.parked.keys
-        counts: Ints = keys["live_end"] - keys["live"]
-        return counts
+    def size(self) -> int:
+        """The nodes in use, rubbish among them: what `hold` looks through."""
+        return int(self.cursor.nodes)
+
+    def open_partial_matches(self, _now: int) -> int:
+        """How many there are of all keys. Time has passed for all to where no deadline is due."""
+        return int(self.cursor.parked)
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has open partial matches."""
+        entries = self.partials.parked.keys
+        flags: Flags = entries["live_end"][keys] > entries["live"][keys]
+        return flags
 
     @property
-    def deadlines(self) -> Ints:
-        """(keys,) the earliest deadline of each key's partial matches, FOREVER where there is none."""
-        deadlines: Ints = np.where(self.open_partial_matches > 0, self.partials.parked.keys["deadline"], FOREVER)
-        return deadlines
+    def open_keys(self) -> Int32s:
+        """The numbers of all keys that have open partial matches, ascending."""
+        entries = self.partials.parked.keys
+        return np.flatnonzero(entries["live_end"] > entries["live"]).astype(np.int32)
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys that a deadline up to `time` is open for, ascending."""
+        return np.flatnonzero(self.partials.parked.due <= time).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.partials.parked.due.min(initial=FOREVER))
 
     @property
     def dropped(self) -> tuple[int, int]:
@@ -165,7 +182,7 @@ class CompiledMatcher:
             "rows": partials.rows[rows],
             "slots": partials.slots[rows],
             "nodes": partials.nodes[: cursor.nodes],
-            "keys": partials.parked.keys[: int(np.flatnonzero(self.open_partial_matches).max(initial=-1)) + 1],
+            "keys": partials.parked.keys[: int(self.open_keys.max(initial=-1)) + 1],
             "completed": partials.parked.completed[: cursor.parked_completed],
             "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
         }
@@ -173,7 +190,7 @@ class CompiledMatcher:
     def renumber(self, keys: Int32s) -> None:
         """The key of number keys[i] is number i from now on; of the others nothing is open."""
         parked = self.partials.parked
-        self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys]))
+        self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys], due=parked.due[keys]))
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.
@@ -189,7 +206,8 @@ class CompiledMatcher:
         capacity = len(fresh.free)
         fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
         live = grown(np.arange(1, count + 1), max(1024, 2 * count))
-        parked = Parked(keys.copy(), live, grown(completed, max(1024, 2 * len(completed))))
+        due = np.where(keys["live_end"] > keys["live"], keys["deadline"], FOREVER)
+        parked = Parked(keys.copy(), due, live, grown(completed, max(1024, 2 * len(completed))))
         self.partials = fresh._replace(nodes=grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
         cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
@@ -246,13 +264,13 @@ class CompiledMatcher:
         else:
             self._load_room(visits)
             return
-        most = int((cursor.live + 1) * cursor.fanout)
+        most, matches = int(cursor.needed), int(cursor.needed_matches)
         if cursor.free < most:
-            self._grow_rows(2 * most)
+            self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is shared
         if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
             self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
-        if len(partials.completed) - cursor.completed < most + cursor.live:
-            room = 2 * int(cursor.completed + most + cursor.live)
+        if len(partials.completed) - cursor.completed < matches:
+            room = 2 * int(cursor.completed + matches)
             self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
     def _park_room(self, live: int, completed: int) -> None:
@@ -269,7 +287,8 @@ class CompiledMatcher:
         """For all keys of the visits, and what is open for the next."""
         keys, partials = int(visits.key.max()) + 1, self.partials
         if len(partials.parked.keys) < keys:
-            parked = partials.parked._replace(keys=grown(partials.parked.keys, 2 * keys))
+            parked = partials.parked
+            parked = parked._replace(keys=grown(parked.keys, 2 * keys), due=grown(parked.due, 2 * keys, FOREVER))
             self.partials = partials = partials._replace(parked=parked)
         entry = partials.parked.keys[visits.key[self.cursor.visit]]
         completed = int(entry["completed_end"] - entry["completed"])

@@ -1,8 +1,9 @@
 """How the kernel is compiled and where its machine code is kept, in one place.
 
-Compiling takes 8 to 14 seconds, loading from the disk cache 0.2. Numba names a cached function by its own file's age
-only, so a change in a file that it imports, or of a NamedTuple's fields, would be missed. The folder is therefore
-named by a fingerprint of all that is compiled: another version of the source is another folder.
+Compiling takes half a minute (docs/performance.md, "Start-up"), loading from the disk cache 0.2 seconds. Numba names a
+cached function by its own file's age only, so a change in a file that it imports, or of a NamedTuple's fields, would be
+missed. The folder is therefore named by a fingerprint of all that is compiled: another version of the source is another
+folder.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from numba import __version__ as numba_version
 from numba import config as numba_config
 from numba import njit
 from numba.core.caching import FunctionCache
+
+from cepheid.plan.plan import MAX_CONDITIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,7 +60,7 @@ def _is_private(folder: Path) -> bool:
 
 def _fingerprint() -> str:
     package = Path(__file__).parent.parent
-    digest = hashlib.sha256(numba_version.encode())
+    digest = hashlib.sha256(f"{numba_version} {MAX_CONDITIONS}".encode())  # ALWAYS in tables.py is from another file
     for source in sorted(path for pattern in _SOURCES for path in package.glob(pattern)):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

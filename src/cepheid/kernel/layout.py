@@ -111,6 +111,9 @@ class Parked(NamedTuple):
 
     keys: Records
     """(any,) KEY, by number of the key."""
+    due: Ints
+    """(any,) KEY.deadline by number of the key, FOREVER for those that nothing is open for: all are read at every call.
+    """
     live: Ints
     """(any,) rows, the first Cursor.parked_live of them."""
     completed: Records
@@ -169,6 +172,8 @@ CURSOR = np.dtype(
             "wake",  # all truth bits that can change a live partial match, or more
             "earliest",  # the earliest deadline of the live ones, or a time before it; where states have windows
             "free",
+            "needed",  # rows, with a node each, that the next step may make, and matches
+            "needed_matches",
             "nodes",
             "completed",
             "found",  # matches that the last step completed
@@ -210,7 +215,9 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
         free=np.arange(capacity, 0, -1) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),
-        parked=Parked(np.zeros(1, KEY), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)),
+        parked=Parked(
+            np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
+        ),
     )
 
 
@@ -220,8 +227,10 @@ def new_output(matches: int, events: int) -> Output:
     return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))
 
 
-def grown(array: npt.NDArray[T], capacity: int) -> npt.NDArray[T]:
-    """A copy with room for `capacity` rows."""
+def grown(array: npt.NDArray[T], capacity: int, fill: int = 0) -> npt.NDArray[T]:
+    """A copy with room for `capacity` rows, which are `fill`."""
     larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
+    if fill:
+        larger[len(array) :] = fill
     return larger

@@ -31,19 +31,13 @@ def let_go(partials: PartialMatches, cursor: Cursor, start: int, whole: int) -> 
     """Ends a partial match that has `whole`, after what it has become holds its own: where it was the last, the match
     is complete.
     """
-    if give_up(partials, whole):
+    entry = partials.nodes[whole]
+    if entry.holders == GROWN:
+        return
+    entry.holders -= 1
+    if entry.holders == 0:
         length, node = 0, whole
         while node >= 0:
             length += 1
             node = partials.nodes[node].parent
         complete(partials, cursor, start, whole, length)
-
-
-@kernel
-def give_up(partials: PartialMatches, whole: int) -> bool:
-    """Drops a partial match that has `whole`; whether it was the last that might have continued the match."""
-    if partials.nodes[whole].holders == GROWN:
-        return False
-    partials.nodes[whole].holders -= 1
-    last: bool = partials.nodes[whole].holders == 0
-    return last

@@ -56,6 +56,7 @@ def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Curso
         number = partials.live[cursor.side, cursor.first + i]
         parked.live[entry.live + i] = number
         entry.deadline = min(entry.deadline, deadline_of(tables, events, partials, number))
+    parked.due[key] = entry.deadline
     for i in range(cursor.completed):
         assign(parked.completed[entry.completed + i], partials.completed[i])
     cursor.parked += cursor.live

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from cepheid.errors import EventError
 from cepheid.events import MASK, ROW_PREFIX, TIME, Batch
 from cepheid.identity import as_integers
 from cepheid.kernel.ask import SeenEvent, Value
@@ -31,9 +32,17 @@ def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Eve
 
 def _seen(batch: Batch) -> list[SeenEvent]:
     names = [name for name in batch.data.schema.names if name.startswith(ROW_PREFIX)]
-    columns = [batch.column(name).to_pylist() for name in names]
     known = [name.removeprefix(ROW_PREFIX) for name in names]
+    columns = [_seen_values(batch.column(name), shown) for name, shown in zip(names, known, strict=True)]
     return [SeenEvent(zip(known, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _seen_values(column: pa.Array, name: str) -> list[Value]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError) as error:
+        message = f"a value in column {name!r} is none of Python's, which functions are given: {error}"
+        raise EventError(f"{message}. Is it a placeholder? Make it NULL") from error
 
 
 def _values(column: pa.Array) -> list[Value]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.tables import Ints, Records, Tables
-from cepheid.kernel.layout import NO_TIME, Cursor, Int32s
+from cepheid.kernel.layout import FOREVER, NO_TIME, Cursor, Int32s
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
 """Numbers that are never negative: Numba asks of others whether they count from the end."""
@@ -71,8 +71,15 @@ class Sets(NamedTuple):
     """(keys, states) the set of each state."""
     now: Ints
     """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
+    due: Ints
+    """(keys,) microseconds: when all that is open for the key is out of time, FOREVER if that is never or nothing is.
+    """
     nodes: Records
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
+    paths: Ints
+    """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
+    or counted, so that there may be fewer now. Only where SetCursor.limited.
+    """
     vertex: Numbers
     """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
 
@@ -120,6 +127,9 @@ SET_CURSOR = np.dtype(
             "task",  # what is to be done next: see set_step.Task
             "now",  # time of the event that completes matches
             "wake",  # all truth bits that can change a set of the current key
+            "limited",  # 1: there is a limit, so that partial matches are counted
+            "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
+            "patience",  # events that pass before they may be counted anew, see `recount`
             "nodes",
             "base",  # nodes when the visit began: those behind are of its key alone
             "roots",  # in Graph
@@ -145,9 +155,11 @@ SET_CURSOR = np.dtype(
 )
 
 
-def new_set_cursor() -> Cursor:
+def new_set_cursor(tables: Tables) -> Cursor:
     """A cursor before the first event."""
-    return np.zeros(1, SET_CURSOR).view(np.recarray)[0]
+    cursor = np.zeros(1, SET_CURSOR).view(np.recarray)[0]
+    cursor.limited = tables.settings[0]["most_in_sets"] < FOREVER
+    return cursor
 
 
 def new_sets(tables: Tables, capacity: int) -> Sets:
@@ -155,7 +167,9 @@ def new_sets(tables: Tables, capacity: int) -> Sets:
     return Sets(
         heads=np.full((0, len(tables.states)), NO_SET, np.int32),
         now=np.full(0, NO_TIME, np.int64),
+        due=np.full(0, FOREVER, np.int64),
         nodes=np.zeros(capacity, SET_NODE),
+        paths=np.zeros(capacity, np.int64),
         vertex=np.zeros(capacity, np.uint32),
     )
 

@@ -20,7 +20,7 @@ from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import NO_TIME, Cursor, Visits
 from cepheid.kernel.set_layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
 from cepheid.kernel.set_listing import NO_EDGES, gather, list_matches
-from cepheid.kernel.set_nodes import extend, limit_of, new_node, taken_of, unite
+from cepheid.kernel.set_nodes import deadline_of, extend, limit_of, new_node, taken_of, unite
 
 
 class Status(IntEnum):
@@ -35,6 +35,8 @@ class Status(IntEnum):
     EDGES_FULL = 4
     TOO_MANY_MATCHES = 5
     """The event at the cursor completes more than the limit."""
+    MANY_OPEN = 6
+    """There might be more partial matches than the limit: see `recount`."""
 
 
 class Task(IntEnum):
@@ -74,12 +76,15 @@ def run(
             if not list_matches(graph, output, cursor):
                 return Status.OUTPUT_FULL
             cursor.task, cursor.nodes = Task.MOVE, cursor.kept_nodes
+        if cursor.open > settings.most_in_sets and cursor.patience == 0:
+            return Status.MANY_OPEN
         if cursor.visit == len(visits.key):
             return Status.DONE
         key, end = visits.key[cursor.visit], visits.end[cursor.visit]
         if not cursor.begun:
             cursor.begun, cursor.first, cursor.base = 1, cursor.event, cursor.nodes
             look_out(states, sets, key, settings.start, cursor)
+            cursor.open = cursor.patience = 0
         event, wake = cursor.event, cursor.wake
         while event < end and (masks[event] | (np.int64(1) << ALWAYS)) & wake == 0:
             event += 1
@@ -93,6 +98,7 @@ def run(
             word = masks[event] | (np.int64(1) << ALWAYS)
             process(states, edges, sets, graph, cursor, key, settings.start, times[event], word, settings.window)
             cursor.event += 1
+            cursor.patience = max(0, cursor.patience - 1)
 
 
 @inlined
@@ -103,12 +109,15 @@ def nodes_needed(edges: int) -> int:
 
 @inlined
 def look_out(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) -> None:
-    """Which events can change a set of the key, or start one."""
-    wake = states[start].wake
+    """Which events can change a set of the key, or start one; and how many partial matches there may be."""
+    wake, open_ = states[start].wake, 0
     for state in range(len(states)):
-        if sets.heads[key, state] != NO_SET:
+        head = sets.heads[key, state]
+        if head != NO_SET:
             wake |= states[state].wake
-    cursor.wake = wake
+            if cursor.limited:
+                open_ += sets.paths[head]
+    cursor.wake, cursor.open = wake, open_
 
 
 @inlined
@@ -121,12 +130,15 @@ def end_visit(visits: Visits, times: Ints, sets: Sets, cursor: Cursor, window: i
     if visits.closes[cursor.visit]:
         now, cursor.nodes = NO_TIME, cursor.base
     sets.now[key] = now
-    limit = limit_of(window, now)
+    limit, latest = limit_of(window, now), NO_TIME
     for state in range(sets.heads.shape[1]):
         head = sets.heads[key, state]
         if head != NO_SET and (visits.closes[cursor.visit] or sets.nodes[head].start <= limit):
             sets.heads[key, state] = NO_SET
-    cursor.begun = 0
+        elif head != NO_SET:
+            latest = max(latest, sets.nodes[head].start)
+    sets.due[key] = deadline_of(window, latest)
+    cursor.begun = cursor.open = 0
     cursor.visit += 1
 
 

@@ -28,7 +28,7 @@ from cepheid.kernel.layout import (
     PartialMatches,
     Visits,
 )
-from cepheid.kernel.longest import give_up, hold, let_go, outgrow
+from cepheid.kernel.longest import hold, let_go, outgrow
 from cepheid.kernel.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
@@ -67,9 +67,12 @@ def run(
         if cursor.completed and not release(tables, partials, output, cursor):
             return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
         if cursor.live > tables.settings[0].most_partial_matches:
-            drop_oldest(tables, partials, cursor)
-            if cursor.failure != NO_FAILURE:
+            if not tables.settings[0].limits_drop:
+                cursor.failure = TOO_MANY_PARTIAL_MATCHES
                 return Status.FAILED
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
+            drop_oldest(tables, partials, cursor)
             continue
         visit = cursor.visit
         if not cursor.loaded:
@@ -79,20 +82,23 @@ def run(
                 return Status.ROOM_NEEDED
             load(partials, cursor, visits.key[visit])
             continue
-        # Where nothing is open at all, there is room for what the start state becomes: see `new_partial_matches`.
-        if (cursor.live or cursor.parked) and room_needed(partials, cursor):
-            return Status.ROOM_NEEDED
         at_end = cursor.event == visits.end[visit]
         time = visits.until[visit] if at_end else events.time[cursor.event]
         passes = not at_end or time > cursor.reached
         if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
             expire(tables, events, partials, cursor)
         elif not at_end:
+            if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
+                return Status.ROOM_NEEDED
             process(tables, events, partials, cursor, stack, null)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
         elif visits.closes[visit] and cursor.live:
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
             close(tables, partials, cursor, time)
         elif has_room_to_park(partials, cursor):
             park(tables, events, partials, cursor, visits.key[visit])
@@ -101,13 +107,42 @@ def run(
 
 
 @inlined
-def room_needed(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether the next step might need more room than there is."""
+def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing an event that wakes all might need more room than there is. Where nothing is open at all,
+    there is room for what the start state becomes: see `new_partial_matches`.
+    """
     most = (cursor.live + 1) * cursor.fanout
-    return (
+    return (cursor.live or cursor.parked) and (
         cursor.free < most
         or len(partials.nodes) - cursor.nodes < most
         or len(partials.completed) - cursor.completed < most + cursor.live
+    )
+
+
+@kernel
+def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing this event might: where it wakes none, only the start state becomes something."""
+    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    most = (moving + 1) * cursor.fanout
+    needed: bool = room_needed(partials, cursor, most, most + moving)
+    return needed
+
+
+@inlined
+def ends_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether there is less room than for a match of each live partial match."""
+    cursor.needed, cursor.needed_matches = 0, cursor.live
+    return len(partials.completed) - cursor.completed < cursor.live
+
+
+@kernel
+def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
+    """Whether there is less room than for so many further rows, with a node each, and matches."""
+    cursor.needed, cursor.needed_matches = rows, matches
+    return (
+        cursor.free < rows
+        or len(partials.nodes) - cursor.nodes < rows
+        or len(partials.completed) - cursor.completed < matches
     )
 
 
@@ -190,17 +225,16 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
 
 @kernel
 def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Drops the partial matches that are more than the limit, those with the earliest start, or fails."""
-    settings = tables.settings[0]
-    if not settings.limits_drop:
-        cursor.failure = TOO_MANY_PARTIAL_MATCHES
-        return
-    more = cursor.live - settings.most_partial_matches
+    """Drops the partial matches that are more than the limit, those with the earliest start; the matches that only
+    they might have continued are complete.
+    """
+    more = cursor.live - tables.settings[0].most_partial_matches
     cursor.dropped += more
+    cursor.step += 1
     for i in range(cursor.first, cursor.first + more):
-        whole = partials.rows[partials.live[cursor.side, i]].whole
-        if whole >= 0:
-            give_up(partials, whole)
+        row = partials.rows[partials.live[cursor.side, i]]
+        if row.whole >= 0:
+            let_go(partials, cursor, row.start, row.whole)
     drop_first(partials, cursor, more)
 
 

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 
 from cepheid.compile.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
-from cepheid.kernel.compiled import CompiledMatcher
+from cepheid.kernel.compiled import CompiledKernel
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import Events, Visits
-from cepheid.kernel.set_matcher import SetMatcher
+from cepheid.kernel.set_kernel import SetKernel
 
 
 def warm_up(*, sets: bool) -> None:
@@ -38,6 +38,6 @@ def _run_once(*, sets: bool) -> None:
     )
     words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
-    matcher = SetMatcher(tables) if sets else CompiledMatcher(tables)
+    matcher = SetKernel(tables) if sets else CompiledKernel(tables)
     matcher.run(events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags))
     matcher.hold()

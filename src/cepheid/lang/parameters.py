@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import shown
 from cepheid.lang.literals import read_number
+from cepheid.lang.plain_value import plain_value
 
 ParameterValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
 
@@ -34,24 +35,35 @@ class Parameter:
     """The value as a SQL literal. It tells values apart that are equal to Python: 1, 1.0 and True."""
 
 
-def make_parameter(name: str, value: ParameterValue | None) -> Parameter:
-    """The parameter with that value; PatternError where it has no such literal."""
+def make_parameter(name: str, value: object) -> Parameter:
+    """The parameter with that value, a ParameterValue or one of NumPy or pandas that is like it; None: not given yet.
+
+    Raises:
+        PatternError: it has no such literal.
+    """
     if not re.fullmatch(NAME, name):
         hint = "A name is made of letters, digits and underscores, and begins with no digit."
         raise PatternError(Problem(f"{name!r} cannot be the name of a parameter", hint=hint))
     if value is None:
         return Parameter(name, None, None)
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC)
-    sql = _literal_sql(value)
+    try:
+        given, sql = _literal(value)
+    except ValueError as error:
+        raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
+    return Parameter(name, given, sql)
+
+
+def _literal(value: object) -> tuple[ParameterValue, str]:
+    """The value as it is kept, and its SQL; ValueError where it has none."""
+    given: Any = plain_value(value)
+    if isinstance(given, datetime) and given.tzinfo is not None:
+        given = given.astimezone(UTC)
+    sql = _literal_sql(given)
     if sql is None:
-        raise PatternError(Problem(f"{_EXPECTED} is expected, got {shown(value)}", f"parameter {name!r}"))
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        try:
-            read_number(sql[1:-1])
-        except ValueError as error:  # too many digits
-            raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
-    return Parameter(name, value, sql)
+        raise ValueError(f"{_EXPECTED} is expected, got {shown(value)}")
+    if isinstance(given, int | Decimal) and not isinstance(given, bool):
+        read_number(sql[1:-1])  # refuses too many digits
+    return given, sql
 
 
 def string_literal(text: str) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
 
+import numpy as np
+
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
@@ -360,11 +362,12 @@ class Pattern:
             raise PatternError(f"taxonomy: the pattern has one already, of column {self.types.column!r}")
         return replace(self, types=make_taxonomy(column, {} if kinds is None else kinds))
 
-    def with_parameters(self, /, **values: ParameterValue) -> Pattern:
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> Pattern:
         """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
 
         A value that is given replaces the one before. A text is that text whatever is in it, a float is a DOUBLE, a
-        Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ.
+        Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and
+        pandas are what Python's own are.
         """
         given = {parameter.name: parameter for parameter in self.parameters}
         problems: list[Problem] = []

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from cepheid.lang import literals
-from cepheid.lang.cursor import Cursor
+from cepheid.lang.cursor import Cursor, refused
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.tokens import Kind, Token
 
@@ -37,6 +37,9 @@ def constant(cursor: Cursor) -> Expression | None:
         return _bytes(cursor)
     if token.kind is Kind.WORD and after.kind is Kind.STRING and token.text in _TIME_READERS:
         return _time(cursor)
+    if token.kind is Kind.WORD and after.kind is Kind.PARAMETER and token.text in _TIME_READERS:
+        hint = f"Write {after.text} alone, and give it a {'date' if token.text == 'DATE' else 'datetime'}."
+        raise refused(f"{token.text} is for text in quotes, not for a parameter", (token.start, after.end), hint)
     if token.text == "INTERVAL" and (after.kind in (Kind.NUMBER, Kind.STRING) or after.text in ("-", "+")):
         return _interval(cursor)
     return truth_value(cursor, "NULL", "TRUE", "FALSE")

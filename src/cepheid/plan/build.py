@@ -14,7 +14,7 @@ from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.pattern import Condition, Pattern, Stage, Subtype
 from cepheid.plan import resolve
-from cepheid.plan.check import pattern_problems, problems_without_time
+from cepheid.plan.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
@@ -54,6 +54,7 @@ def build_plan(
     problems = pattern_problems(pattern, schema.columns.names)
     if schema.time is None:
         problems += problems_without_time(pattern)
+    problems += problems_of_outputs(pattern, outputs)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)

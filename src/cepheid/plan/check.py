@@ -37,11 +37,23 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 
 def problems_without_time(pattern: Pattern) -> list[Problem]:
     """In processing order no time passes: every window is a problem."""
-    parts = _parts(pattern)
-    labels = ["within"] * (pattern.window is not None)
-    labels += [part.label for part in parts if part.window is not None or part.quantifier.window is not None]
     hint = "Name the column of event times with time=…, or take the window away."
-    return [Problem("a window needs event times, and none are named", label, hint=hint) for label in labels]
+    return [Problem("a window needs event times, and none are named", place, hint=hint) for place in _windows(pattern)]
+
+
+def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None) -> list[Problem]:
+    """Nothing can come of timeouts alone where no partial match can run out of time."""
+    if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
+        return []
+    hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too."
+    return [Problem("timeouts alone are asked for, and without a window there are none", "outputs", hint=hint)]
+
+
+def _windows(pattern: Pattern) -> list[str]:
+    """Where the pattern has windows."""
+    places = ["within"] * (pattern.window is not None)
+    parts = [part for part in _parts(pattern) if part.window is not None or part.quantifier.window is not None]
+    return places + [part.label for part in parts]
 
 
 def _parts(pattern: Pattern) -> list[Stage]:

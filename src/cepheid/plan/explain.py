@@ -27,6 +27,7 @@ from cepheid.plan.script import (
     Script,
     StageValue,
 )
+from cepheid.plan.subtypes import taxonomy_warnings
 
 _CONTIGUITY = {
     Contiguity.STRICT: "directly next",
@@ -234,8 +235,13 @@ def _kinds(types: Taxonomy) -> Iterator[str]:
             yield f"; {kind} is a {' and a '.join(above)}"
 
 
+def pattern_warnings(pattern: Pattern) -> tuple[str, ...]:
+    """What works, but perhaps not as meant; the pattern has no problems."""
+    return (*growth_warnings(pattern), *(f"{warning}." for warning in taxonomy_warnings(pattern)))
+
+
 def _warnings(pattern: Pattern) -> Iterator[str]:
-    yield from (f"Warning: {warning}" for warning in growth_warnings(pattern))
+    yield from (f"Warning: {warning}" for warning in pattern_warnings(pattern))
 
 
 def _skip(skip: Skip) -> str:

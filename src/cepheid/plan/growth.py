@@ -7,11 +7,11 @@ Nothing is known here of the events: a stage with a condition may wait for ever,
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from cepheid.lang.pattern import Contiguity, Pattern, SkipTo, Stage
+from cepheid.lang.pattern import Condition, Contiguity, Pattern, SkipTo, Stage, Subtype
+from cepheid.lang.tokens import Kind, Token, tokenize
 
 _WAITS = "partial matches wait for it until an event matches, however long that takes"
 _KEPT = "partial matches wait for it for ever, as followed_by_any keeps them also when an event matches"
@@ -50,12 +50,27 @@ class _Whole:
         return last and self.pattern.skip_strategy.to in (SkipTo.NEXT, SkipTo.PAST_LAST_EVENT)
 
     def compares(self, stage: Stage) -> bool:
-        """Whether a condition in the stage names a stage: an event may then be taken by one partial match and not by
-        another.
+        """Whether a condition in the stage may look at other events: an event may then be taken by one partial match
+        and not by another.
         """
-        names = "|".join(re.escape(leaf.name) for leaf in self.pattern.leaves)
-        named = re.compile(rf"(?<!\w)({names})(?!\w)", re.IGNORECASE)
-        return any(named.search(condition.text) for leaf in stage.leaves for condition in leaf.conditions)
+        names = {leaf.name.lower() for leaf in self.pattern.leaves}
+        return any(_compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
+
+
+def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
+    """`stages` are names in lower case."""
+    if isinstance(condition, Subtype):
+        return False
+    if condition.function is not None:
+        return condition.function.iterative
+    tokens = [Token(Kind.SYMBOL, "", 0, 0), *tokenize(condition.text)]
+    return any(
+        token.kind in (Kind.WORD, Kind.QUOTED)
+        and token.text.lower() in stages
+        and before.text != "."  # else it is a field
+        and after.text != "("  # else it is a function
+        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    )
 
 
 def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:

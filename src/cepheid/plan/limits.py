@@ -19,11 +19,15 @@ class Limits:
     """
 
     max_partial_matches: int | None = None
-    """Open partial matches of a key. None: 10 million where they are kept one by one; sets of them have no bound."""
+    """Open partial matches of a key; a set counts as all that it stands for. None: 10 million where they are kept one
+    by one, and as many nodes of sets, which are their memory: few nodes may stand for any number.
+    """
     max_matches_per_event: int = 10_000_000
     """Matches that one event, one deadline or the end of the input completes."""
     on_limit: OnLimit = "raise"
-    """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report."""
+    """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report; partial
+    matches are then kept one by one.
+    """
 
     @property
     def most_partial_matches(self) -> int:

@@ -85,7 +85,7 @@ def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine, known: 
     if isinstance(type_, Problem):
         span = type_.span or resolve.span_of(node)
         raise PatternError(replace(type_, where=node.source.where, text=node.source.text, span=span))
-    return Measure(name, sql, tree, slots, type_)
+    return Measure(name, node.source.text, sql, tree, slots, type_)
 
 
 def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: list[tuple[Span, str]]) -> Expression:

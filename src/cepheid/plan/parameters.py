@@ -61,10 +61,15 @@ class Parameters:
         if name in self._told:
             return
         self._told.add(name)
-        declared = name in self._sql
+        declared, others = name in self._sql, [other for other in self._sql if other.casefold() == name.casefold()]
         message = f"the parameter {name!r} has no value" if declared else f"no parameter is named {name!r}"
-        near = "" if declared or not self._sql else f" {did_you_mean(name, list(self._sql))}"
-        yield Problem(message, source.where, source.text, token.span, _GIVE.format(name) + near)
+        hint = _GIVE.format(name)
+        if others and not declared:
+            self._used |= {*others}  # that it is not used would be the same problem again
+            hint = f"Case counts: {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
+        elif self._sql and not declared:
+            hint += f" {did_you_mean(name, list(self._sql))}"
+        yield Problem(message, source.where, source.text, token.span, hint)
 
     def unused(self) -> Iterator[Problem]:
         """Once all texts are parsed: the parameters that none of them has."""

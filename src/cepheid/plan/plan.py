@@ -82,6 +82,8 @@ class Measure:
     """
 
     name: str
+    text: str
+    """As it was written, for messages."""
     sql: str
     expression: Literal | Name | Call
     slots: dict[str, Slot]

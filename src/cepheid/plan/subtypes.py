@@ -39,6 +39,23 @@ def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: li
     }
 
 
+def taxonomy_warnings(pattern: Pattern) -> Iterator[str]:
+    """Types that stages ask for and that seem to be declared the wrong way round, with what is below them instead of
+    what they are a kind of; the pattern then finds nothing.
+    """
+    above = {} if pattern.types is None else dict(pattern.types.kinds)
+    for name in dict.fromkeys(name for _, name in _asked(pattern)):
+        others = above.get(name, ())
+        # A type may be a kind of several; but hardly of several that nothing else is a kind of.
+        if len(others) > 1 and all(sum(other in names for names in above.values()) == 1 for other in others):
+            listed = ", ".join(map(repr, others))
+            right = ", ".join(f'"{other}": "{name}"' for other in others)
+            yield (
+                f"taxonomy: {name!r} is declared as a kind of {listed}, so subtype({name!r}) takes none of these. "
+                f"If they are kinds of {name!r}, write {{{right}}}: each type with what it is a kind of"
+            )
+
+
 def _asked(pattern: Pattern) -> Iterator[tuple[str, str]]:
     """Where, and for which type."""
     for stage in pattern.leaves:
@@ -64,6 +81,6 @@ def _column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Itera
     if types.column not in columns.names:
         hint = did_you_mean(types.column, columns.names)
         yield Problem(f"no column named {types.column!r}, which holds the types", "taxonomy", hint=hint)
-    elif not is_string(type_ := columns.field(types.column).type):
+    elif not (is_string(type_ := columns.field(types.column).type) or pa.types.is_null(type_)):  # null: has no values
         message = f"the column of the types must be STRING, {types.column!r} is {sql_name(type_)}"
         yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: types are named by text.")

@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.tables import Ints, Tables
+from cepheid.compile.tables import Tables
 from cepheid.kernel.compiled import Emitted, PassedLimit
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Int32s, Visits, grown
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
 from cepheid.kernel.set_layout import NO_SET, SetOutput, new_graph, new_set_cursor, new_set_output, new_sets
-from cepheid.kernel.set_nodes import collect, count_open, rename_events
+from cepheid.kernel.set_nodes import collect, count_open, count_paths, limit_of, owners, recount, rename_events
 from cepheid.kernel.set_step import Status, nodes_needed, run
 from cepheid.kernel.state import check_sets
 
+MOST_NODES = 10_000_000
+"""Of a key, where no limit is given to what they stand for."""
 
-class SetMatcher:
+
+class SetKernel:
     """Finds the matches of a pattern that `compile.form` finds fit for sets."""
 
     def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
@@ -26,18 +29,17 @@ class SetMatcher:
         self.sets = new_sets(tables, capacity)
         self.graph = new_graph(tables, capacity, capacity)
         self.output = new_set_output(capacity, capacity)
-        self.cursor = new_set_cursor()
-        self.events = 0
-        """Events of the working set."""
+        self.cursor = new_set_cursor(self.tables)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
         """Makes the visits; the events are those held, then the new ones.
 
         Raises:
-            PassedLimit: an event completes too many matches; the matcher is of no use afterwards.
+            PassedLimit: a key has too many partial matches, or an event completes too many matches; the matcher is of
+                no use afterwards.
         """
         self._make_keys(int(visits.key.max(initial=-1)) + 1)
-        self.cursor.visit, self.events = 0, len(events.time)
+        self.cursor.visit = 0
         while True:
             status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
             match status:
@@ -46,9 +48,11 @@ class SetMatcher:
                 case Status.OUTPUT_FULL:
                     self._grow_output()
                 case Status.NODES_FULL:
-                    self._make_nodes()
+                    self._make_nodes(int(visits.key[self.cursor.visit]))
                 case Status.TOO_MANY_MATCHES:
                     raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+                case Status.MANY_OPEN:
+                    self._check_open(int(visits.key[self.cursor.visit]), events)
                 case Status.VERTICES_FULL:
                     self._grow_vertices()
                 case _:
@@ -59,23 +63,39 @@ class SetMatcher:
         start of the next working set.
         """
         collect(self.sets, self.cursor, self.window)
-        held: Int32s = rename_events(self.sets, self.cursor, self.events)
-        self.events = len(held)
+        held: Int32s = rename_events(self.sets, self.cursor, int(self.cursor.event))
         self.cursor.event = len(held)
         return held
 
     @property
-    def open_partial_matches(self) -> Ints:
-        """(keys,) how many partial matches each key has, by its number; keys behind the last have none."""
-        return count_open(self.sets, self.cursor, self.window)[0]
+    def size(self) -> int:
+        """The nodes in use, rubbish among them: what `hold` looks through."""
+        return int(self.cursor.nodes)
+
+    def open_partial_matches(self, now: int) -> int:
+        """How many there are of all keys, when time has passed to `now` for all; MANY_OPEN at most for a key."""
+        return int(count_open(self.sets, self.cursor, self.window, now).sum())
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has open partial matches."""
+        flags: Flags = (self.sets.heads[keys] != NO_SET).any(axis=1)
+        return flags
 
     @property
-    def deadlines(self) -> Ints:
-        """(keys,) the earliest deadline of each key's partial matches, FOREVER where there is none."""
-        _, starts = count_open(self.sets, self.cursor, self.window)
-        if self.window < 0:
-            return np.full(len(starts), FOREVER, np.int64)
-        return np.where(starts > FOREVER - self.window, FOREVER, starts + self.window)
+    def open_keys(self) -> Int32s:
+        """The numbers of all keys that have open partial matches, ascending."""
+        return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys for which time up to `time` ends all that is open, ascending. That part of it ends
+        sooner changes nothing that is told.
+        """
+        return np.flatnonzero(self.sets.due <= time).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.sets.due.min(initial=FOREVER))
 
     @property
     def dropped(self) -> tuple[int, int]:
@@ -84,13 +104,13 @@ class SetMatcher:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
-        keys = int(np.flatnonzero(self.open_partial_matches).max(initial=-1)) + 1
-        sets = self.sets
+        keys, sets = int(self.open_keys.max(initial=-1)) + 1, self.sets
         return {"heads": sets.heads[:keys], "now": sets.now[:keys], "nodes": sets.nodes[: self.cursor.nodes]}
 
     def renumber(self, keys: Int32s) -> None:
         """The key of number keys[i] is number i from now on; of the others nothing is open."""
-        self.sets = self.sets._replace(heads=self.sets.heads[keys], now=self.sets.now[keys])
+        sets = self.sets
+        self.sets = sets._replace(heads=sets.heads[keys], now=sets.now[keys], due=sets.due[keys])
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.
@@ -102,25 +122,43 @@ class SetMatcher:
         nodes = state["nodes"]
         fresh = new_sets(self.tables, max(len(self.sets.nodes), 2 * len(nodes)))
         fresh.nodes[: len(nodes)] = nodes
-        self.sets = fresh._replace(heads=state["heads"].copy(), now=state["now"].copy())
-        self.cursor = new_set_cursor()
+        heads = state["heads"].copy()
+        latest = np.where(heads == NO_SET, NO_TIME, np.append(nodes["start"], 0)[heads]).max(axis=1, initial=NO_TIME)
+        ends = (latest != NO_TIME) & (latest <= FOREVER - self.window) & (self.window >= 0)
+        due = np.where(ends, latest + self.window, FOREVER)
+        self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
+        self.cursor = new_set_cursor(self.tables)
         self.cursor.nodes, self.cursor.event = len(nodes), held
+        count_paths(self.sets, len(nodes))
 
     def _make_keys(self, keys: int) -> None:
         before = len(self.sets.heads)
         if keys > before:
             more = max(keys, 2 * before)
-            heads, now = grown(self.sets.heads, more), grown(self.sets.now, more)
-            heads[before:], now[before:] = NO_SET, NO_TIME
-            self.sets = self.sets._replace(heads=heads, now=now)
+            sets = self.sets
+            heads, now = grown(sets.heads, more, NO_SET), grown(sets.now, more, NO_TIME)
+            self.sets = sets._replace(heads=heads, now=now, due=grown(sets.due, more, FOREVER))
 
-    def _make_nodes(self) -> None:
-        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off."""
+    def _check_open(self, key: int, events: Events) -> None:
+        """Whether the key has too many partial matches behind the event before the cursor."""
+        limit = limit_of(self.window, int(events.time[int(self.cursor.event) - 1]))
+        count, first = recount(self.sets, self.cursor, key, limit)
+        if count > self.tables.settings["most_in_sets"][0]:
+            raise PassedLimit(first, "max_partial_matches")
+
+    def _make_nodes(self, key: int) -> None:
+        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off. Without a limit
+        to what they stand for, it is their number that is limited, if there are many.
+        """
         collect(self.sets, self.cursor, self.window)
+        if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
+            owner = owners(self.sets, self.cursor, self.window, NO_TIME)
+            if np.count_nonzero(owner == key) > MOST_NODES:
+                raise PassedLimit(int(self.cursor.event), "max_partial_matches")
         most = 4 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
         if len(self.sets.nodes) < most:
-            nodes, vertex = grown(self.sets.nodes, 2 * most), grown(self.sets.vertex, 2 * most)
-            self.sets = self.sets._replace(nodes=nodes, vertex=vertex)
+            nodes, paths, vertex = (grown(array, 2 * most) for array in self.sets[-3:])
+            self.sets = self.sets._replace(nodes=nodes, paths=paths, vertex=vertex)
 
     def _grow_vertices(self) -> None:
         graph = self.graph

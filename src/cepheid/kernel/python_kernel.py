@@ -17,7 +17,7 @@ from cepheid.errors import ConditionError
 from cepheid.events import Batch
 from cepheid.kernel.ask import FunctionFailed
 from cepheid.kernel.compiled import ConditionFailed, Emitted, PassedLimit
-from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.kernel.layout import FOREVER, NO_TIME, Flags, Int32s, Visits
 from cepheid.kernel.python_events import events_of
 from cepheid.kernel.python_state import arrays_of, matchers_of
 from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, TakenEvents, Timeout, order_of
@@ -130,8 +130,8 @@ class KeyMatcher(ReferenceMatcher):
         return max(0, over)
 
 
-class PythonMatcher:
-    """Runs the reference step as `CompiledMatcher` runs the kernel: of all keys, one working set after the other."""
+class PythonKernel:
+    """Runs the reference step as `CompiledKernel` runs the kernel: of all keys, one working set after the other."""
 
     def __init__(self, plan: Plan, automaton: Automaton, columns: frozenset[int]) -> None:
         """`columns` are the lifted ones that scripts read."""
@@ -141,21 +141,22 @@ class PythonMatcher:
         self._keys: dict[int, KeyMatcher] = {}
         self._dropped = Dropped()
         self._held: list[int] = []  # the positions of the working set's held events: events keep theirs for ever
-        self._first = 0  # the position of the event behind these
+        self._first = 0  # the position of the event that came behind these
         self._behind = 0  # that behind the last event
         self._open: Ints = np.zeros(1, np.int64)
         self._deadlines: Ints = np.full(1, FOREVER)
+        self._all_open = 0
 
     def run(self, batch: Batch, visits: Visits) -> Emitted:
-        """Makes the visits. The working set is the events that `hold` named, then the batch.
+        """Makes the visits. The working set is the events that `hold` named last, then the batches since.
 
         Raises:
             ConditionFailed, SkipError, PassedLimit: the matcher is of no use afterwards.
         """
-        self._first, self._behind = self._behind, self._behind + len(batch)
+        first, self._behind = self._behind, self._behind + len(batch)
         self._make_room(int(visits.key.max(initial=-1)) + 1)
-        events = events_of(self._columns, batch, self._first)
-        counts = np.diff(visits.end, prepend=len(self._held)).tolist()
+        events = events_of(self._columns, batch, first)
+        counts = np.diff(visits.end, prepend=self._place(first)).tolist()
         told: list[Told] = []
         try:
             for key, count, until, closes in zip(
@@ -174,18 +175,36 @@ class PythonMatcher:
         """The places of the events that partial matches hold, ascending; they are the start of the next working set."""
         held = sorted({event.position for matcher in self._keys.values() for event in matcher.held})
         places = np.array([self._place(position) for position in held], np.int32)
-        self._held = held
+        self._held, self._first = held, self._behind
         return places
 
     @property
-    def open_partial_matches(self) -> Ints:
-        """(keys,) how many partial matches each key has, by its number; keys behind the last have none."""
-        return self._open.copy()
+    def size(self) -> int:
+        """How many partial matches are open: what `hold` looks through."""
+        return self._all_open
+
+    def open_partial_matches(self, _now: int) -> int:
+        """How many there are of all keys. Time has passed for all to where no deadline is due."""
+        return self._all_open
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has open partial matches."""
+        flags: Flags = self._open[keys] > 0
+        return flags
 
     @property
-    def deadlines(self) -> Ints:
-        """(keys,) the earliest deadline of each key's partial matches, FOREVER where there is none."""
-        return self._deadlines.copy()
+    def open_keys(self) -> Int32s:
+        """The numbers of all keys that have open partial matches, ascending."""
+        return np.flatnonzero(self._open).astype(np.int32)
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys that a deadline up to `time` is open for, ascending."""
+        return np.flatnonzero(self._deadlines <= time).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self._deadlines.min(initial=FOREVER))
 
     @property
     def dropped(self) -> tuple[int, int]:
@@ -218,7 +237,7 @@ class PythonMatcher:
         self._keys, self._dropped = keys, dropped
         self._held = list(range(len(events)))
         self._first = self._behind = len(events)
-        self._open, self._deadlines = np.zeros(1, np.int64), np.full(1, FOREVER)
+        self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
         self._make_room(max(keys, default=-1) + 1)
         for key in keys:
             self._note(key)
@@ -235,7 +254,9 @@ class PythonMatcher:
     def _note(self, key: int) -> None:
         """What is open for the key after a visit."""
         matcher = self._keys.get(key)
-        self._open[key] = 0 if matcher is None else len(matcher.partial_matches)
+        open_ = 0 if matcher is None else len(matcher.partial_matches)
+        self._all_open += open_ - int(self._open[key])
+        self._open[key] = open_
         self._deadlines[key] = FOREVER if matcher is None else matcher.deadline
 
     def _make_room(self, keys: int) -> None:

@@ -1,0 +1,5 @@
+"""`python -m cepheid` is the command `cepheid`."""
+
+from cepheid.cli.app import main
+
+main()

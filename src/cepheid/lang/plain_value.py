@@ -1,0 +1,34 @@
+"""Single values of NumPy and pandas as Python's own, so that what comes out of a table may be given as an argument."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+
+_OF_DAYS = ("Y", "M", "W", "D")
+
+
+def plain_value(value: object) -> object:
+    """A scalar of NumPy as a number, text, date or datetime, and a time of pandas as a datetime; others as they are.
+
+    Raises:
+        ValueError: a time has nanoseconds, which a datetime has not, or is NaT.
+    """
+    if isinstance(value, np.datetime64):
+        in_microseconds = value.astype("datetime64[us]")
+        _check(str(value), nanoseconds=not np.isnat(value) and in_microseconds != value)
+        return (value if np.datetime_data(value.dtype)[0] in _OF_DAYS else in_microseconds).item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, datetime) and hasattr(value, "to_pydatetime"):
+        _check(value.isoformat(), nanoseconds=bool(getattr(value, "nanosecond", 0)))
+        return value.to_pydatetime()
+    return value
+
+
+def _check(shown: str, *, nanoseconds: bool) -> None:
+    if shown == "NaT":
+        raise ValueError("NaT is no time")
+    if nanoseconds:
+        raise ValueError(f"{shown} has nanoseconds: round it to microseconds")

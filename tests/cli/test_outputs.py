@@ -1,0 +1,134 @@
+"""`cepheid detect` with outputs, limits and processing order; messages in the words of the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid.cli.failure import in_options
+
+Cepheid = Callable[..., Any]
+OPTIONS = ["--key", "symbol", "--time", "at"]
+ORDERED = """\
+stages:
+  - begin: low
+    where: price < 10
+  - next: high
+    where: price >= 10
+"""
+ANY = "stages:\n- begin: a\n- followed_by_any: b\n- followed_by: c\n  where: price > 100\nwithin: 1 hour\n"
+
+
+def test_outputs(folder: Path, cepheid: Cepheid) -> None:
+    """What is asked for comes in one shape, and is counted."""
+    asked = ["detect", "rising.yaml", "events.csv", *OPTIONS, "--outputs"]
+    rows = [json.loads(line) for line in cepheid(*asked, "matches, timeouts,late").stdout.splitlines()]
+    assert [(row["kind"], row["symbol"]) for row in rows] == [("match", "a"), ("match", "b")]
+    (folder / "any.yaml").write_text(ANY)
+    done = cepheid("detect", "any.yaml", "events.csv", *OPTIONS, "--outputs", "timeouts", "--json")
+    result = json.loads(done.stdout)
+    assert {row["kind"] for row in result["rows"]} == {"timeout"}
+    assert (result["match_count"], result["counts"]["timeouts"]) == (0, len(result["rows"]))
+
+
+def test_counts_that_were_not_asked_for(cepheid: Cepheid) -> None:
+    """Without timeouts among the outputs none were looked for, so the summary has no number of them."""
+    for outputs in ([], ["--outputs", "matches"]):
+        done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, *outputs, "--json")
+        assert "timeouts" not in json.loads(done.stdout)["counts"]
+
+
+def test_limits(folder: Path, cepheid: Cepheid) -> None:
+    """More than a limit is an error that speaks of options, or dropped and said."""
+    (folder / "any.yaml").write_text(ANY)
+    asked = ["detect", "any.yaml", "events.csv", *OPTIONS, "--max-partial-matches", "1"]
+    done = cepheid(*asked)
+    assert done.returncode == 1
+    assert "more than 1 partial matches are open for one key (--max-partial-matches)" in done.stderr
+    assert "or let it drop the oldest with --on-limit drop" in done.stderr
+    done = cepheid(*asked, "--on-limit", "drop")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "dropped: 8 partial matches and 0 matches over the limits\n"
+    (folder / "each.yaml").write_text("stages:\n- begin: a\n- followed_by_any: b\n")
+    done = cepheid("detect", "each.yaml", "events.csv", "--time", "at", "--max-matches-per-event", "1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "(--max-matches-per-event)" in done.stderr
+
+
+def test_processing_order(folder: Path, cepheid: Cepheid) -> None:
+    """With --no-time events count in their order, and no match has a time."""
+    (folder / "ordered.yaml").write_text(ORDERED)
+    done = cepheid("detect", "ordered.yaml", "events.csv", "--key", "symbol", "--no-time")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["symbol"], row["low"]["price"], row["match_start"]) for row in rows] == [
+        ("a", 5.0, None),
+        ("b", 7.0, None),
+    ]
+    (folder / "untimed.csv").write_text("price\n5\n12\n")
+    for command in ("check", "explain"):
+        done = cepheid(command, "ordered.yaml", "--events", "untimed.csv", "--no-time")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["detect", "rising.yaml", "events.csv"], 2, "name the column of the event time, or give --no-time"),
+        (["detect", "rising.yaml", "events.csv", "--time", "at", "--no-time"], 2, "it is given together with --time"),
+        (
+            ["detect", "rising.yaml", "events.csv", *OPTIONS, "--outputs", "match"],
+            2,
+            "'match' is none of matches, time",
+        ),
+        (
+            ["detect", "rising.yaml", "events.csv", *OPTIONS, "--max-partial-matches", "0"],
+            2,
+            "for '--max-partial-matches'",
+        ),
+        (
+            ["detect", "rising.yaml", "events.csv", *OPTIONS, "--on-limit", "stop"],
+            2,
+            "'stop' is not one of 'raise', 'dr",
+        ),
+        (["check", "rising.yaml", "--events", "events.csv", "--no-time"], 1, "event times with --time, or take"),
+        (["detect", "rising.yaml", "events.csv", "--no-time", "--as-of", "2024-05-01"], 1, "--as-of needs event times"),
+        (["detect", "rising.yaml", "events.csv", *OPTIONS, "--as-of", "soon"], 1, "--as-of: 'soon' is not a time"),
+        (["detect", "rising.yaml", "events.csv", *OPTIONS, "--time-zone", "Mars"], 1, "--time-zone: 'Mars' is not kn"),
+        (["detect", "rising.yaml", "events.csv", "--time", "att"], 1, "--time: no column named 'att'"),
+        (["detect", "rising.yaml", "nulls.csv", *OPTIONS], 1, "Drop them before, or with --nulls drop, which"),
+    ],
+)
+def test_messages_have_the_options(
+    folder: Path, cepheid: Cepheid, arguments: list[str], code: int, message: str
+) -> None:
+    """A message says what to give on the command line, not what to call in Python."""
+    (folder / "nulls.csv").write_text("symbol,at,price\na,,5\n,2024-05-01T10:00:00,5\n")
+    done = cepheid(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "message", ["no column named 'as_of'", "time = 3 is no condition", "the time: none", "a.time_zone", "$as_of"]
+)
+def test_other_words_stay(message: str) -> None:
+    """Columns and prose that only look like an argument stay as they are."""
+    assert in_options(message) == message
+
+
+def test_times_beyond_pythons(folder: Path, cepheid: Cepheid) -> None:
+    """Matches at times that Python's datetime has not are written as others are."""
+    far = pa.table({"at": pa.array([0, 1 << 60], pa.timestamp("us")), "n": [1, 2]})
+    pq.write_table(far, folder / "far.parquet")
+    (folder / "any.yaml").write_text("stages:\n- begin: a\n")
+    rows = [
+        json.loads(line) for line in cepheid("detect", "any.yaml", "far.parquet", "--time", "at").stdout.splitlines()
+    ]
+    assert [row["match_start"] for row in rows] == ["1970-01-01T00:00:00+00:00", "38504-08-17T21:30:06.846976+00:00"]
+    assert rows[1]["a"] == {"at": "38504-08-17T21:30:06.846976", "n": 2}

@@ -1,0 +1,33 @@
+"""Values of events as Python has them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid.events import python_values
+
+NEAR, FAR = 1_000_000, 1 << 61
+SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 one without a zone is meant
+TEXT = "75039-04-04T19:00:13.693952"
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "expected"),
+    [
+        ([NEAR, None], pa.timestamp("us"), [SECOND, None]),
+        ([1, -10_000_000], pa.date32(), ["1970-01-02", "-25410-12-06"]),
+        ([FAR, NEAR, None], pa.timestamp("us"), [TEXT, "1970-01-01T00:00:01.000000", None]),
+        ([FAR], pa.timestamp("us", "Europe/Berlin"), [f"{TEXT}+00:00"]),
+        ([{"a": 1, "at": FAR}], pa.struct([("a", pa.int64()), ("at", pa.timestamp("us"))]), [{"a": 1, "at": TEXT}]),
+        ([[("k", [FAR])], None], pa.map_(pa.string(), pa.list_(pa.timestamp("us"))), [[("k", [TEXT])], None]),
+    ],
+)
+def test_times_beyond_pythons(values: list[Any], type_: pa.DataType, expected: list[Any]) -> None:
+    """A time that no datetime can be is text, with all times of its column."""
+    column = pa.array(values, type_)
+    assert python_values(column) == expected
+    assert python_values(pa.chunked_array([column, column])) == [*expected, *expected]

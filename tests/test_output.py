@@ -1,0 +1,48 @@
+"""Rows are made of what the kernel emits, of so many matches at once as Arrow can count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cepheid.identity import DIGEST_SIZE
+from cepheid.kernel.compiled import Emitted
+from cepheid.output import MOST_ROWS, parts_of
+
+
+def test_rows_that_arrow_can_count() -> None:
+    """The bytes of that many match ids, in hexadecimal, have 32-bit offsets."""
+    assert MOST_ROWS * 2 * DIGEST_SIZE < 1 << 31
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 9])
+def test_parts(most: int) -> None:
+    """The matches of all parts are those of the whole, each with its own events, and none has too many."""
+    lengths = np.array([2, 1, 3, 1, 2])
+    whole = Emitted(
+        end=np.cumsum(lengths),
+        detected_at=np.arange(5) * 10,
+        timeout=np.array([False, True, False, False, True]),
+        event=np.arange(9, dtype=np.int32),
+        stage=np.arange(9, dtype=np.int32) % 3,
+    )
+    parts = list(parts_of(whole, most))
+    assert all(len(part.end) <= most for part in parts)
+    assert _matches(*parts) == _matches(whole)
+
+
+def test_nothing_has_no_parts() -> None:
+    """Where nothing is emitted there are no rows to make."""
+    nothing = np.zeros(0, np.int64)
+    none = Emitted(nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.int32), nothing.astype(np.int32))
+    assert list(parts_of(none)) == []
+
+
+def _matches(*parts: Emitted) -> list[object]:
+    found: list[object] = []
+    for part in parts:
+        for i, end in enumerate(part.end):
+            events = slice(part.end[i - 1] if i else 0, end)
+            its = part.event[events].tolist(), part.stage[events].tolist()
+            found.append((*its, int(part.detected_at[i]), bool(part.timeout[i])))
+    return found
