@@ -27,10 +27,11 @@ demo: $(READY) ## find propagating delays in real flights, on Spark; results go 
 test: $(READY) ## run all tests
 	@CI=1 $(BIN)/python -m pytest -q
 
-conformance: $(READY) ## ask all of FlinkCEP's cases in process and on Spark, and try thousands of random patterns
+conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
-	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/hosts/test_in_process.py
+	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/flinkcep/*.jsonl
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/stream/test_shard.py tests/hosts/test_in_process.py
 
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError
-from cepheid.hosts.request import Nulls, Report, Request
+from cepheid.hosts.request import SHARDS, Nulls, Report, Request
+from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.plain_value import plain_value
 from cepheid.plan.limits import Limits
@@ -46,12 +47,14 @@ def detect(
     time_zone: str | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row a match.
 
     Args:
-        events: A Spark DataFrame, or a table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C
-            stream interface.
+        events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
+            speaks Arrow's C stream interface.
         pattern: What to find.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
@@ -72,6 +75,10 @@ def detect(
         nulls: What happens to events without key or time: "error", or "drop". They are counted in `report`; without
             one a warning has the counts, in process only, as Spark finds them when it runs.
         report: Filled with counts of events read, dropped and found.
+        lateness: Of a stream: how long after the latest event an earlier one may come; what comes later is late. Not
+            needed where the time column has a watermark already. Finite input has no late events.
+        shards: Of a stream: the parts that its keys are divided into, each with one state. It belongs to the
+            checkpoint.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or
@@ -102,6 +109,8 @@ def detect(
         time_zone=time_zone,
         nulls=nulls,
         report=report,
+        lateness=lateness,
+        shards=shards,
     )
     return cast("Events", _run(events, request))
 
@@ -137,6 +146,8 @@ def request_of(
     time_zone: str | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
 ) -> Request:
     """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
@@ -153,6 +164,8 @@ def request_of(
         time_zone=_checked_zone(time_zone, faults),
         nulls=_checked_nulls(nulls, faults),
         report=report,
+        lateness=None if lateness is None else _lateness(lateness, faults),
+        shards=_shards(shards, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
@@ -165,6 +178,10 @@ def request_of(
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if events.isStreaming:
+            from cepheid.hosts.spark_stream import detect_on_stream
+
+            return detect_on_stream(events, request)
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)
@@ -242,6 +259,21 @@ def _limits(given: object, faults: list[str]) -> Limits:
         return given
     faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
     return Limits()
+
+
+def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
+    try:
+        return parse_duration(given, or_zero=True)
+    except PatternError as error:
+        faults.append(f"lateness: {error}")
+    return None
+
+
+def _shards(given: object, faults: list[str]) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    faults.append(f"shards: a whole number from 1 is expected, got {given!r}")
+    return SHARDS
 
 
 def _checked_zone(time_zone: object, faults: list[str]) -> str | None:

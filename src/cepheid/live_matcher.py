@@ -113,6 +113,11 @@ class LiveMatcher:
     def open_partial_matches(self) -> int:
         return self.detector.kernel.open_partial_matches(self.now)
 
+    @property
+    def due(self) -> int:
+        """Microseconds: when time passes it, an event or a deadline is next to be processed; FOREVER if nothing is."""
+        return min(self.waiting.earliest, self.detector.kernel.next_due)
+
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All that is open and waits.
 

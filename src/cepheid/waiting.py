@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events import TIME, Batch, join
+from cepheid.kernel.layout import FOREVER
 
 
 class Waiting:
@@ -40,6 +41,11 @@ class Waiting:
             later += [run.slice(count, len(run))] * (count < len(run))
         self._runs = later
         return join(due) if due else None
+
+    @property
+    def earliest(self) -> int:
+        """Microseconds: the first time of an event; FOREVER if there is none."""
+        return min((int(times_of(run)[0]) for run in self._runs), default=FOREVER)
 
     @property
     def all(self) -> Batch | None:

@@ -15,6 +15,7 @@ from tests.conformance.case import Answer, Case, Fails, Match, Rejected
 from tests.conformance.compare import Found, difference
 from tests.conformance.reference import TIME_ALONE, reference
 from tests.conformance.shown import matches_text
+from tests.conformance.streaming import stream_rows
 from tests.conformance.translate import EPOCH, TIME, Question, Unsupported, translate
 
 from cepheid import CepheidWarning, ConditionError, Matcher, PatternError, detect
@@ -103,7 +104,18 @@ def spark_batch(question: Question) -> Found:
     return replace(found, late=None)
 
 
-HOSTS: Mapping[str, Host] = {"in_process": in_process, "spark_batch": spark_batch, "reference": reference}
+def spark_stream(question: Question) -> Found:
+    """Through `detect` on a stream, in micro-batches."""
+    _check_order(question)
+    return _found([(row, TIME_ALONE) for row in stream_rows(question)], told=False)
+
+
+HOSTS: Mapping[str, Host] = {
+    "in_process": in_process,
+    "spark_batch": spark_batch,
+    "spark_stream": spark_stream,
+    "reference": reference,
+}
 
 
 def _check_order(question: Question) -> None:
@@ -127,7 +139,7 @@ def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Foun
 
 def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]]:
     """Each case and its result, in their order; on Spark several at a time, as most wait for its scheduler."""
-    if host is not spark_batch:
+    if host not in (spark_batch, spark_stream):
         yield from ((case, check(case, host)) for case in cases)
         return
     with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME) as pool:

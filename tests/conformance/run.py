@@ -1,4 +1,5 @@
-"""Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host in_process|spark_batch] FILE.jsonl …`.
+"""Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on
+Spark as a batch or as a stream.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """

@@ -12,7 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.conformance.case import read_case, read_cases
-from tests.conformance.check import Failed, Host, NotThere, Passed, check, check_all, in_process, spark_batch
+from tests.conformance.check import (
+    Failed,
+    Host,
+    NotThere,
+    Passed,
+    check,
+    check_all,
+    in_process,
+    spark_batch,
+    spark_stream,
+)
 from tests.conformance.condition import parse, to_sql
 from tests.conformance.reference import reference
 from tests.conformance.run import failure_text, main
@@ -130,6 +140,19 @@ def test_a_sample_on_spark(file: Path) -> None:
     results = check_all(cases[:: len(cases) // 10][:10], spark_batch)
     failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_a_sample_on_streams() -> None:
+    """A case of each file, and some of the operator's, fed in micro-batches; `make conformance` asks all."""
+    files = {file.stem: [*read_cases(file)] for file in FILES}
+    cases = [listed[7] for listed in files.values()] + files["random_operator"][:4]
+    results = [*check_all(cases, spark_stream)]
+    failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
+    assert not failures, "\n".join(failures)
+    assert sum(isinstance(result, Passed) for _, result in results) >= len(FILES)
 
 
 @pytest.mark.spark

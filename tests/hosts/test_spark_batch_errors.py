@@ -128,13 +128,6 @@ def test_repeated_names(spark: SparkSession) -> None:
         detect(events, PAIR, key="k", time="t")
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
-    """A streaming DataFrame is not taken for a batch."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(NotImplementedError, match=r"detect takes batch DataFrames: spark\.read, not spark\.readStream"):
-        detect(stream, PAIR, key="value", time="timestamp")
-
-
 # Local times
 
 
@@ -208,9 +201,11 @@ def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
     """Detects in a worker in which `prepare` was executed before; then it is as it was, for Spark uses it again."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from cepheid.hosts.spark_batch import mapped
+    from cepheid.hosts.sending import mapped
 
-    function = mapped((b"", (), None), StructType([StructField("_error", StringType())]))
+    function = mapped(
+        "cepheid.hosts.worker.find_matches", (b"", (), None), StructType([StructField("_error", StringType())])
+    )
 
     def find(batches: Iterator[Any]) -> Iterator[Any]:
         import importlib.metadata

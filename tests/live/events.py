@@ -35,9 +35,10 @@ def matcher(pattern: Pattern = PAIR, **options: Any) -> Matcher:
     return Matcher(pattern, SCHEMA, **given)
 
 
-def told(rows: pa.Table) -> list[tuple[Any, ...]]:
+def told(rows: pa.Table | list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Each row as (kind, ids of its events, second in which it was certain), in their order."""
-    return [(row["kind"], _ids(row), _second(row["detected_at"])) for row in rows.to_pylist()]
+    listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+    return [(row["kind"], _ids(row), _second(row["detected_at"])) for row in listed]
 
 
 def _ids(row: dict[str, Any]) -> tuple[int, ...]:

@@ -6,26 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from functools import cached_property
 from operator import index
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
-from cepheid.compile.digest import layout_digest
 from cepheid.detector import load_kernel
 from cepheid.errors import MatcherFailed, SchemaError
 from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
+from cepheid.hosts.made_for import made_for
 from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
-from cepheid.lang.document import pattern_form
 from cepheid.lang.duration import microseconds as length_of
-from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
 from cepheid.snapshot import fitting
@@ -47,6 +44,7 @@ class TableMatcher:
         self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
+        self._made_for = made_for(self._request, self._pattern, self._zone)
         load_kernel(self._pattern)
         self._latest = NO_TIME
         self._counts = EventCounts()
@@ -114,28 +112,6 @@ class TableMatcher:
         if self._failure is not None:
             advice = "Restore its last snapshot, or make another one"
             raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
-
-    @cached_property
-    def _made_for(self) -> dict[str, object]:
-        """What a snapshot must be of, to fit this matcher: in JSON values, as `snapshot.differences` compares them."""
-        request, plan = self._request, self._plan
-        pattern = pattern_form(request.pattern)
-        name, _ = pattern.pop("name"), pattern.pop("version", None)  # another version of the same pattern goes on
-        return {
-            "fingerprint": pattern_fingerprint(request.pattern),
-            "layout": layout_digest(self._pattern),
-            "pattern.name": name,
-            "pattern": pattern,
-            "key": list(request.key),
-            "time": request.time,
-            "time_zone": self._zone,
-            "sequence": list(request.sequence),
-            "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
-            "chosen": list(plan.columns),
-            "measures": dict(request.measures or {}),
-            "outputs": list(request.outputs or ()),
-            "partial_matches": "in sets" if self._matcher.in_sets else "one by one",
-        }
 
     @property
     def counts(self) -> MatcherCounts:

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -24,6 +24,12 @@ ERROR, COUNTS = "_error", "_counts"
 
 MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches")
 """The fields of EventCounts that a matcher knows."""
+
+STREAM_COUNTS = (*MATCHER_COUNTS, "late")
+"""What is counted of each batch of a stream."""
+
+SHARDS = 64
+"""As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
 Nulls: TypeAlias = Literal["error", "drop"]
 """What happens to events without a key or a time: an error, or they are dropped and counted."""
@@ -102,6 +108,10 @@ class Request:
     """How times without a zone are read; None: the host's default."""
     nulls: Nulls = "error"
     report: Report | None = None
+    lateness: timedelta | None = None
+    """None: the stream has a watermark of its own, if it is one."""
+    shards: int = SHARDS
+    """Into how many parts a stream's keys are divided."""
 
 
 def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:

@@ -10,20 +10,16 @@ partitions.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 
-import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from cepheid.compile.compiled import compile_plan
-from cepheid.errors import PatternError, Problem, SchemaError
+from cepheid.errors import SchemaError
 from cepheid.events import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, microseconds
 from cepheid.hosts.request import (
     COUNTS,
@@ -36,9 +32,12 @@ from cepheid.hosts.request import (
     repeated_names,
     warn,
 )
+from cepheid.hosts.sending import mapped, packed
 from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
 from cepheid.plan.plan import Plan
+
+WORK = "cepheid.hosts.worker.find_matches"
 
 
 def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
@@ -65,11 +64,11 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     shipped = _counted(events, request, times, read).select(*lift.shipped)
     if relevant is not None:
         shipped = shipped.where(lift[MASK].bitwiseAND(F.lit(relevant)) != 0)
-    spark_rows = _row_type(plan, events.schema)
+    spark_rows = row_type(plan, events.schema)
     until = None if request.as_of is None else microseconds(request.as_of)
     task = (packed(plan), tuple(lift.layout.items()), until)
-    rows = _in_order(shipped, plan, lift).mapInArrow(mapped(task, spark_rows), spark_rows)
-    return _told(rows, found).select(*_output(plan))
+    rows = _in_order(shipped, plan, lift).mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    return _told(rows, found).select(*output_columns(plan))
 
 
 def plan_on_spark(events: DataFrame, request: Request) -> Plan:
@@ -81,10 +80,6 @@ def plan_on_spark(events: DataFrame, request: Request) -> Plan:
 
 
 def _check(events: DataFrame, request: Request) -> None:
-    if events.isStreaming:
-        raise NotImplementedError(
-            "events is a streaming DataFrame; detect takes batch DataFrames: spark.read, not spark.readStream"
-        )
     names = events.columns
     faults = repeated_names(names)
     if request.time is None and not request.sequence:
@@ -145,69 +140,7 @@ def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
     return kept.sortWithinPartitions(*key, *rank)
 
 
-def packed(plan: Plan) -> bytes:
-    """The plan as it travels to the workers; functions do as those of any user do.
-
-    Raises:
-        PatternError: a function does not.
-    """
-    if not plan.functions:
-        return pickle.dumps(plan)
-    for label, function in plan.pattern.functions:
-        try:
-            cloudpickle.dumps(function.call)  # type: ignore[no-untyped-call]
-        except Exception as error:
-            message = f"function {function.name} cannot be sent to Spark's workers: {type(error).__name__}: {error}"
-            hint = "Let it use nothing that belongs to this process alone, such as connections, locks and Spark itself."
-            raise PatternError(Problem(message, label, hint=hint)) from error
-    packed_: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
-    return packed_
-
-
-def mapped(
-    task: tuple[bytes, tuple[tuple[str, str], ...], int | None], rows: StructType
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark calls in a worker.
-
-    It is a function within a function, so it is pickled by value and can say what is wrong where cepheid is not
-    installed.
-    """
-    expected, error_column = _version(), ERROR
-    schema = to_arrow_schema(rows, timezone="UTC")
-
-    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import sys
-        from importlib import import_module
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            found: str | None = version("cepheid")
-        except PackageNotFoundError:
-            found = None  # sent as a file or found on PYTHONPATH: it has no version but that of its source
-        fault = "" if None in (found, expected) or found == expected else f"has cepheid {found}, not {expected}"
-        try:
-            worker = None if fault else import_module("cepheid.hosts.worker")
-        except ImportError as error:
-            worker, fault = None, f"cannot import cepheid ({error})"
-        if worker is not None:
-            yield from worker.find_matches(batches, worker.Task(*task))
-            return
-        wanted = f"cepheid=={expected}" if expected else "cepheid"
-        advice = f"Install {wanted} for the workers' Python, or set PYSPARK_PYTHON to one that has it"
-        message = f"a Spark worker ({sys.executable}) {fault}. {advice}"
-        yield pa.RecordBatch.from_pylist([{error_column: message}], schema=schema)
-
-    return find
-
-
-def _version() -> str | None:
-    try:
-        return version("cepheid")
-    except PackageNotFoundError:
-        return None
-
-
-def _row_type(plan: Plan, events: StructType) -> StructType:
+def row_type(plan: Plan, events: StructType) -> StructType:
     """The workers' rows: what they tell, then the matcher's columns, in the events' own types."""
     counts = StructType([StructField(name, LongType()) for name in MATCHER_COUNTS])
     fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (COUNTS, counts)]
@@ -239,7 +172,7 @@ def _told(rows: DataFrame, found: Observation) -> DataFrame:
     return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
-def _output(plan: Plan) -> Iterator[Column]:
+def output_columns(plan: Plan) -> Iterator[Column]:
     told = () if plan.outputs is None else ("kind", "pattern")
     for name in (*told, "match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
         yield named(name)

@@ -67,6 +67,13 @@ class Times:
         return named(self.name) if self.zone is None else _moved(named(self.name), self.zone, "UTC")
 
     @property
+    def watermarked(self) -> Column:
+        """TIMESTAMP, as a watermark must be on."""
+        return (
+            self.instants if self.zone is None else F.concat(self.instants.cast("string"), F.lit("Z")).cast("timestamp")
+        )
+
+    @property
     def missing(self) -> Column:
         """Whether an event has no time."""
         return F.lit(False) if self.name is None else named(self.name).isNull()  # noqa: FBT003

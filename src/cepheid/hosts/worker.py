@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,12 +19,10 @@ from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.detector import load_kernel
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
+from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.output import row_schema
 from cepheid.sorted_matcher import SortedMatcher
-
-ROWS = 1 << 17
-"""Events handed to the matcher at once. Spark sends 10,000 a batch."""
 
 _OUTPUT_ROWS = 1 << 16
 
@@ -39,14 +37,15 @@ class Task(NamedTuple):
     until: int | None
 
 
-def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """The matches in a partition, whose events come in the order of key, time and sequence."""
-    pattern = _compiled(task.plan)
+def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+    """The matches in a partition, whose events come in the order of key, time and sequence; `given` is a Task's."""
+    task = Task(*given)
+    pattern = compiled(task.plan)
     load_kernel(pattern)
     matcher = SortedMatcher(pattern, until=task.until)
-    schema = _output_schema(row_schema(pattern.plan))
+    schema = output_schema(row_schema(pattern.plan))
     try:
-        for events in _gathered(batches):
+        for events in gathered(batches):
             yield from _rows(matcher.process(_batch(events, task.layout)), schema)
         yield from _rows(matcher.finish(), schema)
     except (ConditionError, EventError, LimitExceeded, SkipError) as error:
@@ -58,23 +57,9 @@ def find_matches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.R
 
 
 @lru_cache(maxsize=8)
-def _compiled(plan: bytes) -> CompiledPattern:
+def compiled(plan: bytes) -> CompiledPattern:
     """Kept for the next partition: Spark uses a worker for one task after the other."""
     return compile_plan(pickle.loads(plan))  # noqa: S301 - from the driver, as the function itself is
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least ROWS, but the last."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= ROWS:
-            yield pa.concat_batches(waiting)
-            waiting, rows = [], 0
-    if rows:
-        yield pa.concat_batches(waiting)
 
 
 def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
@@ -95,7 +80,7 @@ def _told(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.Rec
     return pa.RecordBatch.from_pylist([{column: value}], schema=schema)
 
 
-def _output_schema(rows: pa.Schema) -> pa.Schema:
+def output_schema(rows: pa.Schema) -> pa.Schema:
     """`rows` with the columns for what is told besides; any column may be NULL, as it is in those rows."""
     counts = pa.struct([pa.field(name, pa.int64()) for name in MATCHER_COUNTS])
     told = [pa.field(ERROR, pa.string()), pa.field(COUNTS, counts)]

@@ -165,6 +165,11 @@ class CompiledKernel:
         return np.flatnonzero(self.partials.parked.due <= time).astype(np.int32)
 
     @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.partials.parked.due.min(initial=FOREVER))
+
+    @property
     def dropped(self) -> tuple[int, int]:
         """How many partial matches, and how many matches, were over a limit."""
         return int(self.cursor.dropped), int(self.cursor.dropped_matches)

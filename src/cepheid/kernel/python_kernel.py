@@ -202,6 +202,11 @@ class PythonKernel:
         return np.flatnonzero(self._deadlines <= time).astype(np.int32)
 
     @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self._deadlines.min(initial=FOREVER))
+
+    @property
     def dropped(self) -> tuple[int, int]:
         """How many partial matches, and how many matches, were over a limit."""
         return self._dropped.partial_matches, self._dropped.matches

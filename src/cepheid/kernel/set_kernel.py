@@ -93,6 +93,11 @@ class SetKernel:
         return np.flatnonzero(self.sets.due <= time).astype(np.int32)
 
     @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.sets.due.min(initial=FOREVER))
+
+    @property
     def dropped(self) -> tuple[int, int]:
         """No partial matches and no matches: where they are to be dropped they are kept one by one."""
         return 0, 0

@@ -1,0 +1,35 @@
+"""What a snapshot must be of, to fit a matcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.digest import layout_digest
+from cepheid.compile.form import choose_form
+from cepheid.hosts.intake import used_columns
+from cepheid.hosts.request import Request
+from cepheid.lang.document import pattern_form
+from cepheid.lang.fingerprint import pattern_fingerprint
+
+
+def made_for(request: Request, compiled: CompiledPattern, zone: str) -> dict[str, Any]:
+    """In JSON values, as `snapshot.differences` compares them."""
+    plan = compiled.plan
+    pattern = pattern_form(request.pattern)
+    name, _ = pattern.pop("name"), pattern.pop("version", None)  # another version of the same pattern goes on
+    return {
+        "fingerprint": pattern_fingerprint(request.pattern),
+        "layout": layout_digest(compiled),
+        "pattern.name": name,
+        "pattern": pattern,
+        "key": list(request.key),
+        "time": request.time,
+        "time_zone": zone,
+        "sequence": list(request.sequence),
+        "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
+        "chosen": list(plan.columns),
+        "measures": dict(request.measures or {}),
+        "outputs": list(request.outputs or ()),
+        "partial_matches": "in sets" if choose_form(compiled).sets else "one by one",
+    }

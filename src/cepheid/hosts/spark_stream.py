@@ -1,0 +1,153 @@
+"""The Spark host for streams: one matcher for each shard of the keys, its state in Spark's store.
+
+Spark lifts the columns and keeps the watermark; events that can matter are packed by shard and go to the shards'
+matchers (`stream_shard`) through `transformWithState`, one value a shard and batch; rows come out as values again and
+are unpacked. One call a key was tried and dropped: it is four times slower with 10 k keys a batch.
+
+Late events reach the matchers because what comes out of `mapInArrow` has no watermark to Spark: its own stateful
+operators drop them.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+
+from cepheid.compile.compiled import compile_plan
+from cepheid.errors import SchemaError
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, ROW_PREFIX, SEQUENCE_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX
+from cepheid.hosts.made_for import made_for
+from cepheid.hosts.request import ERROR, STREAM_COUNTS, Request, warn
+from cepheid.hosts.sending import mapped, packed
+from cepheid.hosts.spark_batch import output_columns, plan_on_spark, row_type
+from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
+from cepheid.hosts.spark_session import STATE_STORE
+from cepheid.hosts.stream_packing import EVENTS, SHARD
+from cepheid.hosts.stream_processor import ROWS, SHARD_ROWS, ShardProcessor
+from cepheid.hosts.tables import with_zone
+from cepheid.lang.duration import microseconds
+from cepheid.plan.plan import Plan
+
+READ, FOUND = "cepheid.read", "cepheid.found"
+"""Names of the metrics in a query's progress; the pattern's stands behind them."""
+
+_WATERMARK = "_watermark"
+_PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
+_PACKED = StructType(
+    [StructField(SHARD, IntegerType()), StructField(EVENTS, BinaryType()), StructField(ERROR, StringType())]
+)
+_STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
+_DELAY = "spark.watermarkDelayMs"
+"""In the metadata of a column that has a watermark."""
+
+
+def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
+    """The rows that become certain as the watermark passes, for a query in append mode.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names, the types or the session's settings are wrong.
+
+    The query fails with Spark's exceptions, with our message first, as actions on a batch do; and where its checkpoint
+    is of another query.
+    """
+    _check(events, request)
+    plan = plan_on_spark(events, request)
+    compiled = compile_plan(plan)
+    zone = session_zone(events)
+    times = Times.of(events, request.time, request.time_zone)
+    lift = lifting(plan, times)
+    columns = batch_columns(plan, lift, zone)
+    told = made_for(request, compiled, request.time_zone or zone) | {"shards": request.shards}
+    # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
+    relevant = None if "late" in (request.outputs or ()) else compiled.relevant
+    packing = (tuple(lift.layout.items()), columns, relevant)
+    by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
+    values = _called(by_shard, ShardProcessor((packed(plan), columns, json.dumps(told))), request)
+    rows = row_type(plan, events.schema)
+    return _checked(values.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
+
+
+def _check(events: DataFrame, request: Request) -> None:
+    """All that a stream needs besides."""
+    faults = []
+    if request.time is None:
+        faults.append(
+            "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
+        )
+    elif request.time in events.columns:
+        delay = _DELAY in (events.schema[request.time].metadata or {})
+        if request.lateness is None and not delay:
+            faults.append(
+                "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later "
+                "is late, and a match waits so long"
+            )
+        if request.lateness is not None and delay:
+            faults.append(f"lateness: {request.time!r} has a watermark already. Leave out one of them")
+    if request.as_of is not None:
+        faults.append("as_of: the time of a stream is its watermark. Leave it out")
+    if request.report is not None:
+        faults.append(
+            "report: the counts of a stream are in the observedMetrics of its query's progress, as "
+            f"{READ}.{request.pattern.name} and {FOUND}.{request.pattern.name}"
+        )
+    store = events.sparkSession.conf.get(_STORE_SETTING)
+    if store != STATE_STORE:
+        faults.append(f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})")
+    if faults:
+        raise SchemaError("\n".join(faults))
+
+
+def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) -> DataFrame:
+    """The usable events, lifted, with their shard; counted before."""
+    no_key = without_key(request.key)
+    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
+    seen = [F.count(column).alias(name) for name, column in counts.items()]
+    kept = usable(events.observe(f"{READ}.{request.pattern.name}", *seen), request.key, times, request.nulls)
+    shipped = [*lift.shipped, _shard(request).alias(SHARD)]
+    time = lift.layout[TIME]
+    if times.zone is not None:
+        time = _WATERMARK
+        shipped.append(times.watermarked.alias(time))
+    lifted = kept.select(*shipped)
+    if request.lateness is None:
+        return lifted
+    return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
+
+
+def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
+    """The shards' rows as values; what they count is counted."""
+    shards = by_shard.drop(ERROR).groupBy(SHARD)
+    given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
+    counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in STREAM_COUNTS]
+    counted = given.observe(f"{FOUND}.{request.pattern.name}", *counts)
+    return _checked(counted).where(named(ROWS).isNotNull()).select(ROWS)
+
+
+def _shard(request: Request) -> Column:
+    if not request.key:
+        warn("no key: all events are one sequence, which one Spark task works through alone")
+        return F.lit(0)
+    return F.pmod(F.hash(*(named(name) for name in request.key)), F.lit(request.shards))
+
+
+def _checked(rows: DataFrame) -> DataFrame:
+    """Fails with what a worker could not do. Such a batch leaves nothing behind."""
+    wrong = named(ERROR)
+    return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003
+
+
+def batch_columns(plan: Plan, lift: Lift, zone: str) -> pa.Schema:
+    """The matcher's columns, in the order of the lift's layout. Functions see times on the session's clock."""
+    events, schema = plan.schema.columns, plan.schema
+    types = {TIME: TIME_TYPE, MASK: pa.int64()}
+    types |= {f"{KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
+    types |= {f"{SEQUENCE_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.sequence)}
+    types |= {EVENT_PREFIX + name: events.field(name).type for name in plan.columns}
+    types |= {f"{VALUE_PREFIX}{i}": value.type for i, value in enumerate(plan.values)}
+    if plan.functions:
+        types |= {ROW_PREFIX + name: with_zone(events.field(name).type, zone) for name in events.names}
+    return pa.schema([pa.field(name, types[name]) for name in lift.layout])

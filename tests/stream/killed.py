@@ -1,0 +1,38 @@
+"""The streaming query that test_kill kills: `python killed.py FOLDER`. It reads and writes files below the folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.live.events import PAIR
+from tests.stream.running import streamed
+
+from cepheid import detect
+from cepheid.hosts.spark_session import local_session
+
+
+def main(folder: Path) -> None:
+    spark = local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
+    rows = detect(
+        streamed(spark, folder / "events"),
+        PAIR,
+        key="k",
+        time="at",
+        sequence="id",
+        lateness="5 seconds",
+        outputs=("matches", "timeouts", "late"),
+        shards=4,
+    )
+    query = (
+        rows.writeStream.format("parquet")
+        .option("path", str(folder / "found"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

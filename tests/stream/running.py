@@ -1,0 +1,61 @@
+"""Streams of the tests: each table is a file, each file a micro-batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepheid import Pattern, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+
+def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
+    """The batches as files, which a stream reads in this order: by their times."""
+    folder.mkdir(exist_ok=True)
+    for number, batch in enumerate(batches, first):
+        file = folder / f"{number:05}.parquet"
+        pq.write_table(batch, file)
+        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+
+
+def streamed(spark: SparkSession, folder: Path) -> DataFrame:
+    """One file a micro-batch."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = from_arrow_schema(pq.read_schema(next(folder.glob("*.parquet"))), prefer_timestamp_ntz=True)
+    return spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def run(rows: DataFrame, checkpoint: Path) -> list[list[dict[str, Any]]]:
+    """The rows of each micro-batch, until all files are read."""
+    found: list[list[dict[str, Any]]] = []
+
+    def collect(batch: DataFrame, _: int) -> None:
+        found.append(batch.toArrow().to_pylist())
+
+    finished(rows.writeStream.foreachBatch(collect), checkpoint)
+    return found
+
+
+def finished(writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
+    """The query, when all files are read."""
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+def detected(
+    spark: SparkSession, batches: Sequence[pa.Table], folder: Path, pattern: Pattern, **options: Any
+) -> list[list[dict[str, Any]]]:
+    """The rows of each micro-batch over these."""
+    written(batches, folder / "events")
+    given = {"shards": 2, **options}
+    return run(detect(streamed(spark, folder / "events"), pattern, **given), folder / "checkpoint")

@@ -1,0 +1,116 @@
+"""What is wrong with a stream is said before it starts, or by the query that meets it, with our message first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.live.events import PAIR, events
+from tests.stream.running import finished, run, streamed, written
+
+from cepheid import Pattern, Report, SchemaError, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "lateness": "2 seconds"}
+ADVICE = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+
+
+@pytest.fixture
+def stream(streams: SparkSession, tmp_path: Path) -> DataFrame:
+    written([events((0, "p", 0, "a"), (1, "p", 2, "b"))], tmp_path / "events")
+    return streamed(streams, tmp_path / "events")
+
+
+@contextmanager
+def told(message: str) -> Iterator[None]:
+    """The query fails with the message."""
+    from pyspark.errors import StreamingQueryException
+
+    with pytest.raises(StreamingQueryException) as caught:
+        yield
+    found = str(caught.value).partition("terminated with exception: [USER_RAISED_EXCEPTION] ")[2]
+    assert found.startswith(message), str(caught.value)[:2000]
+
+
+def test_what_a_stream_needs(stream: DataFrame) -> None:
+    """Event times and a lateness; what finite inputs have besides is refused; all at once."""
+    with pytest.raises(SchemaError) as caught:
+        detect(stream, PAIR, key="k", time="at", as_of="2024-01-01", report=Report())
+    assert str(caught.value) == (
+        "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later is late, "
+        "and a match waits so long\n"
+        "as_of: the time of a stream is its watermark. Leave it out\n"
+        "report: the counts of a stream are in the observedMetrics of its query's progress, as cepheid.read.pattern "
+        "and cepheid.found.pattern"
+    )
+    with pytest.raises(SchemaError) as caught:
+        detect(stream, Pattern.begin("a"), key="k", time=None, sequence="id")
+    assert str(caught.value) == (
+        "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
+    )
+
+
+def test_a_watermark_of_its_own(stream: DataFrame) -> None:
+    """A stream that has a watermark keeps it; another one is refused."""
+    marked = stream.withWatermark("at", "1 minute")
+    assert detect(marked, PAIR, key="k", time="at").isStreaming
+    with pytest.raises(SchemaError, match=r"^lateness: 'at' has a watermark already. Leave out one of them$"):
+        detect(marked, PAIR, **OPTIONS)
+
+
+def test_another_store(stream: DataFrame) -> None:
+    """Spark keeps Python's state in RocksDB only: said before the query starts, with the line to write."""
+    setting = "spark.sql.streaming.stateStore.providerClass"
+    streams = stream.sparkSession
+    rocks_db = streams.conf.get(setting)
+    streams.conf.set(setting, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    try:
+        with pytest.raises(SchemaError) as caught:
+            detect(stream, PAIR, **OPTIONS)
+    finally:
+        streams.conf.set(setting, rocks_db)
+    assert str(caught.value) == f"Spark keeps such state in RocksDB only: spark.conf.set({setting!r}, {rocks_db!r})"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"lateness": "soon"}, "lateness: not a length of time: 'soon'"),
+        ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
+        ({"shards": 0}, "shards: a whole number from 1 is expected, got 0"),
+        ({"shards": True}, "shards: a whole number from 1 is expected, got True"),
+    ],
+)
+def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str) -> None:
+    """They are told by name, with what is expected."""
+    with pytest.raises(SchemaError) as caught:
+        detect(stream, PAIR, **{**OPTIONS, **given})
+    assert str(caught.value).startswith(message)
+
+
+def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
+    """The query fails with the condition and the event."""
+    fails = Pattern.begin("a").where("x = 'a'").next("b").where("id / a.id > 0")
+    rows = detect(stream, fails, shards=1, **{**OPTIONS, "lateness": "0 seconds"})
+    written([events((2, "p", 3, "z"))], tmp_path / "events", first=1)
+    with told("division by zero in the condition of stage 'b' (id / a.id > 0), at the event {"):
+        finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
+
+
+def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> None:
+    """Another pattern, or other shards, on an old checkpoint: what changed is told before anything is matched."""
+    run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
+    written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
+    with told(f"the checkpoint is of another query: shards was 2 and is 3. {ADVICE}"):
+        finished(detect(stream, PAIR, shards=3, **OPTIONS).writeStream.format("noop"), tmp_path / "checkpoint")
+    shorter = detect(stream, PAIR.within("5 seconds"), shards=2, **OPTIONS)
+    with told(f'the checkpoint is of another query: pattern.within was "10 seconds" and is "5 seconds". {ADVICE}'):
+        finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
+    assert run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint") == [[], []]

@@ -1,0 +1,217 @@
+"""Shards, called as Spark calls them, give what detect gives on all events that are in time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
+from tests.live.events import PAIR
+from tests.live.events import SCHEMA as PAIR_SCHEMA
+from tests.live.events import events as pair_events
+from tests.live.test_any_delivery import counted, table
+from tests.searching import share
+
+from cepheid import CepheidWarning, Pattern, SnapshotError, detect
+from cepheid.compile.compiled import compile_plan
+from cepheid.detect import request_of
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.in_process import plan_in_process
+from cepheid.hosts.intake import lifted, timed
+from cepheid.hosts.made_for import made_for
+from cepheid.hosts.stream_packing import to_stream
+from cepheid.hosts.stream_shard import Live, Matching, check_ledger, step
+from cepheid.plan.plan import Plan
+
+SECOND = timedelta(seconds=1)
+OUTPUTS = ("matches", "timeouts", "late")
+
+
+@dataclass
+class Stream:
+    """A query without Spark: what it does for each micro-batch, with as many shards."""
+
+    pattern: Pattern
+    columns: pa.Schema
+    options: dict[str, Any]
+    lateness: timedelta
+    shards: int = 2
+    watermark: int = 0
+    """Milliseconds."""
+    latest: int = 0
+    states: dict[int, bytes] = field(default_factory=dict)
+    timers: dict[int, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    live: Live = field(default_factory=Live)
+
+    def __post_init__(self) -> None:
+        request = request_of(self.pattern, outputs=OUTPUTS, **self.options)
+        self._engine = DuckDbEngine(time_zone="UTC")
+        self._request = request
+        self._plan: Plan = plan_in_process(self.columns, request, self._engine)
+        made = json.dumps(made_for(request, compile_plan(self._plan), "UTC"))
+        columns = self._lifted(self.columns.empty_table()).schema
+        self.matching = Matching(pickle.dumps(self._plan), columns, made)
+
+    def batch(self, rows: pa.Table) -> pa.Table:
+        """The rows that it gives for these events; then the watermark moves."""
+        found = []
+        for shard in range(self.shards):
+            key = rows.column(self.options["key"]).to_pylist()
+            mine = rows.filter(pa.array([sum(map(ord, name)) % self.shards == shard for name in key], pa.bool_()))
+            if mine.num_rows:
+                found += self._call(shard, [to_stream(self._lifted(mine))])
+        for shard, timer in [*self.timers.items()]:
+            if timer <= self.watermark:
+                found += self._call(shard, [])
+        if rows.num_rows:
+            self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column("at").to_pylist()))
+            self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
+        return pa.concat_tables(found) if found else pa.table({})
+
+    def _call(self, shard: int, values: Sequence[bytes]) -> list[pa.Table]:
+        stepped = step(self.matching, self.states.pop(shard, None), values, self.watermark, self.live)
+        assert stepped.former_timer == self.timers.pop(shard, None)
+        if stepped.state is not None:
+            self.states[shard] = stepped.state
+        if stepped.timer is not None:
+            self.timers[shard] = stepped.timer
+            assert stepped.timer > self.watermark
+        self.counts = {name: self.counts.get(name, 0) + count for name, count in stepped.counts.items()}
+        if stepped.rows is None:
+            return []
+        return [pa.ipc.open_stream(stepped.rows).read_all().drop_columns(["_error", "_counts"])]
+
+    def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
+        return lifted(timed(rows, self._request), self._plan, self._engine).data
+
+
+@st.composite
+def deliveries(draw: st.DrawFn, rows: Sequence[Row], lateness: int) -> list[list[Row]]:
+    """Micro-batches in which some events may come too late."""
+    delays = [timedelta(seconds=draw(st.integers(0, lateness + 3))) for _ in rows]
+    order = sorted(range(len(rows)), key=lambda i: rows[i]["at"] + delays[i])
+    cuts = sorted(draw(st.sets(st.integers(1, max(1, len(rows) - 1)), max_size=6)) | {0, len(rows)})
+    return [[rows[i] for i in draw(st.permutations(order[start:end]))] for start, end in pairwise(cuts)]
+
+
+@share(30)
+@given(data=st.data(), case=cases(), lateness=st.sampled_from([0, 1, 5]), in_sequence=st.booleans())
+def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in_sequence: bool) -> None:
+    """Any order of arrival, any micro-batches: each event before the watermark is late, with all others the answer is
+    that of a finite input, and when time has passed all deadlines nothing is kept.
+    """
+    rows = data.draw(events(ties=True))
+    options = {"key": "device", "time": "at", "sequence": "id" if in_sequence else None}
+    stream = Stream(case.pattern, SCHEMA, options, lateness * SECOND)
+    found, late, in_time = [], [], []
+    for batch in data.draw(deliveries(rows, lateness)):
+        for row in batch:
+            (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
+        if data.draw(st.booleans()):
+            stream.live = Live()  # another worker goes on
+        found.append(stream.batch(table(batch)))
+    as_of = FIRST + 1000 * SECOND
+    stream.watermark = microseconds(as_of) // 1000 + 1
+    found += [stream.batch(SCHEMA.empty_table())]
+    given = pa.concat_tables(
+        [part for part in found if part.num_rows] or [pa.table({"kind": pa.array([], pa.string())})]
+    )
+    kinds = given.column("kind").to_pylist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        in_order = sorted(in_time, key=lambda row: (row["device"], row["at"], row["id"]))
+        expected = detect(table(in_order), case.pattern, outputs=OUTPUTS, as_of=as_of, **options)
+    not_late = given.filter(pa.array([kind != "late" for kind in kinds], pa.bool_()))
+    assert counted(not_late) == counted(expected)
+    told = [row["event"]["id"] for row in given.to_pylist() if row["kind"] == "late"]
+    assert sorted(told) == sorted(row["id"] for row in late)
+    if stream.states:  # a pattern without a window, or one that waits for the end of the input
+        assert not stream.timers
+    if stream.counts:
+        assert stream.counts["late"] == len(late)
+        assert stream.counts["matches"] + stream.counts["timeouts"] == not_late.num_rows
+
+
+def test_idle_keys_keep_nothing() -> None:
+    """Where nothing is open and nothing waits, a shard has no state and no timer."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b")))
+    assert (len(stream.states), len(stream.timers)) == (1, 1)
+    stream.batch(pair_events((2, "q", 20, "z")))
+    stream.watermark += 1
+    stream.batch(PAIR_SCHEMA.empty_table())
+    assert (stream.states, stream.timers) == ({}, {})
+
+
+def test_a_failed_attempt() -> None:
+    """A call that is repeated begins where the state is, not where the matcher in the worker has come to."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 2, "z")))
+    (before,), watermark = stream.states.values(), stream.watermark
+    once, again = (step(stream.matching, before, [], watermark, stream.live) for _ in range(2))
+    assert once == again
+    assert once.counts["matches"] == 1
+
+
+def test_few_matchers_are_kept() -> None:
+    """Only so many, those that were kept last."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    (state,) = stream.states.values()
+    matcher = stream.live.take(stream.matching, state)
+    assert matcher is not None
+    few = Live(most=1)
+    few.keep(stream.matching, state, matcher)
+    few.keep(stream.matching, state[::-1], matcher)
+    assert few.take(stream.matching, state) is None
+    assert few.take(stream.matching, state[::-1]) is matcher
+
+
+def test_times_before_1970() -> None:
+    """Spark's watermark begins at 1970: until it is behind that, nothing is late and nothing certain."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    early = pair_events((0, "p", -3e9, "a"), (1, "p", -3e9 + 1, "b"))
+    assert stream.batch(early).num_rows == 0
+    assert [*stream.timers.values()] == [1]
+    stream.batch(pair_events((2, "p", 0, "z")))
+    assert stream.batch(PAIR_SCHEMA.empty_table()).column("kind").to_pylist() == ["match"]
+
+
+def test_a_checkpoint_of_another_query() -> None:
+    """What changed is told, and what to do."""
+    options = {"key": "k", "time": "at"}
+    before = Stream(PAIR, PAIR_SCHEMA, options, timedelta(0), shards=1)
+    before.batch(pair_events((0, "p", 0, "a")))
+    after = Stream(PAIR.within("5 seconds"), PAIR_SCHEMA, options, timedelta(0), shards=1)
+    after.states, after.timers, after.watermark = before.states, before.timers, before.watermark
+    advice = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+    changed = 'pattern.within was "10 seconds" and is "5 seconds"'
+    with pytest.raises(SnapshotError) as caught:
+        after.batch(pair_events((1, "p", 1, "b")))
+    reason = f"the snapshot is of another matcher: {changed}. Start without it"
+    assert str(caught.value) == f"the checkpoint's state does not fit: {reason}. {advice}"
+    known = check_ledger(before.matching.made_for, None)
+    assert check_ledger(before.matching.made_for, known) == known
+    with pytest.raises(SnapshotError) as caught:
+        check_ledger(after.matching.made_for, known)
+    assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
+
+
+def test_a_damaged_state() -> None:
+    """It is an error that says so."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    stream.states[0] = stream.states[0][:-20] + bytes(20)
+    with pytest.raises(SnapshotError, match="the checkpoint's state does not fit: the snapshot is damaged"):
+        stream.batch(pair_events((1, "p", 1, "b")))
