@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -56,3 +58,21 @@ def test_pieces_and_order_do_not_matter(case: Case, rows: list[Row], piece: int,
         patch.setattr(in_process, "PIECE", piece)
         assert text(found(table(rows), case)) == text(whole)
         assert text(found(table(shuffled), case)) == text(whole)
+
+
+def test_threads_that_outlive_the_main_one() -> None:
+    """Where the interpreter begins no more threads, all is done in the one that there is."""
+    program = """
+import threading
+import pyarrow as pa
+from cepheid import Pattern, detect
+
+def work():
+    threading.main_thread().join()
+    events = pa.table({"x": [1, 2], "at": pa.array([0, 1], pa.timestamp("us", "UTC"))})
+    print(detect(events, Pattern.begin("a").next("b"), time="at").num_rows)
+
+threading.Thread(target=work).start()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"], done.stderr

@@ -39,6 +39,17 @@ def test_several_sequence_columns(time: str | None) -> None:
     assert found.column("match_start").null_count == (0 if time else 3)
 
 
+@pytest.mark.parametrize("sequence", [None, "x"])
+@pytest.mark.parametrize("key", [None, "x"])
+def test_only_what_matters_is_ordered(key: str | None, sequence: str | None) -> None:
+    """Without a key too, and whether or not the events that matter are in order among others that are not."""
+    kinds = [("a", 0), ("x", 10), ("b", 5), ("a", 20), ("b", 15)]
+    rows = [{"x": 1, "kind": kind, "at": T + timedelta(seconds=second)} for kind, second in kinds]
+    pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where("kind = 'b'")
+    found = detect(pa.Table.from_pylist(rows), pattern, key=key, time="at", sequence=sequence)
+    assert [(row["match_start"].second, row["match_end"].second) for row in found.to_pylist()] == [(0, 5)]
+
+
 def test_order_of_arrival() -> None:
     """Without time and sequence rows count in their order, keys apart; the times of the output are NULL."""
     found = detect(EVENTS, PAIR, key="k", time=None, columns="x")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,7 +16,15 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
     Raises what making an item raises, when its turn comes.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="cepheid-ahead") as thread:
-        coming = thread.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = thread.submit(next, items, None)
+        coming = _begun(items, thread)
+        while (item := coming()) is not None:
+            coming = _begun(items, thread)
             yield item
+
+
+def _begun(items: Iterator[T], thread: ThreadPoolExecutor) -> Callable[[], T | None]:
+    """The next item, or None: when it is called for."""
+    try:
+        return thread.submit(next, items, None).result
+    except RuntimeError:  # the main thread has ended, and nothing new is begun beside those that have not
+        return partial(next, items, None)

@@ -29,7 +29,7 @@ from cepheid.hosts.intake import (
     usable,
     used_columns,
 )
-from cepheid.hosts.ordering import is_ordered, order_of
+from cepheid.hosts.ordering import Ranked, is_ordered, order_of
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
@@ -116,25 +116,25 @@ def _batches(events: Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> I
     cannot matter.
     """
     plan = pattern.plan
-    if is_ordered(events, plan.schema):
+    ranked = Ranked.of(events, plan.schema)
+    if is_ordered(ranked):
         for start in range(0, len(events), PIECE):
             yield relevant(lifted(events.slice(start, PIECE), plan, engine), pattern)
         return
     found = evaluated(events, plan, engine)
-    rows = _ordered_rows(events, found, pattern)
+    rows = _ordered_rows(ranked, found, pattern.relevant)
+    events = events.in_one_piece()
     for start in range(0, len(rows), PIECE):
         piece = rows.slice(start, PIECE)
         yield placed(events.take(piece), found.take(piece), plan, engine.time_zone)
 
 
-def _ordered_rows(events: Timed, found: Evaluated, pattern: CompiledPattern) -> pa.Array:
+def _ordered_rows(events: Ranked, found: Evaluated, relevant: int | None) -> pa.Array:
     """The numbers of the events that matter, in the order of key, time and sequence: only these need to be ordered."""
-    schema = pattern.plan.schema
-    ranked = events.select([*schema.key, *schema.sequence])
-    if pattern.relevant is None:
-        return pa.array(order_of(ranked, schema))
-    rows = np.flatnonzero(found.mask & np.uint64(pattern.relevant))
-    return pa.array(rows[order_of(ranked.take(pa.array(rows)), schema)])
+    if relevant is None:
+        return pa.array(order_of(events))
+    rows = np.flatnonzero(found.mask & np.uint64(relevant))
+    return pa.array(rows[order_of(events.take(pa.array(rows)))])
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:

@@ -4,7 +4,7 @@ dropped or refused, and DuckDB computes the lifted columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +56,8 @@ def _names(expression: Expression) -> Iterator[str]:
                 yield from _names(arg)
 
 
+_MOST_BYTES = 1 << 31
+
 ARRIVAL = "_arrival"
 """The column of the order in which events come."""
 
@@ -79,8 +81,11 @@ class Timed:
     def take(self, rows: pa.Array) -> Timed:
         return Timed(self.events.take(rows), self.time.take(rows))
 
-    def select(self, columns: Sequence[str]) -> Timed:
-        return Timed(self.events.select(columns), self.time)
+    def in_one_piece(self) -> Timed:
+        """The same, of which rows may be taken again and again: Arrow would join all pieces each time."""
+        columns = [wide(column) for column in self.events.columns]
+        events = pa.table(columns, names=self.events.schema.names).combine_chunks()
+        return Timed(events, pa.chunked_array([whole(self.time)]))
 
 
 def usable(timed: Timed, plan: Plan, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
@@ -187,3 +192,9 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+
+
+def wide(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column; texts that are together too long for 32 bits to count their bytes have 64."""
+    large = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type)
+    return column if large is None or column.nbytes < _MOST_BYTES else column.cast(large)

@@ -7,6 +7,7 @@ radix, which keeps the order of the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events import Schema
-from cepheid.hosts.intake import Timed, whole
+from cepheid.hosts.intake import Timed, whole, wide
 from cepheid.hosts.tables import as_plain
 from cepheid.order import descends, differs, leaves
 
@@ -28,26 +29,45 @@ _FEW = 1 << 2 * _DIGIT
 """Integers in a range of this length are their own codes: two rounds sort them."""
 
 
-def is_ordered(events: Timed, schema: Schema) -> bool:
+@dataclass(frozen=True)
+class Ranked:
+    """What orders events: a value of each column for each of them."""
+
+    keys: list[pa.Array]
+    ranks: list[pa.Array]
+    """Time, then the sequence; there is at least the time."""
+
+    @staticmethod
+    def of(events: Timed, schema: Schema) -> Ranked:
+        columns = {name: _column(events, name, schema) for name in (*schema.key, *schema.sequence)}
+        keys = [leaf for name in schema.key for leaf in leaves(columns[name])]
+        return Ranked(keys, [whole(events.time), *(columns[name] for name in schema.sequence)])
+
+    def __len__(self) -> int:
+        return len(self.ranks[0])
+
+    def take(self, rows: pa.Array) -> Ranked:
+        return Ranked([column.take(rows) for column in self.keys], [column.take(rows) for column in self.ranks])
+
+
+def is_ordered(events: Ranked) -> bool:
     """Whether each key's events are together, and none is behind a later one of its key."""
     key_start = np.zeros(len(events), np.bool_)
     key_start[:1] = True
-    keys = _keys(events, schema)
-    for column in keys:
+    for column in events.keys:
         key_start[1:] |= differs(column)
-    if (descends(_ranks(events, schema)) & ~key_start[1:]).any():
+    if (descends(events.ranks) & ~key_start[1:]).any():
         return False
     starts = pa.array(np.flatnonzero(key_start))
-    names = [str(i) for i in range(len(keys))]
-    runs = pa.table([column.take(starts) for column in keys], names=names)
-    return not keys or runs.group_by(names).aggregate([]).num_rows == len(starts)
+    names = [str(i) for i in range(len(events.keys))]
+    runs = pa.table([column.take(starts) for column in events.keys], names=names)
+    return not names or runs.group_by(names).aggregate([]).num_rows == len(starts)
 
 
-def order_of(events: Timed, schema: Schema) -> Rows:
+def order_of(events: Ranked) -> Rows:
     """The rows' numbers in the order of key, time and sequence."""
-    ranks = _ranks(events, schema)
-    rows = _by_rank(ranks) if descends(ranks).any() else None
-    for leaf in reversed(_keys(events, schema)):
+    rows = _by_rank(events.ranks) if descends(events.ranks).any() else None
+    for leaf in reversed(events.keys):
         codes = _codes(leaf)
         for shift in range(0, int(codes.max(initial=0)).bit_length(), _DIGIT):
             digit = (codes >> shift).astype(np.uint16)
@@ -56,16 +76,8 @@ def order_of(events: Timed, schema: Schema) -> Rows:
     return np.arange(len(events)) if rows is None else rows
 
 
-def _keys(events: Timed, schema: Schema) -> list[pa.Array]:
-    return [leaf for name in schema.key for leaf in leaves(_column(events, name, schema))]
-
-
-def _ranks(events: Timed, schema: Schema) -> list[pa.Array]:
-    return [whole(events.time), *(_column(events, name, schema) for name in schema.sequence)]
-
-
 def _column(events: Timed, name: str, schema: Schema) -> pa.Array:
-    return whole(as_plain(events.events.select([name]), schema.columns).column(0))
+    return whole(wide(as_plain(events.events.select([name]), schema.columns).column(0)))
 
 
 def _by_rank(ranks: Sequence[pa.Array]) -> Rows:
