@@ -67,12 +67,17 @@ import threading
 import pyarrow as pa
 from cepheid import Pattern, detect
 
-def work():
-    threading.main_thread().join()
-    events = pa.table({"x": [1, 2], "at": pa.array([0, 1], pa.timestamp("us", "UTC"))})
+events = pa.table({"x": [1, 2], "at": pa.array([0, 1], pa.timestamp("us", "UTC"))})
+
+def found():
     print(detect(events, Pattern.begin("a").next("b"), time="at").num_rows)
 
+def work():
+    threading.main_thread().join()
+    found()
+
+found()
 threading.Thread(target=work).start()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1"], done.stderr
+    assert done.stdout.split() == ["1", "1"], done.stderr
