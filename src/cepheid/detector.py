@@ -128,16 +128,12 @@ class Detector:
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
-def load_kernel(pattern: CompiledPattern) -> None:
-    """Loads the compiled kernel that the pattern runs on, if it does, so that its first events do not wait for it."""
-    if not pattern.plan.functions:
-        warm_up(sets=choose_form(pattern).sets)
-
-
 def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
-    return SetKernel(pattern.tables) if choose_form(pattern).sets else CompiledKernel(pattern.tables)
+    in_sets = choose_form(pattern).sets
+    warm_up(sets=in_sets)  # before there are events, which would wait for it
+    return SetKernel(pattern.tables) if in_sets else CompiledKernel(pattern.tables)
 
 
 def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:

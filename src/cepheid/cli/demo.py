@@ -28,7 +28,6 @@ from cepheid.demo.flights import (
 from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.timeline import Chain, Flight
 from cepheid.detect import detect
-from cepheid.hosts.kernel_warming import kernel_warming
 from cepheid.hosts.spark_session import local_session
 
 _SHOWN = 5
@@ -58,7 +57,7 @@ def run_demo(output: Path, console: Console) -> None:
     """
     output.mkdir(parents=True, exist_ok=True)
     steps = _Steps(console)
-    with TemporaryDirectory() as folder, kernel_warming(), steps.progress:
+    with TemporaryDirectory() as folder, steps.progress:
         with steps.step("Start Spark"):
             spark = local_session("cepheid demo")
         with steps.step("Read the flights"):

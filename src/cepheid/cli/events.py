@@ -24,7 +24,7 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
     files = event_files(options.files)
     time, null_texts = options.time, options.null_texts or []
     if options.on == "spark":
-        with _session(options.time_zone, errors, warming=not columns_only) as session:
+        with _session(options.time_zone, errors) as session:
             with doing("Reading events", errors):
                 frame = read_events_on_spark(session, files, time=time, null_texts=null_texts)
             yield frame
@@ -37,19 +37,17 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
 
 
 @contextmanager
-def _session(time_zone: str, errors: Console, *, warming: bool) -> Iterator[SparkSession]:
+def _session(time_zone: str, errors: Console) -> Iterator[SparkSession]:
     """A local Spark session, stopped at the end."""
     require_installed("--on spark", "pyspark", "pandas", extra="spark")
-    from cepheid.hosts.kernel_warming import kernel_warming
     from cepheid.hosts.spark_session import local_session
 
-    with kernel_warming() if warming else nullcontext():
-        with doing("Starting Spark", errors):
-            session = local_session("cepheid", time_zone=time_zone)
-        try:
-            yield session
-        finally:
-            session.stop()
+    with doing("Starting Spark", errors):
+        session = local_session("cepheid", time_zone=time_zone)
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def doing(what: str, errors: Console) -> AbstractContextManager[Any]:

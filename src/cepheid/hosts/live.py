@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
-from cepheid.detector import load_kernel
 from cepheid.errors import MatcherFailed, SchemaError
 from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
@@ -45,7 +44,6 @@ class TableMatcher:
         self._batch_columns = self._batch(columns.empty_table())[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
         self._made_for = made_for(self._request, self._pattern, self._zone)
-        load_kernel(self._pattern)
         self._latest = NO_TIME
         self._counts = EventCounts()
         self._failure: str | None = None

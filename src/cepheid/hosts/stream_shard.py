@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.detector import load_kernel
 from cepheid.errors import SnapshotError
 from cepheid.hosts.request import STREAM_COUNTS
 from cepheid.hosts.stream_packing import events_of, to_stream
@@ -85,11 +84,7 @@ def step(matching: Matching, state: bytes | None, values: Sequence[bytes], water
         SnapshotError: the state is damaged, or of another query.
     """
     pattern = compiled(matching.plan)
-    if state is None:
-        load_kernel(pattern)
-        matcher = LiveMatcher(pattern)
-    else:
-        matcher = live.take(matching, state) or _restored(matching, state)
+    matcher = LiveMatcher(pattern) if state is None else live.take(matching, state) or _restored(matching, state)
     former_timer = None if state is None else _timer(matcher)
     before = _counts(matcher)
     rows = []

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.detector import load_kernel
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.gathering import gathered
@@ -41,7 +40,6 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     """The matches in a partition, whose events come in the order of key, time and sequence; `given` is a Task's."""
     task = Task(*given)
     pattern = compiled(task.plan)
-    load_kernel(pattern)
     matcher = SortedMatcher(pattern, until=task.until)
     schema = output_schema(row_schema(pattern.plan))
     try:

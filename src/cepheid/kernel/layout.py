@@ -1,7 +1,8 @@
 """What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
 
-The working set is the events that partial matches hold from earlier batches, followed by the batch; events are named
-by their position in it. The kernel works on one key at a time, which it loads; what is open for the others is parked.
+The working set is the events that partial matches may hold from earlier batches, followed by the batch; events are
+named by their position in it. The kernel works on one key at a time, which it loads; what is open for the others is
+parked.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Events(NamedTuple):
     mask: Ints
     """(n,) lifted conditions, bit i for Plan.bits[i]."""
     values: Ints
-    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as their rank in byte order within the working
-    set.
+    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as codes within the working set, in
+    byte order where the pattern asks which is less.
     """
     missing: Flags
     """(c, n) where a lifted column is NULL."""

@@ -13,6 +13,7 @@ from cepheid.kernel.layout import Events, Visits
 from cepheid.kernel.set_kernel import SetKernel
 
 
+@cache
 def warm_up(*, sets: bool) -> None:
     """Loads the kernel of sets, or that of single partial matches, compiled if it is not in the disk cache.
 
@@ -22,7 +23,6 @@ def warm_up(*, sets: bool) -> None:
         _run_once(sets=sets)
 
 
-@cache
 def _run_once(*, sets: bool) -> None:
     """Over a pattern without stages, no events and no keys: only the types count."""
     tables = Tables(
