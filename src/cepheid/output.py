@@ -87,8 +87,8 @@ def _first_of_equals(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """The rows that have not the same events and time as one before: an event may move a partial match to where its
     time is over already, when others with the same events have timed out.
     """
-    named = pa.table({"id": rows.column("match_id"), "at": rows.column("detected_at"), "row": np.arange(len(rows))})
-    first = named.group_by(["id", "at"], use_threads=False).aggregate([("row", "min")])
+    named = pa.table({"id": rows.column("match_id"), "row": np.arange(len(rows))})
+    first = named.group_by("id", use_threads=False).aggregate([("row", "min")])
     found: npt.NDArray[np.int64] = np.sort(first.column("row_min").to_numpy())
     return found
 
@@ -211,9 +211,14 @@ def _structs(
 
 
 def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
-    """A digest of the pattern's name, the key, and the identity and stage of each event."""
+    """A digest of the pattern's name, the key, and the identity and stage of each event; of a timeout, its deadline
+    too: the same events may run out of time in two states.
+    """
     stages = raw_bytes(emitted.stage.astype(np.int16))
-    rows = joined(stages, _identities(plan, events).take(pa.array(position)))
+    parts = [stages, _identities(plan, events).take(pa.array(position))]
+    if kind == TIMEOUT:
+        parts.append(raw_bytes(np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))))
+    rows = joined(*parts)
     return _hex(digests(rows, emitted.end, _purpose(plan, kind)))
 
 

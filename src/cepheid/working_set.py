@@ -165,6 +165,8 @@ def _mask(batch: Batch) -> npt.NDArray[np.int64]:
 
 def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
     """Values as 64 bits: doubles as their bits, decimals scaled; NULL as 0."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64)
     if pa.types.is_floating(column.type):
         doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
         words: npt.NDArray[np.int64] = doubles.view(np.int64)

@@ -133,6 +133,28 @@ def test_a_column_without_values() -> None:
     assert [event["nothing"] for event in row["high"]] == [None] * len(row["high"])
 
 
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("nothing = a.nothing", 0),
+        ("nothing <=> a.nothing", 1),
+        ("inside.nothing = a.inside.nothing", 0),
+        ("last(a.nothing, 1) IS NULL", 1),
+        ("sum(a.nothing) IS NULL AND avg(a.nothing) IS NULL", 1),
+        ("CASE WHEN n > 1 THEN NULL END = a.n", 0),
+        ("CASE WHEN a.n > 1 THEN NULL END IS NULL", 1),
+    ],
+)
+def test_conditions_on_nothing_but_nulls(condition: str, count: int) -> None:
+    """A column of Arrow's type null, as one that is empty in a file, is unknown in conditions across events."""
+    nulls = pa.nulls(2)
+    inside = pa.StructArray.from_arrays([nulls], names=["nothing"])
+    times = pa.array([0, 1], pa.timestamp("us", "UTC"))
+    events = pa.table({"n": [1, 2], "at": times, "nothing": nulls, "inside": inside})
+    found = detect(events, Pattern.begin("a").next("b").where(condition), time="at", measures={"s": "sum(a.nothing)"})
+    assert found.column("s").to_pylist() == [None] * count
+
+
 def test_a_type_column_without_values() -> None:
     """As an empty CSV file has it: no event is of any type."""
     pattern = Pattern.begin("a").subtype("payment").taxonomy("type", {"card": "payment"})

@@ -148,6 +148,8 @@ def _reason(error: duckdb.Error) -> str:
 
 def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """A column of a result, from how DuckDB holds it to its Arrow type."""
+    if arrow.is_null(type_):  # of which DuckDB makes a column of another type
+        return pa.chunked_array([pa.nulls(len(column))])
     if arrow.is_timestamp(type_):
         return viewed(column, pa.timestamp("us", type_.tz))
     if arrow.is_duration(type_):

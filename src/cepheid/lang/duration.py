@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 from cepheid.errors import PatternError
+from cepheid.lang.plain_value import plain_value
 
 _UNITS = {
     "microsecond": timedelta(microseconds=1),
@@ -19,13 +20,17 @@ _UNITS = {
 _PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
 
 
-def parse_duration(length: timedelta | str, *, or_zero: bool = False) -> timedelta:
-    """`length` as a timedelta.
+def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
+    """`length`, which is text or a timedelta, also one of NumPy or pandas, as a timedelta.
 
     Raises:
         PatternError: neither text nor timedelta, not positive (or zero, with `or_zero`), or not of the form "<whole
             number> <unit>", repeated.
     """
+    try:
+        length = plain_value(length)
+    except ValueError as error:
+        raise PatternError(f"a length of time: {error}") from error
     if not isinstance(length, str | timedelta):
         raise PatternError(
             f"a length of time is text such as '12 hours', or a timedelta; got {type(length).__name__}: {length!r}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -10,20 +10,28 @@ _OF_DAYS = ("Y", "M", "W", "D")
 
 
 def plain_value(value: object) -> object:
-    """A scalar of NumPy as a number, text, date or datetime, and a time of pandas as a datetime; others as they are.
+    """A scalar of NumPy as a number, text, date, datetime or timedelta, and a time or a length of time of pandas as a
+    datetime or timedelta; others as they are.
 
     Raises:
-        ValueError: a time has nanoseconds, which a datetime has not, or is NaT.
+        ValueError: it has nanoseconds, which Python's have not, or is NaT.
     """
     if isinstance(value, np.datetime64):
         in_microseconds = value.astype("datetime64[us]")
         _check(str(value), nanoseconds=not np.isnat(value) and in_microseconds != value)
         return (value if np.datetime_data(value.dtype)[0] in _OF_DAYS else in_microseconds).item()
+    if isinstance(value, np.timedelta64):
+        in_microseconds = value.astype("timedelta64[us]")
+        _check(str(value), nanoseconds=not np.isnat(value) and in_microseconds != value)
+        return in_microseconds.item()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, datetime) and hasattr(value, "to_pydatetime"):
         _check(value.isoformat(), nanoseconds=bool(getattr(value, "nanosecond", 0)))
         return value.to_pydatetime()
+    if isinstance(value, timedelta) and hasattr(value, "to_pytimedelta"):
+        _check(str(value), nanoseconds=bool(getattr(value, "nanoseconds", 0)))
+        return value.to_pytimedelta()
     return value
 
 

@@ -169,14 +169,14 @@ def sum_type(type_: pa.DataType) -> pa.DataType | None:
     """
     if is_integer(type_):
         return pa.int64()
-    if is_float(type_):
+    if is_float(type_) or arrow.is_null(type_):
         return pa.float64()
     return pa.decimal128(18, type_.scale) if is_decimal(type_) and type_.precision <= 18 else None
 
 
 def avg_type(type_: pa.DataType) -> pa.DataType | None:
     """What the pattern function avg gives; None: it is refused."""
-    if is_integer(type_) or is_float(type_):
+    if is_integer(type_) or is_float(type_) or arrow.is_null(type_):
         return pa.float64()
     if is_decimal(type_) and type_.precision + 4 <= 18:
         return pa.decimal128(type_.precision + 4, type_.scale + 4)
