@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, ConditionError, EventError, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, ConditionError, EventError, Matcher, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -131,6 +131,35 @@ def test_a_column_without_values() -> None:
     (row, *_) = detect(events, PATTERN, key="device", time="at", columns=["n", "nothing"]).to_pylist()
     assert row["low"]["nothing"] is None
     assert [event["nothing"] for event in row["high"]] == [None] * len(row["high"])
+
+
+def test_polars_categories_and_lists() -> None:
+    """Categorical and Enum come along as strings, also in structs and lists, and serve as key and sequence."""
+    category, letters = pl.Enum(["q", "p"]), ["p", "q", None, "p"]
+    frame = pl.DataFrame(
+        {
+            "k": pl.Series(["p", "q", "p", "q"], dtype=category),
+            "at": [START] * 4,
+            "n": pl.Series(["b", "a", "c", "c"], dtype=pl.Categorical),
+            "c": pl.Series(letters, dtype=pl.Categorical),
+            "l": pl.Series([["p"], [], None, ["q", None]], dtype=pl.List(category)),
+            "f": pl.Series([["p", "q"]] * 4, dtype=pl.Array(pl.Categorical, 2)),
+            "s": pl.Series(
+                [{"x": letter, "y": letter} for letter in letters], dtype=pl.Struct({"x": category, "y": str})
+            ),
+            "t": [["p"], None, ["q"], []],
+            "b": [b"p"] * 4,
+        }
+    )
+    pattern = Pattern.begin("one").where("c IS NOT NULL").next("two").where("n = 'c'")
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "n"}
+    found = detect(frame, pattern, **options)
+    assert found["k"].to_list() == ["p", "q"]
+    given = frame.to_dicts()
+    assert [[row["one"], row["two"]] for row in found.to_dicts()] == [[given[0], given[2]], [given[1], given[3]]]
+    live = Matcher(pattern, frame.schema.to_frame(), **options)
+    rows = pa.concat_tables([live.process(frame), live.finish()])
+    assert rows.sort_by("k").to_pylist() == found.to_dicts()
 
 
 def test_a_type_column_without_values() -> None:
