@@ -14,6 +14,7 @@ from cepheid.hosts.request import SHARDS, Nulls, Report, Request
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.plain_value import plain_value
+from cepheid.plan.check import RESERVED, WITH_OUTPUTS
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
 
@@ -25,11 +26,8 @@ if TYPE_CHECKING:
 
 Events = TypeVar("Events")
 
-_RESERVED = re.compile(r"match_id|match_start|match_end|detected_at|_error|_counts|_slot\d+", re.IGNORECASE)
-"""Columns of the output, and of what hosts make it from, where key columns stand as they are named."""
-
-_RESERVED_WITH_OUTPUTS = re.compile(r"kind|pattern|stages|event", re.IGNORECASE)
-"""Those of the output that `outputs` asks for."""
+_OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
+"""Columns of what hosts make the output from, where key columns stand as they are named."""
 
 
 def detect(
@@ -226,10 +224,11 @@ def _names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
 def _key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
     """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
     names = () if given is None else _names("key", given, faults)
+    reserved = RESERVED if with_outputs else set(RESERVED) - set(WITH_OUTPUTS)
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names
-        if _RESERVED.fullmatch(name) or (with_outputs and _RESERVED_WITH_OUTPUTS.fullmatch(name))
+        if name.lower() in reserved or _OF_HOSTS.fullmatch(name.lower())
     ]
     return names
 

@@ -135,10 +135,11 @@ class LiveMatcher:
         numbers = pa.array(self.keys.number_of.values(), pa.int32())
         batches = {"names": pa.record_batch({"number": numbers, "name": pa.array(self.keys.number_of, pa.binary())})}
         if self.last:
+            sequence = self._sequence_type
             batches["last"] = pa.record_batch(
                 {
                     "name": pa.array(self.last, pa.binary()),
-                    "sequence": pa.array(self.last.values(), self._sequence_type),
+                    "sequence": pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence),
                 }
             )
         if (waiting := self.waiting.all) is not None:
@@ -177,8 +178,9 @@ class LiveMatcher:
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
         self.keys = KeyNumbers.of(names.to_pylist(), numbers)
         self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
-        last = [column.to_pylist() for column in batches["last"].columns] if "last" in batches else [[], []]
-        self.last = dict(zip(*last, strict=True))
+        if "last" in batches:
+            last, sequences = batches["last"].column("name"), batches["last"].column("sequence")
+            self.last = dict(zip(last.to_pylist(), _in_numbers(sequences), strict=True))
         if waiting is not None:
             self.waiting.add(waiting)
         self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
@@ -311,8 +313,24 @@ def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Sch
 def _sequences(batch: Batch) -> list[dict[str, Any]]:
     """The values of each event's sequence columns, by their numbers."""
     columns = {str(i): column for i, column in enumerate(batch.sequence)}
-    rows: list[dict[str, Any]] = pa.record_batch(columns).to_pylist()
+    return _in_numbers(pa.record_batch(columns).to_struct_array())
+
+
+def _in_numbers(sequences: pa.Array) -> list[dict[str, Any]]:
+    """As Python's, but times are numbers, which compare as they do: Python has not all of the years."""
+    rows: list[dict[str, Any]] = sequences.cast(_with_numbers(sequences.type)).to_pylist()
     return rows
+
+
+def _with_numbers(sequence: pa.DataType) -> pa.DataType:
+    """Sequences have no structure within their struct of columns."""
+    return pa.struct([field.with_type(_number(field.type)) for field in sequence])
+
+
+def _number(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_date32(type_):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(type_) else type_
 
 
 def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:

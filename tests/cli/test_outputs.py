@@ -92,6 +92,11 @@ def test_processing_order(folder: Path, cepheid: Cepheid) -> None:
             "for '--max-partial-matches'",
         ),
         (
+            ["detect", "rising.yaml", "events.csv", *OPTIONS, "--max-matches-per-event", str(2**63)],
+            2,
+            "than or equal to 9223372036854775807",
+        ),
+        (
             ["detect", "rising.yaml", "events.csv", *OPTIONS, "--on-limit", "stop"],
             2,
             "'stop' is not one of 'raise', 'dr",
@@ -115,11 +120,35 @@ def test_messages_have_the_options(
 
 
 @pytest.mark.parametrize(
-    "message", ["no column named 'as_of'", "time = 3 is no condition", "the time: none", "a.time_zone", "$as_of"]
+    "message",
+    [
+        "no column named 'as_of'",
+        "time = 3 is no condition",
+        "the time: none",
+        "a.time_zone",
+        "$as_of",
+        "division by zero in '(as_of / n > 1) AND (time=5)', at the event {'note': 'as_of nulls=drop', 'time': 5}",
+        "division by zero in \"where nulls='drop' AND (max_partial_matches) > 0\\nAND time_zone = 'time=…'\"",
+    ],
 )
 def test_other_words_stay(message: str) -> None:
-    """Columns and prose that only look like an argument stay as they are."""
+    """Columns, SQL, events and prose that only look like an argument stay as they are."""
     assert in_options(message) == message
+
+
+def test_the_user_s_sql_stays(folder: Path, cepheid: Cepheid) -> None:
+    """A condition that fails is shown as it was written, whatever its columns are named."""
+    (folder / "named.csv").write_text("at,as_of,n,time\n2024-05-01T10:00:00,5,0,5\n")
+    (folder / "named.yaml").write_text("stages:\n- begin: a\n  where: as_of / n > 1 AND time=5\n")
+    done = cepheid("detect", "named.yaml", "named.csv", "--time", "at")
+    assert (done.returncode, done.stderr) == (1, "division by zero in 'as_of / n > 1 AND time=5'\n")
+
+
+def test_a_file_named_as_an_option(folder: Path, cepheid: Cepheid) -> None:
+    """A file's name stays as it is."""
+    (folder / "time").mkdir()
+    done = cepheid("check", "time")
+    assert (done.returncode, done.stderr) == (3, "time: is a directory\n")
 
 
 def test_times_beyond_pythons(folder: Path, cepheid: Cepheid) -> None:

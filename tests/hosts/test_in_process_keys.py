@@ -34,6 +34,8 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "large string": (pa.large_string(), ["", "a"]),
     "string view": (pa.string_view(), ["", "a longer string than fits"]),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["", "a"]),
+    "polars categorical": (pa.dictionary(pa.uint32(), pa.string_view()), ["", "a longer string than fits"]),
+    "polars enum": (pa.dictionary(pa.uint8(), pa.string_view(), ordered=True), ["b", "a"]),
     "binary": (pa.binary(), [b"", b"\x00"]),
     "fixed binary": (pa.binary(2), [b"ab", b"\x00a"]),
     "date": (pa.date32(), [date(1969, 1, 1), date(2024, 2, 29)]),
@@ -65,7 +67,17 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 def events(type_: pa.DataType, keys: list[Any], numbers: list[int], steps: list[int]) -> pa.Table:
     """Event i has the key `keys[i]`, the column x `numbers[i]` and the second `steps[i]`."""
     at = pa.array([T + timedelta(seconds=step) for step in steps], pa.timestamp("us", "UTC"))
-    return pa.table({"k": pa.array(keys, type_), "at": at, "x": numbers})
+    return pa.table({"k": column_of(type_, keys), "at": at, "x": numbers})
+
+
+def column_of(type_: pa.DataType, values: list[Any]) -> pa.Array:
+    """Also a dictionary of views, which Arrow does not make of Python's values."""
+    if not pa.types.is_dictionary(type_):
+        return pa.array(values, type_)
+    encoded = pa.array(values).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        encoded.indices.cast(type_.index_type), encoded.dictionary.cast(type_.value_type), ordered=type_.ordered
+    )
 
 
 @pytest.mark.parametrize("kind", KEYS)

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, ConditionError, EventError, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, ConditionError, EventError, Matcher, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -153,6 +153,35 @@ def test_conditions_on_nothing_but_nulls(condition: str, count: int) -> None:
     events = pa.table({"n": [1, 2], "at": times, "nothing": nulls, "inside": inside})
     found = detect(events, Pattern.begin("a").next("b").where(condition), time="at", measures={"s": "sum(a.nothing)"})
     assert found.column("s").to_pylist() == [None] * count
+
+
+def test_polars_categories_and_lists() -> None:
+    """Categorical and Enum come along as strings, also in structs and lists, and serve as key and sequence."""
+    category, letters = pl.Enum(["q", "p"]), ["p", "q", None, "p"]
+    frame = pl.DataFrame(
+        {
+            "k": pl.Series(["p", "q", "p", "q"], dtype=category),
+            "at": [START] * 4,
+            "n": pl.Series(["b", "a", "c", "c"], dtype=pl.Categorical),
+            "c": pl.Series(letters, dtype=pl.Categorical),
+            "l": pl.Series([["p"], [], None, ["q", None]], dtype=pl.List(category)),
+            "f": pl.Series([["p", "q"]] * 4, dtype=pl.Array(pl.Categorical, 2)),
+            "s": pl.Series(
+                [{"x": letter, "y": letter} for letter in letters], dtype=pl.Struct({"x": category, "y": str})
+            ),
+            "t": [["p"], None, ["q"], []],
+            "b": [b"p"] * 4,
+        }
+    )
+    pattern = Pattern.begin("one").where("c IS NOT NULL").next("two").where("n = 'c'")
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "n"}
+    found = detect(frame, pattern, **options)
+    assert found["k"].to_list() == ["p", "q"]
+    given = frame.to_dicts()
+    assert [[row["one"], row["two"]] for row in found.to_dicts()] == [[given[0], given[2]], [given[1], given[3]]]
+    live = Matcher(pattern, frame.schema.to_frame(), **options)
+    rows = pa.concat_tables([live.process(frame), live.finish()])
+    assert rows.sort_by("k").to_pylist() == found.to_dicts()
 
 
 def test_a_type_column_without_values() -> None:

@@ -13,6 +13,8 @@ from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, Report, Sche
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from cepheid.plan.limits import OnLimit
+
 T = datetime(2024, 3, 1, tzinfo=UTC)
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
 PAIRS = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").skip(Skip.no_skip())
@@ -124,9 +126,19 @@ def test_timeouts_are_not_bounded() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_partial_matches": 0}, "limits: max_partial_matches is a whole number of at least 1, got 0"),
-        ({"max_matches_per_event": 1.5}, "limits: max_matches_per_event is a whole number of at least 1, got 1.5"),
-        ({"max_matches_per_event": True}, "limits: max_matches_per_event is a whole number of at least 1, got True"),
+        ({"max_partial_matches": 0}, "limits: max_partial_matches is a whole number from 1 to 2**63 - 1, got 0"),
+        (
+            {"max_partial_matches": 2**63},
+            "limits: max_partial_matches is a whole number from 1 to 2**63 - 1, got 9223372036854775808",
+        ),
+        (
+            {"max_matches_per_event": 1.5},
+            "limits: max_matches_per_event is a whole number from 1 to 2**63 - 1, got 1.5",
+        ),
+        (
+            {"max_matches_per_event": True},
+            "limits: max_matches_per_event is a whole number from 1 to 2**63 - 1, got True",
+        ),
         ({"on_limit": "ignore"}, "limits: on_limit is 'raise' or 'drop', got 'ignore'"),
     ],
 )
@@ -135,6 +147,15 @@ def test_limits_of_no_use(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         Limits(**arguments)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("on_limit", ["raise", "drop"])
+def test_the_largest_limits(on_limit: OnLimit) -> None:
+    """They hold in every form of the matcher."""
+    limits = Limits(max_partial_matches=2**63 - 1, max_matches_per_event=2**63 - 1, on_limit=on_limit)
+    for condition in ("x = 'b'", "x = 'b' AND id > a.id"):
+        pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where(condition).skip(Skip.no_skip())
+        assert len(detect(events("aaab"), pattern, limits=limits, **OPTIONS)) == 3
 
 
 def test_dropping_is_told() -> None:

@@ -208,6 +208,8 @@ def test_late_in_sequence() -> None:
         (pa.decimal128(5, 2), [Decimal("-1.00"), Decimal("2.50"), None]),
         (pa.timestamp("us"), [datetime(2024, 1, 1), datetime(2024, 1, 2), None]),  # noqa: DTZ001 - without a zone
         (pa.duration("us"), [timedelta(-1), timedelta(1), None]),
+        (pa.timestamp("us", "UTC"), [-(1 << 60), datetime(2024, 1, 1), 1 << 60, None]),  # noqa: DTZ001
+        (pa.date32(), [-(1 << 30), 0, 1 << 30, None]),
     ],
 )
 def test_sequences_of_many_types(type_: pa.DataType, values: list[Any]) -> None:

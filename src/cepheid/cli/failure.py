@@ -45,13 +45,15 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""(?<![\w'"`.$-])(?:
-        (time|nulls|on_limit)=(?:…|["']?(\w+)["']?)                      # an argument with its value
-        | (as_of|time_zone|max_partial_matches|max_matches_per_event)\b  # nothing but an argument's name
-        | ^(key|time|sequence|columns|outputs|nulls)(?=:\ )              # a fault of one
-    )""",
-    re.VERBOSE | re.MULTILINE,
+    r"""\A(key|time|sequence|columns|outputs|nulls|as_of|time_zone)(?=:\ |\ needs\ )    # a fault of an argument
+    | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
+    | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # a limit that was passed
+    """,
+    re.VERBOSE,
 )
+"""Arguments with the words that our messages have around them: the SQL and the events that messages quote may hold the
+same names.
+"""
 
 
 class FileProblem(Exception):
@@ -109,8 +111,8 @@ def in_options(message: str) -> str:
 
 
 def _option(argument: re.Match[str]) -> str:
-    with_value, value, alone, faulty = argument.groups()
-    option = f"--{with_value or alone or faulty}".replace("_", "-")
+    faulty, advised, value, passed = argument.groups()
+    option = f"--{faulty or advised or passed}".replace("_", "-")
     return f"{option} {value}" if value else option
 
 
@@ -129,10 +131,11 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool) -> None:
-    problems = [
-        replace(problem, message=in_options(problem.message), hint=problem.hint and in_options(problem.hint))
-        for problem in problems
-    ]
+    if code is ExitCode.PROBLEMS:  # the others are the command line's own
+        problems = [
+            replace(problem, message=in_options(problem.message), hint=problem.hint and in_options(problem.hint))
+            for problem in problems
+        ]
     if as_json:
         print_json(
             {"ok": False, "exit_code": int(code), "problems": [problem_as_json(problem) for problem in problems]}

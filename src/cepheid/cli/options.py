@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
-from cepheid.plan.limits import Limits, OnLimit
+from cepheid.plan.limits import MOST, Limits, OnLimit
 from cepheid.plan.plan import OutputName
 
 if TYPE_CHECKING:
@@ -56,10 +56,12 @@ Outputs = Annotated[
 ]
 MaxPartialMatches = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="How many partial matches of a key may be open.", show_default=False),
+    typer.Option(
+        metavar="N", min=1, max=MOST, help="How many partial matches of a key may be open.", show_default=False
+    ),
 ]
 MaxMatchesPerEvent = Annotated[
-    int, typer.Option(metavar="N", min=1, help="How many matches one event or deadline may complete.")
+    int, typer.Option(metavar="N", min=1, max=MOST, help="How many matches one event or deadline may complete.")
 ]
 OnLimitReached = Annotated[
     OnLimit, typer.Option("--on-limit", help="More than that is an error, or the oldest are dropped and counted.")

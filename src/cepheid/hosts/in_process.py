@@ -70,7 +70,7 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
 
 def plan_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plan:
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
-    events, request = in_order_of_arrival(columns.empty_table(), request)
+    events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     columns = events.schema
     schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
     _check(schema)

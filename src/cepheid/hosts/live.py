@@ -32,7 +32,7 @@ class TableMatcher:
 
     def __init__(self, request: Request, columns: pa.Schema, lateness: timedelta | None) -> None:
         self._asked = request
-        numbered, self._request = in_order_of_arrival(columns.empty_table(), request)
+        numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
         columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
@@ -41,7 +41,7 @@ class TableMatcher:
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
         self._pattern = compile_plan(self._plan)
-        self._batch_columns = self._batch(columns.empty_table())[0].data.schema
+        self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
         self._made_for = made_for(self._request, self._pattern, self._zone)
         self._latest = NO_TIME

@@ -110,10 +110,20 @@ def _to_pandas(table: pa.Table) -> Any:
 def without_views(table: pa.Table) -> pa.Table:
     """The table with plain strings and binaries in the place of views, which Arrow cannot take rows of."""
     for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
-            plain = _plain(field.type)
+        if (plain := _without_views(field.type)) != field.type:
             table = table.set_column(i, field.with_type(plain), table.column(i).cast(plain))
     return table
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    """The type with plain strings and binaries in the place of views; a dictionary stays one, as Arrow cannot decode
+    views.
+    """
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _without_views(type_.value_type), type_.ordered)
+    if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):
+        return _plain(type_)
+    return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
 
 
 def _to_relation(table: pa.Table) -> Any:

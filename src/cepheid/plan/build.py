@@ -14,7 +14,7 @@ from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.pattern import Condition, Pattern, Stage, Subtype
 from cepheid.plan import resolve
-from cepheid.plan.check import pattern_problems, problems_of_outputs, problems_without_time
+from cepheid.plan.check import RESERVED, pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.engine import Question, SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
@@ -24,9 +24,6 @@ from cepheid.plan.plan import MAX_CONDITIONS, OutputName, Plan, StageCondition
 from cepheid.plan.resolve import Apply, Called, Node, Resolver, Shape, Source
 from cepheid.plan.subtypes import subtype_conditions
 from cepheid.plan.types import is_orderable, sql_name
-
-RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
-"""Names of output columns, which stages and measures cannot have."""
 
 
 def build_plan(

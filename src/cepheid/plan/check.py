@@ -17,7 +17,9 @@ from cepheid.plan.longest import can_be_empty, longest_problems
 
 MAX_TURNS = 5_000
 """Of all stages together, those of times(n) n times."""
-RESERVED = ("match_id", "match_start", "match_end", "detected_at", "kind", "pattern", "stages", "event")
+WITH_OUTPUTS = ("kind", "pattern", "stages", "event")
+"""Names of output columns that are there where `outputs` asks for them."""
+RESERVED = ("match_id", "match_start", "match_end", "detected_at", *WITH_OUTPUTS)
 """Names of output columns, which stages and measures cannot have."""
 
 

@@ -9,13 +9,16 @@ from cepheid.errors import SchemaError
 
 OnLimit: TypeAlias = Literal["raise", "drop"]
 
+MOST = 2**63 - 1
+"""The kernel counts in 64 bits."""
+
 
 @dataclass(frozen=True)
 class Limits:
     """How much a pattern may find or keep open, for each key.
 
     Raises:
-        SchemaError: a number is not positive, or `on_limit` is unknown.
+        SchemaError: a number is not positive or beyond MOST, or `on_limit` is unknown.
     """
 
     max_partial_matches: int | None = None
@@ -40,9 +43,9 @@ class Limits:
             ("max_matches_per_event", self.max_matches_per_event),
         )
         faults = [
-            f"limits: {name} is a whole number of at least 1, got {value!r}"
+            f"limits: {name} is a whole number from 1 to 2**63 - 1, got {value!r}"
             for name, value in numbers
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST
         ]
         if self.on_limit not in get_args(OnLimit):
             allowed = " or ".join(repr(name) for name in get_args(OnLimit))
