@@ -62,9 +62,10 @@ def explain(
         from cepheid.errors import PatternError
         from cepheid.plan.build import check_pattern
         from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
+        from cepheid.plan.parameters import with_nulls
 
         opened = open_pattern(pattern, parameters)
-        if not events and (problems := check_pattern(opened.pattern, measures)):
+        if not events and (problems := check_pattern(with_nulls(opened.pattern), measures)):
             with opened.problems_located():
                 raise PatternError(problems)
         diagram = automaton_mermaid(opened.pattern)

@@ -23,6 +23,12 @@ from cepheid.plan.resolve import Source
 _GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."
 
 
+def with_nulls(pattern: Pattern) -> Pattern:
+    """The pattern with NULL in the place of each value that must still be given."""
+    parameters = [replace(parameter, sql=parameter.sql or "(NULL)") for parameter in pattern.parameters]
+    return replace(pattern, parameters=tuple(parameters))
+
+
 class Parameters:
     """The parameters of a pattern, and which of them its texts have used so far."""
 
