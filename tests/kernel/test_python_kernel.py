@@ -37,6 +37,20 @@ def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[li
     assert got[0] == expected
 
 
+@given(plans(), KEYS, BATCHES)
+def test_what_is_withheld(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]]) -> None:
+    """Behind each batch as many matches wait as in the compiled kernel, and none when the input is complete."""
+    keys, batches = _fitting(plan, keys, batches)
+    compiled, python = list[int](), list[int]()
+    if "failed" in (
+        run_compiled(plan, keys, batches, withheld=compiled),
+        run_python(plan, keys, batches, None, python),
+    ):
+        return
+    assert compiled == python
+    assert python[-1] == 0
+
+
 class Distinct(ReferenceMatcher):
     """The definition that fails where two branches have taken the same."""
 
