@@ -114,6 +114,11 @@ class LiveMatcher:
         return self.detector.kernel.open_partial_matches(self.now)
 
     @property
+    def withheld(self) -> int:
+        """How many matches are found and wait to be emitted, or would be matches if they ended now."""
+        return self.detector.kernel.withheld
+
+    @property
     def due(self) -> int:
         """Microseconds: when time passes it, an event or a deadline is next to be processed; FOREVER if nothing is."""
         return min(self.waiting.earliest, self.detector.kernel.next_due)

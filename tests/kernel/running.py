@@ -96,9 +96,13 @@ def run_compiled(
     keys: Sequence[Sequence[Row]],
     batches: Sequence[Sequence[Visit]] = (),
     until: int | None = None,
+    *,
     capacity: int = 64,
+    withheld: list[int] | None = None,
 ) -> Found | str:
-    """The same from the compiled kernel. What `batches` leave of the rows comes last, and all keys are closed."""
+    """The same from the compiled kernel. What `batches` leave of the rows comes last, and all keys are closed.
+    `withheld` gets how many matches wait behind each batch.
+    """
     compiled = compile_plan(plan)
     rows = [row for key in keys for row in key]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
@@ -126,6 +130,8 @@ def run_compiled(
                 entries.append((visit.key, len(positions), end_time if last else told, last))
             emitted = matcher.run(_events(plan, rows, positions, texts), _visits(entries))
             _collect(emitted, positions, key_of, found)
+            if withheld is not None:
+                withheld.append(matcher.withheld)
             held = [positions[i] for i in matcher.hold()]
     except (ConditionFailed, SkipError):
         return "failed"

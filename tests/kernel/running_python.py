@@ -24,6 +24,7 @@ def run_python(
     keys: Sequence[Sequence[Row]],
     batches: Sequence[Sequence[Visit]] = (),
     until: int | None = None,
+    withheld: list[int] | None = None,
 ) -> tuple[Found, tuple[int, int]] | str:
     """What is found, and what was dropped. Between batches the matcher's state goes through arrays."""
     compiled = compile_plan(plan)
@@ -52,6 +53,8 @@ def run_python(
             _check_counts(made[-1], held)
             made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))
             made[-1].restore(made[-2].state(), _batch(plan, rows, held))
+            if withheld is not None:
+                withheld.append(made[-1].withheld)
     except (ConditionFailed, SkipError):
         return "failed"
     matches = [match for part in found for match in part.matches]

@@ -37,6 +37,21 @@ def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[li
     assert got[0] == expected
 
 
+@given(plans(), KEYS)
+def test_what_is_withheld(plan: Plan, keys: list[list[Row]]) -> None:
+    """Behind each event as many matches wait as in the compiled kernel, and none when the input is complete."""
+    plan = replace(plan, outputs=None)
+    keys, batches = _fitting(plan, keys, [[Visit(key, 1) for key in range(len(keys))]] * 8)
+    compiled, python = list[int](), list[int]()
+    if "failed" in (
+        run_compiled(plan, keys, batches, withheld=compiled),
+        run_python(plan, keys, batches, None, python),
+    ):
+        return
+    assert compiled == python
+    assert python[-1] == 0
+
+
 class Distinct(ReferenceMatcher):
     """The definition that fails where two branches have taken the same."""
 

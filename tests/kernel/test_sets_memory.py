@@ -146,6 +146,28 @@ def test_a_set_near_its_limit_is_seldom_counted() -> None:
     assert 199_000 <= passed.value.event < 200_000
 
 
+@pytest.mark.parametrize("more", [0, 10, 60, 100, 160, 1000])
+def test_behind_a_call_no_more_is_open_than_the_limit(more: int) -> None:
+    """Though within the call they are not counted at every event, once they have been near the limit."""
+    matcher = matcher_of(any_order("a", "b").within(timedelta(microseconds=9_990)), 10_000)
+    rows = [*((i, A) for i in range(10_012)), *((10_011, A) for _ in range(more))]
+    if 9_990 + more > 10_000:
+        with pytest.raises(PassedLimit, match="max_partial_matches"):
+            fed(matcher, rows)
+    else:
+        fed(matcher, rows)
+        assert matcher.open_partial_matches(NO_TIME) == 9_990 + more
+
+
+def test_room_for_nodes() -> None:
+    """There is room for four times the nodes at most, and nothing is kept to count what they stand for if none asks."""
+    matcher = matcher_of(any_order("a", "b"))
+    fed(matcher, [(i, A) for i in range(10_000)])
+    assert matcher.size == 10_000
+    assert len(matcher.sets.nodes) == len(matcher.sets.vertex) < 4 * 10_000
+    assert len(matcher.sets.paths) == 0
+
+
 def test_without_a_limit_given_sets_are_limited_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What they stand for may be many more than ten million, as that costs nothing; their nodes may not."""
     rows = [(i, 1 << i // 300) for i in range(900)]

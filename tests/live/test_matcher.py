@@ -139,10 +139,41 @@ def test_finish() -> None:
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").one_or_more().consecutive().longest()
     live = matcher(pattern)
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "p", 2, "b")))
-    assert live.counts.open_partial_matches == 1
+    assert (live.counts.open_partial_matches, live.counts.withheld) == (1, 1)
     assert told(live.finish()) == [("match", (1, 2, 3), None)]
     assert told(live.finish()) == []
-    assert live.counts.open_partial_matches == 0
+    assert (live.counts.open_partial_matches, live.counts.withheld) == (0, 0)
+
+
+def test_a_match_that_waits_for_an_earlier_one() -> None:
+    """What a skip strategy holds back is counted as withheld, until it is told."""
+    pattern = Pattern.begin("a").followed_by("b").where("x = a.x").skip(Skip.past_last_event())
+    live = matcher(pattern)
+    assert told(live.process(events((1, "p", 0, "u"), (2, "p", 1, "v"), (3, "p", 2, "v"), (4, "q", 2, "v")))) == []
+    assert (live.counts.matches, live.counts.withheld) == (0, 1)
+    other = matcher(pattern)
+    other.restore(live.snapshot())
+    assert other.counts.withheld == 1
+    assert told(live.finish()) == [("match", (2, 3), None)]
+    assert (live.counts.matches, live.counts.withheld) == (1, 0)
+
+
+def test_a_match_that_waits_for_time() -> None:
+    """A match whose last stage must stay away waits until its time has passed, or the event comes."""
+    live = matcher(Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("10 seconds"))
+    live.process(events((1, "p", 0, "a"), (2, "q", 1, "a")))
+    assert (live.counts.open_partial_matches, live.counts.withheld) == (2, 2)
+    live.process(events((3, "q", 2, "b")))
+    assert live.counts.withheld == 1
+    assert told(live.advance_time(at(10))) == [("match", (1,), 10)]
+    assert live.counts.withheld == 0
+
+
+def test_in_sets_no_match_waits() -> None:
+    """Without timeouts, longest, skip and absence a match is told with its last event."""
+    live = matcher(outputs=["matches"])
+    live.process(events((1, "p", 0, "a"), (2, "q", 1, "a"), (3, "q", 2, "b")))
+    assert (live.counts.open_partial_matches, live.counts.withheld) == (1, 0)
 
 
 def test_behind_the_end() -> None:

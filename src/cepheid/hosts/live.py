@@ -122,6 +122,7 @@ class TableMatcher:
             late=self._matcher.late,
             waiting=len(self._matcher.waiting),
             open_partial_matches=self._matcher.open_partial_matches,
+            withheld=self._matcher.withheld,
         )
 
     def _batch(self, events: pa.Table) -> tuple[Batch, EventCounts]:

@@ -65,6 +65,10 @@ class MatcherCounts(EventCounts):
     waiting: int = 0
     """Events that wait for time to pass them."""
     open_partial_matches: int = 0
+    withheld: int = 0
+    """Matches that have all their events and wait: for an earlier one that a skip strategy may prefer, for the loop of
+    `longest` to end, or for the time of a last `not_followed_by` to pass.
+    """
 
 
 class Report:

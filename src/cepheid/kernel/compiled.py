@@ -29,6 +29,7 @@ from cepheid.kernel.layout import (
 from cepheid.kernel.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.state import checked_state
 from cepheid.kernel.step import Status, run
+from cepheid.kernel.withheld import count_withheld
 
 FAILURES = {
     OUT_OF_RANGE: "a result is out of the range of its type",
@@ -147,6 +148,11 @@ class CompiledKernel:
     def open_partial_matches(self, _now: int) -> int:
         """How many there are of all keys. Time has passed for all to where no deadline is due."""
         return int(self.cursor.parked)
+
+    @property
+    def withheld(self) -> int:
+        """How many matches of all keys are found and wait to be emitted, or would be matches if they ended now."""
+        return count_withheld(self.tables, self.partials)
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) of each of the keys, whether it has open partial matches."""

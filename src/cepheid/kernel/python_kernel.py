@@ -20,7 +20,16 @@ from cepheid.kernel.compiled import ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import FOREVER, NO_TIME, Flags, Int32s, Visits
 from cepheid.kernel.python_events import events_of
 from cepheid.kernel.python_state import arrays_of, matchers_of
-from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, TakenEvents, Timeout, order_of
+from cepheid.kernel.reference import (
+    Event,
+    Match,
+    PartialMatch,
+    ReferenceMatcher,
+    TakenEvents,
+    Timeout,
+    order_of,
+    positions_of,
+)
 from cepheid.plan.plan import Plan
 
 
@@ -80,6 +89,13 @@ class KeyMatcher(ReferenceMatcher):
         """The events that open partial matches, and matches that wait or may grow, have."""
         for partial_match in chain(self.partial_matches, self.growing, (match for _, match in self.completed)):
             yield from (event for _, event in partial_match.taken)
+
+    @property
+    def withheld(self) -> int:
+        """How many matches wait for an earlier one, may grow, or would be matches if they ended now."""
+        states = self.automaton.states
+        ending = [p for p in self.partial_matches if not p.whole and (states[p.state].pending or self._complete(p))]
+        return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
     def _told(self, matches: list[Match]) -> list[Told]:
         """In the order of time; at one time what timed out comes first."""
@@ -186,6 +202,11 @@ class PythonKernel:
     def open_partial_matches(self, _now: int) -> int:
         """How many there are of all keys. Time has passed for all to where no deadline is due."""
         return self._all_open
+
+    @property
+    def withheld(self) -> int:
+        """How many matches of all keys are found and wait to be emitted, or would be matches if they ended now."""
+        return sum(matcher.withheld for matcher in self._keys.values())
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) of each of the keys, whether it has open partial matches."""

@@ -76,6 +76,11 @@ class SetKernel:
         """How many there are of all keys, when time has passed to `now` for all; MANY_OPEN at most for a key."""
         return int(count_open(self.sets, self.cursor, self.window, now).sum())
 
+    @property
+    def withheld(self) -> int:
+        """No matches: where one may wait they are kept one by one."""
+        return 0
+
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) of each of the keys, whether it has open partial matches."""
         flags: Flags = (self.sets.heads[keys] != NO_SET).any(axis=1)
@@ -129,7 +134,8 @@ class SetKernel:
         self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
         self.cursor = new_set_cursor(self.tables)
         self.cursor.nodes, self.cursor.event = len(nodes), held
-        count_paths(self.sets, len(nodes))
+        if self.cursor.limited:
+            count_paths(self.sets, len(nodes))
 
     def _make_keys(self, keys: int) -> None:
         before = len(self.sets.heads)
@@ -147,18 +153,21 @@ class SetKernel:
             raise PassedLimit(first, "max_partial_matches")
 
     def _make_nodes(self, key: int) -> None:
-        """Three quarters of the nodes are free afterwards, or more, so that the next time is far off. Without a limit
-        to what they stand for, it is their number that is limited, if there are many.
+        """Half of the nodes are free afterwards, or more, so that the next time is far off. Without a limit to what
+        they stand for, it is their number that is limited, if there are many.
         """
         collect(self.sets, self.cursor, self.window)
         if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
             owner = owners(self.sets, self.cursor, self.window, NO_TIME)
             if np.count_nonzero(owner == key) > MOST_NODES:
                 raise PassedLimit(int(self.cursor.event), "max_partial_matches")
-        most = 4 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
-        if len(self.sets.nodes) < most:
-            nodes, paths, vertex = (grown(array, 2 * most) for array in self.sets[-3:])
-            self.sets = self.sets._replace(nodes=nodes, paths=paths, vertex=vertex)
+        most = 2 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
+        sets = self.sets
+        if len(sets.nodes) < most:
+            paths = grown(sets.paths, 2 * most) if self.cursor.limited else sets.paths
+            self.sets = sets._replace(
+                nodes=grown(sets.nodes, 2 * most), paths=paths, vertex=grown(sets.vertex, 2 * most)
+            )
 
     def _grow_vertices(self) -> None:
         graph = self.graph

@@ -78,7 +78,7 @@ class Sets(NamedTuple):
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
     paths: Ints
     """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
-    or counted, so that there may be fewer now. Only where SetCursor.limited.
+    or counted, so that there may be fewer now. Empty if not SetCursor.limited.
     """
     vertex: Numbers
     """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
@@ -129,7 +129,7 @@ SET_CURSOR = np.dtype(
             "wake",  # all truth bits that can change a set of the current key
             "limited",  # 1: there is a limit, so that partial matches are counted
             "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
-            "patience",  # events that pass before they may be counted anew, see `recount`
+            "patience",  # events of the visit that pass before they may be counted anew, see `recount`
             "nodes",
             "base",  # nodes when the visit began: those behind are of its key alone
             "roots",  # in Graph
@@ -158,8 +158,13 @@ SET_CURSOR = np.dtype(
 def new_set_cursor(tables: Tables) -> Cursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, SET_CURSOR).view(np.recarray)[0]
-    cursor.limited = tables.settings[0]["most_in_sets"] < FOREVER
+    cursor.limited = is_limited(tables)
     return cursor
+
+
+def is_limited(tables: Tables) -> bool:
+    """Whether there is a limit to what sets stand for."""
+    return bool(tables.settings[0]["most_in_sets"] < FOREVER)
 
 
 def new_sets(tables: Tables, capacity: int) -> Sets:
@@ -169,7 +174,7 @@ def new_sets(tables: Tables, capacity: int) -> Sets:
         now=np.full(0, NO_TIME, np.int64),
         due=np.full(0, FOREVER, np.int64),
         nodes=np.zeros(capacity, SET_NODE),
-        paths=np.zeros(capacity, np.int64),
+        paths=np.zeros(capacity if is_limited(tables) else 0, np.int64),
         vertex=np.zeros(capacity, np.uint32),
     )
 

@@ -90,7 +90,9 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
         moved_to[number] = count
         node = sets.nodes[number]
         before, beside = node.before, node.beside
-        sets.nodes[count], sets.paths[count] = node, sets.paths[number]
+        sets.nodes[count] = node
+        if cursor.limited:
+            sets.paths[count] = sets.paths[number]
         kept = sets.nodes[count]
         kept.before = moved_to[before] if before != NO_SET else NO_SET
         kept.beside = moved_to[beside] if beside != NO_SET else NO_SET

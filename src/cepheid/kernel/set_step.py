@@ -90,6 +90,8 @@ def run(
             event += 1
         cursor.event = event
         if event == end:
+            if cursor.open > settings.most_in_sets:
+                return Status.MANY_OPEN
             end_visit(visits, times, sets, cursor, settings.window)
         elif len(sets.nodes) - cursor.nodes < needed:
             sets.now[key] = times[event]

@@ -24,6 +24,12 @@ class Limits:
     max_partial_matches: int | None = None
     """Open partial matches of a key; a set counts as all that it stands for. None: 10 million where they are kept one
     by one, and as many nodes of sets, which are their memory: few nodes may stand for any number.
+
+    Exact at every event where they are kept one by one. A set is counted anew after one event for each 64 nodes that
+    the count looked at, and behind the key's last event of a call: so a large one may pass the limit for some events
+    within a call, but never from one call to the next. Nodes are counted when the room for them is used up. It is
+    made for up to four times those in use, at 28 bytes each (36 with a limit given): 10 million are 280 MB, and with
+    their room 1.1 GB.
     """
     max_matches_per_event: int = 10_000_000
     """Matches that one event, one deadline or the end of the input completes."""
