@@ -26,6 +26,7 @@ LAYERS = (
     "working_set",
     "slots",
     "output",
+    "told",
     "detector",
     "snapshot",
     "sorted_matcher",

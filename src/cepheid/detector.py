@@ -21,6 +21,7 @@ from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
 from cepheid.output import TIMEOUT, parts_of, row_schema, rows_of
+from cepheid.told import ToldTimeouts
 from cepheid.working_set import WorkingSet
 
 _FEW = 4096
@@ -45,6 +46,8 @@ class Detector:
         self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
         self.kernel = _kernel(self.pattern)
         self.working_set = WorkingSet(self.pattern)
+        self.told = _told(self.pattern)
+        """The timeouts that may come twice; None where none can."""
         self._kept = 0
         self._matches = 0
         self._timeouts = 0
@@ -108,6 +111,8 @@ class Detector:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
         used, position = _places(emitted.event, len(self.working_set))
         rows = rows_of(plan, emitted, self.working_set.take(used), position)
+        if timeouts and self.told is not None:
+            rows = self.told.not_told(rows)
         self._matches += len(emitted.end) - timeouts
         if timeouts:  # of which some may have been told already
             self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
@@ -134,6 +139,13 @@ def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKern
     in_sets = choose_form(pattern).sets
     warm_up(sets=in_sets)  # before there are events, which would wait for it
     return SetKernel(pattern.tables) if in_sets else CompiledKernel(pattern.tables)
+
+
+def _told(pattern: CompiledPattern) -> ToldTimeouts | None:
+    plan = pattern.plan
+    if "timeouts" not in (plan.outputs or ()) or not pattern.tables.settings["windows"][0]:
+        return None  # at the end of the whole window all branches with the same events time out at once
+    return ToldTimeouts(plan.schema.key, plan.window)
 
 
 def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:

@@ -42,6 +42,12 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     return joined(raw_bytes(head), *variable) if variable else raw_bytes(head)
 
 
+def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
+    """The canonical bytes of each row's key; the same where there is none."""
+    names: list[bytes] = canonical_bytes(columns, length).to_pylist() if columns else [b""] * length
+    return names
+
+
 def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:
     """The bytes of each value, as NumPy has them; (length,) large_binary."""
     offsets = np.arange(len(values) + 1, dtype=np.int64) * values.itemsize

@@ -23,7 +23,7 @@ from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
-from cepheid.identity import canonical_bytes
+from cepheid.identity import key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows, row_schema
@@ -147,6 +147,8 @@ class LiveMatcher:
                     "sequence": pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence),
                 }
             )
+        if self.detector.told is not None:
+            batches["told"] = self.detector.told.all
         if (waiting := self.waiting.all) is not None:
             batches["waiting"] = waiting.data
         self.detector.forget()
@@ -182,6 +184,8 @@ class LiveMatcher:
         if sorted(numbers.tolist()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
         self.keys = KeyNumbers.of(names.to_pylist(), numbers)
+        if self.detector.told is not None:
+            self.detector.told.restore(batches["told"])
         self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
         if "last" in batches:
             last, sequences = batches["last"].column("name"), batches["last"].column("sequence")
@@ -201,7 +205,7 @@ class LiveMatcher:
         if not self.now_is_over and self.last:
             at = np.flatnonzero(times == self.now)
             here = batch.take(pa.array(at))
-            for place, name, sequence in zip(at, _names(here), _sequences(here), strict=True):
+            for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
         return late
 
@@ -220,14 +224,18 @@ class LiveMatcher:
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         rows = self.detector.step(batch, visits)
-        self.keys.free(keys[~kernel.is_open(keys)])
+        over = keys[~kernel.is_open(keys)]
+        if self.detector.told is not None:
+            self.detector.told.forget(self.keys.name_of[number] for number in over.tolist())
+            self.detector.told.pass_time(time)
+        self.keys.free(over)
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows
 
     def _ordered(self, events: Batch) -> tuple[Batch, Int32s]:
         """The events by key number, time and sequence, ties by their content; and their key numbers."""
-        numbers = self.keys.numbers(_names(events))
+        numbers = self.keys.numbers(key_names(events.keys, len(events)))
         ranks = [leaf for column in events.order for leaf in leaves(column)]
         columns = {f"c{i}": column for i, column in enumerate([pa.array(numbers), *ranks])}
         order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
@@ -238,7 +246,7 @@ class LiveMatcher:
 
     def _remember(self, events: Batch) -> None:
         here = events.take(pa.array(np.flatnonzero(times_of(events) == self.now)))
-        for name, sequence in zip(_names(here), _sequences(here), strict=True):
+        for name, sequence in zip(key_names(here.keys, len(here)), _sequences(here), strict=True):
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
 
@@ -296,13 +304,6 @@ class KeyNumbers:
             self.name_of.append(name)
         self.number_of[name] = number
         return number
-
-
-def _names(batch: Batch) -> list[bytes]:
-    if not batch.keys:
-        return [b""] * len(batch)
-    names: list[bytes] = canonical_bytes(batch.keys, len(batch)).to_pylist()
-    return names
 
 
 def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:

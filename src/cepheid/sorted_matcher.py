@@ -9,6 +9,7 @@ import pyarrow as pa
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.detector import Detector, Found
 from cepheid.events import Batch
+from cepheid.identity import key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
 from cepheid.order import Ordered, Ordering
 from cepheid.output import row_schema
@@ -63,6 +64,9 @@ class SortedMatcher:
             visits = _visits(ends, self._until)
             visits.closes[-1], visits.until[-1] = False, NO_TIME
             rows.append(self._detector.step(part.batch, visits))
+            if self._detector.told is not None:
+                last = part.batch.slice(len(part.batch) - 1, len(part.batch))
+                self._detector.told.keep_only(key_names(last.keys, 1))
             self._last = part.batch.slice(0, 0)
         return pa.concat_tables(rows)
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, PatternError, Report, SchemaError, Skip, detect
+from cepheid import Matcher, Pattern, PatternError, Report, SchemaError, Skip, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,6 +151,27 @@ def test_timeouts_are_distinct() -> None:
         ("timeout", "p", {"a": [0], "b": [1, 2], "c": []}, 9),
         ("timeout", "p", {"a": [0], "b": [1], "c": []}, 9),
     ]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_timeouts_are_distinct_for_good(*, restored: bool) -> None:
+    """An event moves a branch to where its time is over, when another with the same events has timed out before."""
+    group = Pattern.begin("a").where("x = 'a'").times(2, 3, window="2 seconds")
+    pattern = Pattern.begin(group).one_or_more().followed_by("c").where("x = 'c'")
+    table = events(("p", "aaaa     z          z"), ("q", "c"))
+    found = detect(table, pattern, outputs="timeouts", **OPTIONS)
+    assert in_short(found) == [("timeout", "p", {"a": [*range(first, 4)], "c": []}, 5) for first in range(4)]
+    rows = []
+    matcher = Matcher(pattern, table, outputs="timeouts", lateness="0 seconds", **OPTIONS)
+    for row in range(len(table)):
+        rows.append(matcher.process(table.slice(row, 1)))
+        if restored:
+            state = matcher.snapshot()
+            matcher = Matcher(pattern, table, outputs="timeouts", lateness="0 seconds", **OPTIONS)
+            matcher.restore(state)
+    rows.append(matcher.finish())
+    assert sorted(pa.concat_tables(rows)["match_id"].to_pylist()) == sorted(found["match_id"].to_pylist())
+    assert matcher.counts.timeouts == 4
 
 
 def test_deadlines() -> None:
