@@ -24,12 +24,6 @@ settings.register_profile("long", settings.get_profile("dev"), max_examples=3000
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: with several processes none is left alone with one of them at the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One real local session for the run: starting one costs seconds, and tests do not change its settings."""

@@ -12,6 +12,7 @@ from tests.kernel.running import Row, Visit, run_compiled, run_reference
 from tests.kernel.running_python import run_python
 from tests.kernel.strategies import event_rows, plans
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
+from tests.searching import share
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SkipError, SnapshotError
@@ -74,6 +75,7 @@ class Distinct(ReferenceMatcher):
 
 
 @settings(max_examples=400)
+@share(50)
 @given(plans(scripted=False), KEYS, st.integers(1, 3), st.integers(1, 2))
 def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_matches: int, matches: int) -> None:
     """What is over a limit is dropped as the compiled kernel drops it. Where branches of groups take the same, it
