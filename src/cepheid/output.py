@@ -84,8 +84,8 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
 
 
 def _first_of_equals(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """The rows that have not the same events and time as one before: an event may move a partial match to where its
-    time is over already, when others with the same events have timed out.
+    """The rows that have not the same events and time as one before: branches that have taken the same events time out
+    together. Those that time out later are left to `told`.
     """
     named = pa.table({"id": rows.column("match_id"), "row": np.arange(len(rows))})
     first = named.group_by("id", use_threads=False).aggregate([("row", "min")])

@@ -30,18 +30,9 @@ def check(
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
+    files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        events or [],
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        null_text,
-        on,
-        no_time=no_time,
-        outputs=o.outputs_from(outputs),
+        files, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for

@@ -40,19 +40,9 @@ def explain(
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
+    files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        events or [],
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        null_text,
-        on,
-        no_time=no_time,
-        outputs=o.outputs_from(outputs),
-        limits=limits,
+        files, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for, limits
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for

@@ -111,7 +111,7 @@ class CompiledKernel:
         """Makes the visits. The working set begins with the events that `hold` named.
 
         Raises:
-            ConditionFailed, SkipError, PassedLimit: the matcher is of no use afterwards.
+            ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
         """
         self.cursor.visit = 0
         while True:

@@ -167,7 +167,7 @@ class PythonKernel:
         """Makes the visits. The working set is the events that `hold` named last, then the batches since.
 
         Raises:
-            ConditionFailed, SkipError, PassedLimit: the matcher is of no use afterwards.
+            ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
         """
         first, self._behind = self._behind, self._behind + len(batch)
         self._make_room(int(visits.key.max(initial=-1)) + 1)

@@ -35,7 +35,7 @@ class SetKernel:
         """Makes the visits; the events are those held, then the new ones.
 
         Raises:
-            PassedLimit: a key has too many partial matches, or an event completes too many matches; the matcher is of
+            PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel is of
                 no use afterwards.
         """
         self._make_keys(int(visits.key.max(initial=-1)) + 1)

@@ -1,0 +1,131 @@
+"""What a matcher refuses, and what it says when it fails half-way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tests.live.events import PAIR, at, events, matcher, told
+
+from cepheid import (
+    ConditionError,
+    LimitExceeded,
+    Limits,
+    MatcherFailed,
+    Pattern,
+    SchemaError,
+    Skip,
+    SkipError,
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lateness": "soon"}, "lateness: not a length of time: 'soon'. Write a whole number and a unit, as in"),
+        ({"lateness": timedelta(-1)}, "lateness: a length of time must be positive, got "),
+        ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
+        ({"time": None}, "lateness needs event times: name the column with time=…"),
+        ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
+        ({"key": "kk"}, "key: no column named 'kk'"),
+    ],
+)
+def test_arguments(options: dict[str, Any], message: str) -> None:
+    """An argument that is of no use is named, with what is expected."""
+    pattern = Pattern.begin("a") if "time" in options else PAIR
+    with pytest.raises(SchemaError) as caught:
+        matcher(pattern, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_wrong_columns() -> None:
+    """Missing columns and such of another type are all named; the matcher is as it was."""
+    live = matcher()
+    table = events((1, "p", 0, "a"))
+    with pytest.raises(SchemaError) as caught:
+        live.process(table.drop_columns(["k", "x"]))
+    assert str(caught.value).splitlines() == [
+        "events have no column 'k', which the matcher was made with",
+        "events have no column 'x', which the matcher was made with",
+    ]
+    wrong = table.set_column(1, "k", pa.array([1])).set_column(3, "x", pa.array([b"a"]))
+    with pytest.raises(SchemaError) as caught:
+        live.process(wrong)
+    assert str(caught.value).splitlines() == [
+        "column 'k' is of type int64; the matcher was made for string",
+        "column 'x' is of type binary; the matcher was made for string",
+    ]
+    with pytest.raises(SchemaError, match="two columns of the events are named 'x'"):
+        live.process(table.append_column("x", table.column("x")))
+    with pytest.raises(SchemaError, match=r"events are a builtins\.list"):
+        live.process([1, 2])
+    with pytest.raises(SchemaError, match="has nanoseconds: round it to microseconds"):
+        live.advance_time(pd.Timestamp(1))
+    with pytest.raises(SchemaError, match="time: 'soon' is not a time"):
+        live.advance_time("soon")
+    assert live.counts.events == 0
+    assert told(live.process(table)) == []
+
+
+DIVIDES = Pattern.begin("a").where("x = 'a'").followed_by("b").where("100 / (id - a.id) > 1")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "error"),
+    [
+        (DIVIDES, {"sequence": "x"}, ConditionError),
+        (Pattern.begin("a").followed_by_any("b"), {"limits": Limits(max_partial_matches=1)}, LimitExceeded),
+        (
+            Pattern.begin("a").where("x = 'a'").followed_by("b").skip(Skip.to_first("a", error_on_miss=True)),
+            {},
+            SkipError,
+        ),
+        (Pattern.begin("a").next("b").where(lambda event: event["id"] / 0 > 1, name="f"), {}, ConditionError),
+        (Pattern.begin("a").next("b"), {"outputs": None, "measures": {"n": "1 / (b.id - 1)"}}, ConditionError),
+    ],
+)
+def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: type[Exception]) -> None:
+    """Once events have failed inside, the matcher refuses all but a snapshot, from which it goes on."""
+    live = matcher(pattern, **options)
+    live.process(events((1, "p", 0, "a")))
+    state, counts = live.snapshot(), live.counts
+    with pytest.raises(error) as first:
+        live.process(events((1, "p", 1, "z"), (2, "p", 2, "z")))
+    for call in (live.finish, live.snapshot, lambda: live.process(events()), lambda: live.advance_time(at(5))):
+        with pytest.raises(MatcherFailed) as caught:
+            call()
+        assert str(caught.value) == (
+            f"this matcher has failed half-way before, with {error.__name__}: {first.value}\n"
+            "Restore its last snapshot, or make another one"
+        )
+    live.restore(state)
+    assert live.counts == counts
+    live.advance_time(at(0.5))
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("1 / (b.id - a.id)", "measure 'n': division by zero in '1 / (b.id - a.id)'"),
+        ("sum(b.id + 9223372036854775806)", "measure 'n': a sum over a stage is out of the range of int64"),
+    ],
+)
+def test_a_measure_that_fails(measure: str, message: str) -> None:
+    """It is named, with its text as it was written."""
+    pattern = Pattern.begin("a").next("b").times(2)
+    live = matcher(pattern, outputs=None, measures={"m": "a.id", "n": measure})
+    with pytest.raises(ConditionError) as caught:
+        live.process(events((1, "p", 0, "x"), (1, "p", 1, "x"), (1, "p", 2, "x"), (1, "p", 9, "x")))
+    assert str(caught.value) == message
+
+
+def test_a_condition_on_one_event_that_fails() -> None:
+    """It fails before anything has changed, so the matcher goes on without that batch."""
+    live = matcher(Pattern.begin("a").where("10 / id > 1").followed_by("b").where("x = 'b'"))
+    live.process(events((1, "p", 0, "a")))
+    with pytest.raises(ConditionError, match="division by zero"):
+        live.process(events((0, "p", 1, "a")))
+    assert told(live.process(events((9, "p", 1, "b")))) == [("match", (1, 9), 1)]
