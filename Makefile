@@ -25,7 +25,7 @@ demo: $(READY) ## find propagating delays in real flights, on Spark; results go 
 	@$(BIN)/cepheid demo
 
 test: $(READY) ## run all tests
-	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20
 
 conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl

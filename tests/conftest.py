@@ -18,10 +18,19 @@ TESTS = Path(__file__).parent
 # A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Derandomized, so that a change is never refused for what another change broke; more examples, since nobody waits.
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=200)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=100)
 # For `make conformance`: thousands of examples, other ones every time.
 settings.register_profile("long", settings.get_profile("dev"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiles the kernels once, before several test processes and their Spark workers would wait for each other."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        from cepheid.kernel.warm_up import warm_up
+
+        warm_up(sets=False)
+        warm_up(sets=True)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +41,7 @@ def spark() -> Iterator[SparkSession]:
     # Functions of test modules are sent to the workers by name.
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    session = local_session("cepheid tests", time_zone="UTC")
+    # Several processes test at once, each with a session.
+    session = local_session("cepheid tests", time_zone="UTC", settings={"spark.driver.memory": "2g"})
     yield session
     session.stop()

@@ -86,12 +86,13 @@ def test_events_are_read_as_by_detect(folder: Path, cepheid: Cepheid) -> None:
 
 
 @pytest.mark.spark
-def test_the_engine_is_that_of_the_host(folder: Path, cepheid: Cepheid, process: Cepheid) -> None:
+@pytest.mark.usefixtures("spark")
+def test_the_engine_is_that_of_the_host(folder: Path, cepheid: Cepheid) -> None:
     """A function that only Spark has is no problem with --on spark; what Spark refuses is one."""
     (folder / "p.yaml").write_text("stages:\n- begin: a\n  where: soundex(symbol) = 'A000'\n")
     options = ["p.yaml", "--events", "events.parquet", "--time", "at"]
     assert "available on Spark" in cepheid("check", *options).stderr
-    done = process("check", *options, "--on", "spark")
+    done = cepheid("check", *options, "--on", "spark")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 

@@ -122,15 +122,23 @@ def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_failures_on_spark_are_messages(folder: Path, process: Cepheid) -> None:
-    """Events that cannot be processed end with 1 and the message alone, as in process; dropped ones are said."""
+    """Events that cannot be processed end with 1 and the message alone, as in process."""
     (folder / "nulls.csv").write_text(NULLS)
     done = process("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, done.stdout) == (1, "")
     *jvm, line = done.stderr.splitlines()  # Java says that a module of Spark's incubates
     assert re.match("an event has no (key: 'symbol'|time: 'at') is NULL. Drop such events before", line)
     assert len(jvm) <= 1
-    done = process("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark", "--nulls", "drop")
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_dropped_events_are_said_on_spark(folder: Path, cepheid: Cepheid) -> None:
+    """As in process."""
+    (folder / "nulls.csv").write_text(NULLS)
+    done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark", "--nulls", "drop")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
     assert "dropped: 1 events without key and 1 without time, of 4\n" in done.stderr
 
@@ -157,13 +165,14 @@ def test_reasons_in_events_are_told_apart(spark: Any) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", ["none.parquet", "none.csv"])
-def test_no_events_on_spark(folder: Path, process: Cepheid, name: str) -> None:
+def test_no_events_on_spark(folder: Path, cepheid: Cepheid, name: str) -> None:
     """Counts are there, and not waited for, where Spark has nothing to run."""
     pq.write_table(pq.read_schema(folder / "events.parquet").empty_table(), folder / "none.parquet")
     (folder / "none.csv").write_text("symbol,at,price\n")
     (folder / "any.yaml").write_text("stages:\n- begin: a\n")
-    done = process("detect", "any.yaml", name, *OPTIONS, "--on", "spark", "--json")
+    done = cepheid("detect", "any.yaml", name, *OPTIONS, "--on", "spark", "--json")
     assert json.loads(done.stdout)["counts"] == COUNTS
 
 
@@ -179,11 +188,12 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
 
 
 @pytest.mark.spark
-def test_spark_gives_the_same(cepheid: Cepheid, process: Cepheid) -> None:
+@pytest.mark.usefixtures("spark")
+def test_spark_gives_the_same(cepheid: Cepheid) -> None:
     """The same command gives the same matches on Spark."""
     expected = sorted(cepheid("detect", "rising.yaml", "events.csv", *OPTIONS).stdout.splitlines())
     assert len(expected) == 2
-    done = process("detect", "rising.yaml", "events.csv", *OPTIONS, "--on", "spark")
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, expected), done.stderr
 
 

@@ -22,7 +22,7 @@ from tests.stream.test_spark_stream import delivered, random_events
 from cepheid import detect
 
 KILLS = 3
-BATCHES = 12
+BATCHES = 9
 
 
 @pytest.mark.spark

@@ -38,16 +38,20 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
 
 @contextmanager
 def _session(time_zone: str, errors: Console) -> Iterator[SparkSession]:
-    """A local Spark session, stopped at the end."""
+    """The Spark session of this process; a local one that is stopped at the end, if there is none."""
     require_installed("--on spark", "pyspark", "pandas", extra="spark")
+    from pyspark.sql import SparkSession as Session
+
     from cepheid.hosts.spark_session import local_session
 
+    was_active = Session.getActiveSession() is not None
     with doing("Starting Spark", errors):
         session = local_session("cepheid", time_zone=time_zone)
     try:
         yield session
     finally:
-        session.stop()
+        if not was_active:
+            session.stop()
 
 
 def doing(what: str, errors: Console) -> AbstractContextManager[Any]:

@@ -94,7 +94,7 @@ def read_events_on_spark(
     if _kind(paths[0]) != "Parquet":
         return _without_zones_given(session, read_events(paths, time=time, null_texts=null_texts))
     read_schema(paths, time=time)  # Spark would take the first file's columns, and NULL where another file lacks one
-    return session.read.parquet(*map(str, paths))
+    return session.read.parquet(*(str(path.absolute()) for path in paths))
 
 
 def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
