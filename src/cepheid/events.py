@@ -94,6 +94,10 @@ class Batch:
     def take(self, rows: pa.Array) -> Batch:
         return Batch(self.data.take(rows))
 
+    def filter(self, which: pa.Array) -> Batch:
+        """Those for which the array of booleans is true."""
+        return Batch(self.data.filter(which))
+
     def column(self, name: str) -> pa.Array:
         return self.data.column(name)
 

@@ -68,11 +68,6 @@ def from_bytes(data: bytes) -> Snapshot:
     return Snapshot(header, arrays, batches)
 
 
-def digest_of(data: bytes) -> bytes:
-    """What tells a snapshot from every other."""
-    return data[-_DIGEST:]
-
-
 @contextmanager
 def fitting() -> Iterator[None]:
     """Around reading what a snapshot has: where something is missing or of another kind, SnapshotError."""

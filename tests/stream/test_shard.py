@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -25,16 +26,46 @@ from tests.searching import share
 from cepheid import CepheidWarning, Pattern, SnapshotError, detect
 from cepheid.compile.compiled import compile_plan
 from cepheid.detect import request_of
+from cepheid.hosts import stream_state
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.made_for import made_for
 from cepheid.hosts.stream_packing import to_stream
-from cepheid.hosts.stream_shard import Live, Matching, check_ledger, step
+from cepheid.hosts.stream_shard import Matching, check_ledger, step
+from cepheid.hosts.stream_state import Live
+from cepheid.hosts.stream_store import Entry, Head
 from cepheid.plan.plan import Plan
 
 SECOND = timedelta(seconds=1)
 OUTPUTS = ("matches", "timeouts", "late")
+
+
+@dataclass
+class Shard:
+    """A store in memory."""
+
+    kept: Head | None = None
+    first: bytes = b""
+    entries: list[Entry] = field(default_factory=list)
+
+    def head(self) -> Head | None:
+        return self.kept
+
+    def snapshot(self) -> bytes:
+        return self.first
+
+    def log(self) -> list[Entry]:
+        return self.entries
+
+    def write(self, head: Head, snapshot: bytes) -> None:
+        self.kept, self.first, self.entries = head, snapshot, []
+
+    def append(self, head: Head, entry: Entry) -> None:
+        self.kept, self.entries = head, [*self.entries, entry]
+
+    def clear(self) -> None:
+        self.kept, self.first, self.entries = None, b"", []
 
 
 @dataclass
@@ -49,10 +80,11 @@ class Stream:
     watermark: int = 0
     """Milliseconds."""
     latest: int = 0
-    states: dict[int, bytes] = field(default_factory=dict)
+    states: defaultdict[int, Shard] = field(default_factory=lambda: defaultdict(Shard))
     timers: dict[int, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     live: Live = field(default_factory=Live)
+    small_log: int = stream_state.SMALL_LOG
 
     def __post_init__(self) -> None:
         request = request_of(self.pattern, outputs=OUTPUTS, **self.options)
@@ -80,10 +112,12 @@ class Stream:
         return pa.concat_tables(found) if found else pa.table({})
 
     def _call(self, shard: int, values: Sequence[bytes]) -> list[pa.Table]:
-        stepped = step(self.matching, self.states.pop(shard, None), values, self.watermark, self.live)
+        with pytest.MonkeyPatch.context() as change:
+            change.setattr(stream_state, "SMALL_LOG", self.small_log)
+            stepped = step(self.matching, self.states[shard], values, self.watermark, self.live)
         assert stepped.former_timer == self.timers.pop(shard, None)
-        if stepped.state is not None:
-            self.states[shard] = stepped.state
+        if self.states[shard].kept is None:
+            assert self.states.pop(shard) == Shard()
         if stepped.timer is not None:
             self.timers[shard] = stepped.timer
             assert stepped.timer > self.watermark
@@ -114,6 +148,7 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
     rows = data.draw(events(ties=True))
     options = {"key": "device", "time": "at", "sequence": "id" if in_sequence else None}
     stream = Stream(case.pattern, SCHEMA, options, lateness * SECOND)
+    stream.small_log = data.draw(st.sampled_from([0, 5000, stream.small_log]))
     found, late, in_time = [], [], []
     for batch in data.draw(deliveries(rows, lateness)):
         for row in batch:
@@ -159,7 +194,7 @@ def test_a_failed_attempt() -> None:
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 2, "z")))
     (before,), watermark = stream.states.values(), stream.watermark
-    once, again = (step(stream.matching, before, [], watermark, stream.live) for _ in range(2))
+    once, again = (step(stream.matching, replace(before), [], watermark, stream.live) for _ in range(2))
     assert once == again
     assert once.counts["matches"] == 1
 
@@ -168,14 +203,15 @@ def test_few_matchers_are_kept() -> None:
     """Only so many, those that were kept last."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
-    (state,) = stream.states.values()
-    matcher = stream.live.take(stream.matching, state)
+    (shard,) = stream.states.values()
+    assert shard.kept is not None
+    matcher = stream.live.take(shard.kept.state)
     assert matcher is not None
     few = Live(most=1)
-    few.keep(stream.matching, state, matcher)
-    few.keep(stream.matching, state[::-1], matcher)
-    assert few.take(stream.matching, state) is None
-    assert few.take(stream.matching, state[::-1]) is matcher
+    few.keep(b"one", matcher)
+    few.keep(b"another", matcher)
+    assert few.take(b"one") is None
+    assert few.take(b"another") is matcher
 
 
 def test_times_before_1970() -> None:
@@ -212,6 +248,13 @@ def test_a_damaged_state() -> None:
     """It is an error that says so."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
-    stream.states[0] = stream.states[0][:-20] + bytes(20)
-    with pytest.raises(SnapshotError, match="the checkpoint's state does not fit: the snapshot is damaged"):
-        stream.batch(pair_events((1, "p", 1, "b")))
+    stream.batch(pair_events((1, "p", 1, "a")))
+    shard, stream.live = stream.states[0], Live()
+    (entry,) = shard.entries
+    for damaged, what in (
+        (replace(shard, first=shard.first[:-20] + bytes(20)), "snapshot is damaged"),
+        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "log is damaged"),
+    ):
+        stream.states[0] = damaged
+        with pytest.raises(SnapshotError, match=f"the checkpoint's state does not fit: the {what}"):
+            stream.batch(pair_events((2, "p", 1, "b")))

@@ -7,11 +7,12 @@ from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR, STREAM_COUNTS
 from cepheid.hosts.stream_packing import EVENTS, LEDGER
+from cepheid.hosts.stream_store import Entry, Head
 
 ROWS = "_rows"
 SHARD_ROWS = StructType(
@@ -23,7 +24,62 @@ SHARD_ROWS = StructType(
 )
 """What a call of a shard gives: why it cannot go on, its rows as one value, and what it counted."""
 
-_STATE = StructType([StructField("snapshot", BinaryType())])
+_HEAD = StructType(
+    [
+        StructField("state", BinaryType()),
+        StructField("entries", IntegerType()),
+        StructField("log_bytes", LongType()),
+        StructField("room", LongType()),
+        StructField("timer", LongType()),
+    ]
+)
+_SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
+_NUMBER = StructType([StructField("number", IntegerType())])
+_ENTRY = StructType(
+    [StructField("watermark", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
+)
+
+
+class SparkStore:
+    """The shard that Spark calls, in its state store: a `stream_state.Store`."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._head = handle.getValueState("head", _HEAD)
+        self._snapshot = handle.getValueState("snapshot", _SNAPSHOT)
+        self._log = handle.getMapState("log", _NUMBER, _ENTRY)
+
+    def head(self) -> Head | None:
+        kept = self._head.get()
+        return None if kept is None else Head(bytes(kept[0]), *kept[1:])
+
+    def snapshot(self) -> bytes:
+        return self.ledger() or b""
+
+    def log(self) -> list[Entry]:
+        entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
+        return [Entry(watermark, bytes(events), bytes(digest)) for _, (watermark, events, digest) in entries]
+
+    def write(self, head: Head, snapshot: bytes) -> None:
+        self._head.update(head)
+        self._snapshot.update((snapshot,))
+        self._log.clear()
+
+    def append(self, head: Head, entry: Entry) -> None:
+        self._head.update(head)
+        self._log.updateValue((head.entries,), entry)
+
+    def clear(self) -> None:
+        self._head.clear()
+        self._snapshot.clear()
+        self._log.clear()
+
+    def ledger(self) -> bytes | None:
+        """What the ledger, which has neither head nor log, keeps in place of a snapshot."""
+        kept = self._snapshot.get()
+        return None if kept is None else bytes(kept[0])
+
+    def keep_ledger(self, known: bytes) -> None:
+        self._snapshot.update((known,))
 
 
 class ShardProcessor(StatefulProcessor):
@@ -34,7 +90,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._state = handle.getValueState("matcher", _STATE)
+        self._store = SparkStore(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         values = [bytes(row[EVENTS]) for row in rows]
@@ -57,17 +113,12 @@ class ShardProcessor(StatefulProcessor):
         from cepheid.hosts.stream_shard import LIVE, Matching, check_ledger, step
 
         matching = Matching(*self._matching)  # type: ignore[arg-type]
-        kept = self._state.get()
-        state = None if kept is None else bytes(kept[0])
         if shard == LEDGER:
-            if (known := check_ledger(matching.made_for, state)) != state:
-                self._state.update((known,))
+            known = self._store.ledger()
+            if (following := check_ledger(matching.made_for, known)) != known:
+                self._store.keep_ledger(following)
             return
-        stepped = step(matching, state, values, watermark, LIVE)
-        if stepped.state is not None:
-            self._state.update((stepped.state,))
-        elif state is not None:
-            self._state.clear()
+        stepped = step(matching, self._store, values, watermark, LIVE)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark deletes the one that fired itself
                 self._handle.deleteTimer(stepped.former_timer)

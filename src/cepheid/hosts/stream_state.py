@@ -1,0 +1,109 @@
+"""What a shard of a stream keeps between micro-batches: a snapshot of its matcher, and behind it a log of the events
+that came since.
+
+A micro-batch writes what came in it, whatever is open: writing a shard anew costs as much as it has open. When the log
+is as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a bounded number of
+times and a matcher is restored from at most twice its size.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+
+from cepheid.compile.compiled import CompiledPattern
+from cepheid.errors import SnapshotError
+from cepheid.events import Batch, join
+from cepheid.hosts.stream_packing import events_of
+from cepheid.hosts.stream_store import Entry, Head, Store
+from cepheid.live_matcher import LiveMatcher
+from cepheid.snapshot import START_ANEW, fitting
+from cepheid.waiting import times_of
+
+SMALL_LOG = 1 << 16
+"""Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
+
+_MOST_ENTRIES = 1000
+
+
+class Live:
+    """Matchers of earlier calls in this process, each by the state that it wrote.
+
+    A shard that is called again where it was called before need not be restored. The state's name alone decides: one
+    that another worker has written since, or a failed attempt's, has another.
+    """
+
+    def __init__(self, most: int = 128) -> None:
+        self._most = most
+        self._matchers: dict[bytes, LiveMatcher] = {}
+
+    def take(self, state: bytes) -> LiveMatcher | None:
+        """The matcher that wrote the state; it then belongs to the caller."""
+        return self._matchers.pop(state, None)
+
+    def keep(self, state: bytes, matcher: LiveMatcher) -> None:
+        """In place of the one that was kept longest, if there are too many."""
+        self._matchers[state] = matcher
+        if len(self._matchers) > self._most:
+            del self._matchers[next(iter(self._matchers))]
+
+
+def next_head(before: Head | None, entry: Entry, timer: int | None) -> Head | None:
+    """The head if the entry goes behind the log; None if a new snapshot is due."""
+    if before is None:
+        return None
+    log_bytes = before.log_bytes + len(entry.events)
+    if log_bytes > before.room or before.entries == _MOST_ENTRIES:
+        return None
+    return Head(_name(), before.entries + 1, log_bytes, before.room, timer)
+
+
+def first_head(snapshot: bytes, timer: int | None) -> Head:
+    """The head of a snapshot without a log. The room differs from shard to shard, that not all are written anew in the
+    same micro-batch.
+    """
+    state = _name()
+    return Head(state, 0, 0, max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256), timer)
+
+
+def restored(pattern: CompiledPattern, store: Store, made_for: dict[str, object], columns: pa.Schema) -> LiveMatcher:
+    """The matcher of the snapshot, with the events of the log, to whose last watermark its time has passed.
+
+    In which steps time has passed does not matter to a matcher, so the log is taken at once.
+
+    Raises:
+        SnapshotError: what is kept is damaged, or of another query.
+        ConditionError, LimitExceeded, SkipError: as the calls would have raised that wrote the log.
+    """
+    matcher, _ = LiveMatcher.restored(pattern, store.snapshot(), made_for, columns)
+    entries = store.log()
+    if parts := [events for entry in entries if (events := _in_time(entry, columns)) is not None]:
+        matcher.process(join(parts))
+    if entries:
+        pass_time(matcher, entries[-1].watermark)
+    return matcher
+
+
+def pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table | None:
+    """The rows. Nothing happens at Spark's first watermark, which is 1970 whatever the events' times are."""
+    return matcher.advance_time(watermark * 1000 - 1) if watermark > 0 else None
+
+
+def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
+    """Its events that were not late when they came."""
+    if not entry.is_whole:
+        raise SnapshotError(f"the log is damaged: a digest does not agree with its events. {START_ANEW}")
+    with fitting():
+        events = events_of([entry.events])
+    if events is None:
+        return None
+    if events.data.schema != columns:
+        raise SnapshotError(f"the log's events have other columns: {events.data.schema}. {START_ANEW}")
+    if entry.watermark <= 0:
+        return events
+    return events.filter(pa.array(times_of(events) >= entry.watermark * 1000))
+
+
+def _name() -> bytes:
+    return os.urandom(16)
