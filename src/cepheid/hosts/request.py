@@ -28,7 +28,7 @@ MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dro
 STREAM_COUNTS = (*MATCHER_COUNTS, "late")
 """What is counted of each batch of a stream."""
 
-SHARDS = 64
+SHARDS = 16
 """As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
 Nulls: TypeAlias = Literal["error", "drop"]

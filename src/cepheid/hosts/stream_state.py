@@ -21,7 +21,7 @@ from cepheid.live_matcher import LiveMatcher
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
 
-SMALL_LOG = 1 << 16
+SMALL_LOG = 1 << 18
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
