@@ -43,6 +43,8 @@ _PACKED = StructType(
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
+_OF_MATCHES = {"cepheid.detected_at": True}
+"""The metadata of the time of a stream's matches."""
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
@@ -66,9 +68,11 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     relevant = None if "late" in (request.outputs or ()) else compiled.relevant
     packing = (tuple(lift.layout.items()), columns, relevant)
     by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
-    values = _called(by_shard, ShardProcessor((packed(plan), columns, json.dumps(told))), request)
+    matching = packed(plan), columns, json.dumps(told), _is_of_matches(events, request)
+    values = _called(by_shard, ShardProcessor(matching), request)
     rows = row_type(plan, events.schema)
-    return _checked(values.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
+    found = _checked(values.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
+    return found.withMetadata("detected_at", _OF_MATCHES)
 
 
 def _check(events: DataFrame, request: Request) -> None:
@@ -78,6 +82,11 @@ def _check(events: DataFrame, request: Request) -> None:
         faults.append(
             "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
         )
+    elif _is_of_matches(events, request):
+        if request.lateness is not None:
+            faults.append(
+                f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
+            )
     elif request.time in events.columns:
         delay = _DELAY in (events.schema[request.time].metadata or {})
         if request.lateness is None and not delay:
@@ -99,6 +108,15 @@ def _check(events: DataFrame, request: Request) -> None:
         faults.append(f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})")
     if faults:
         raise SchemaError("\n".join(faults))
+
+
+def _is_of_matches(events: DataFrame, request: Request) -> bool:
+    """Whether the events are matches of a pattern in the same query. The watermark is that of its events then: one of
+    the matches' own would hold it back until there are any.
+    """
+    if request.time not in events.columns:
+        return False
+    return (events.schema[request.time].metadata or {}).items() >= _OF_MATCHES.items()
 
 
 def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) -> DataFrame:

@@ -30,13 +30,14 @@ _HEAD = StructType(
         StructField("entries", IntegerType()),
         StructField("log_bytes", LongType()),
         StructField("room", LongType()),
+        StructField("passed", LongType()),
         StructField("timer", LongType()),
     ]
 )
 _SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
 _NUMBER = StructType([StructField("number", IntegerType())])
 _ENTRY = StructType(
-    [StructField("watermark", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
+    [StructField("passed", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
 )
 
 
@@ -57,7 +58,7 @@ class SparkStore:
 
     def log(self) -> list[Entry]:
         entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
-        return [Entry(watermark, bytes(events), bytes(digest)) for _, (watermark, events, digest) in entries]
+        return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
     def write(self, head: Head, snapshot: bytes) -> None:
         self._head.update(head)

@@ -16,10 +16,10 @@ from cepheid.errors import SnapshotError
 from cepheid.events import Batch
 from cepheid.hosts.request import STREAM_COUNTS
 from cepheid.hosts.stream_packing import events_of, to_stream
-from cepheid.hosts.stream_state import Live, first_head, next_head, pass_time, restored
-from cepheid.hosts.stream_store import Entry, Store
+from cepheid.hosts.stream_state import Live, first_head, next_head, restored
+from cepheid.hosts.stream_store import Entry, Head, Store
 from cepheid.hosts.worker import compiled, output_schema
-from cepheid.kernel.layout import FOREVER
+from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
 from cepheid.snapshot import differences
@@ -36,6 +36,8 @@ class Matching(NamedTuple):
     """Of the events, as the matcher takes them."""
     made_for: str
     """What the checkpoint must be of: JSON."""
+    of_matches: bool
+    """Whether the events are matches of another pattern in the same query."""
 
 
 class Stepped(NamedTuple):
@@ -57,6 +59,7 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
     """Time passes to the watermark (milliseconds), then the events come; those with a time before it are late.
 
     The order matters: were the events taken first, whether one is late would depend on when its shard was last called.
+    Only the matches of another pattern come first: they come as soon as the watermark has passed their times.
 
     Raises:
         ConditionError, LimitExceeded, SkipError: as `detect`.
@@ -64,20 +67,22 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
     """
     pattern = compiled(matching.plan)
     head = store.head()
-    matcher = LiveMatcher(pattern) if head is None else live.take(head.state) or _restored(matching, store)
+    matcher = LiveMatcher(pattern) if head is None else live.take(head.state) or _restored(matching, store, head)
     before = _counts(matcher)
-    rows = [pass_time(matcher, watermark)]
-    events = events_of(values)
+    rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
+    passed, events = matcher.now, events_of(values)
     if events is not None:
         rows.append(matcher.process(events))
+    if matching.of_matches:
+        rows.append(_pass_time(matcher, watermark))
     timer = _timer(matcher)
     if matcher.open_partial_matches or len(matcher.waiting):
-        entry = Entry.of(watermark, _as_one(values, events))
-        if (following := next_head(head, entry, timer)) is not None:
+        entry = Entry.of(passed, _as_one(values, events))
+        if (following := next_head(head, entry, matcher.now, timer)) is not None:
             store.append(following, entry)
         else:
             snapshot = matcher.snapshot(json.loads(matching.made_for), {})
-            following = first_head(snapshot, timer)
+            following = first_head(snapshot, matcher.now, timer)
             store.write(following, snapshot)
         live.keep(following.state, matcher)
     elif head is not None:
@@ -101,11 +106,16 @@ def check_ledger(made_for: str, known: bytes | None) -> bytes:
     return made_for.encode()
 
 
-def _restored(matching: Matching, store: Store) -> LiveMatcher:
+def _restored(matching: Matching, store: Store, head: Head) -> LiveMatcher:
     try:
-        return restored(compiled(matching.plan), store, json.loads(matching.made_for), matching.columns)
+        return restored(compiled(matching.plan), store, head, json.loads(matching.made_for), matching.columns)
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {_ANEW}") from error
+
+
+def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
+    """The rows. At Spark's first watermark, 1970, whatever the events' times are, no time has passed."""
+    return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
 
 def _as_one(values: Sequence[bytes], events: Batch | None) -> bytes:
@@ -124,8 +134,8 @@ def _counts(matcher: LiveMatcher) -> dict[str, int]:
     return {name: found[name] for name in STREAM_COUNTS}
 
 
-def _as_value(tables: Sequence[pa.Table | None], schema: pa.Schema) -> bytes | None:
-    given = [table for table in tables if table is not None and table.num_rows]
+def _as_value(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes | None:
+    given = [table for table in tables if table.num_rows]
     if not given:
         return None
     rows = pa.concat_tables(given)

@@ -49,26 +49,28 @@ class Live:
             del self._matchers[next(iter(self._matchers))]
 
 
-def next_head(before: Head | None, entry: Entry, timer: int | None) -> Head | None:
+def next_head(before: Head | None, entry: Entry, passed: int, timer: int | None) -> Head | None:
     """The head if the entry goes behind the log; None if a new snapshot is due."""
     if before is None:
         return None
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return Head(_name(), before.entries + 1, log_bytes, before.room, timer)
+    return Head(_name(), before.entries + 1, log_bytes, before.room, passed, timer)
 
 
-def first_head(snapshot: bytes, timer: int | None) -> Head:
+def first_head(snapshot: bytes, passed: int, timer: int | None) -> Head:
     """The head of a snapshot without a log. The room differs from shard to shard, that not all are written anew in the
     same micro-batch.
     """
     state = _name()
-    return Head(state, 0, 0, max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256), timer)
+    return Head(state, 0, 0, max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256), passed, timer)
 
 
-def restored(pattern: CompiledPattern, store: Store, made_for: dict[str, object], columns: pa.Schema) -> LiveMatcher:
-    """The matcher of the snapshot, with the events of the log, to whose last watermark its time has passed.
+def restored(
+    pattern: CompiledPattern, store: Store, head: Head, made_for: dict[str, object], columns: pa.Schema
+) -> LiveMatcher:
+    """The matcher of the snapshot, with the events of the log, whose time has passed to where the head says.
 
     In which steps time has passed does not matter to a matcher, so the log is taken at once.
 
@@ -77,17 +79,10 @@ def restored(pattern: CompiledPattern, store: Store, made_for: dict[str, object]
         ConditionError, LimitExceeded, SkipError: as the calls would have raised that wrote the log.
     """
     matcher, _ = LiveMatcher.restored(pattern, store.snapshot(), made_for, columns)
-    entries = store.log()
-    if parts := [events for entry in entries if (events := _in_time(entry, columns)) is not None]:
+    if parts := [events for entry in store.log() if (events := _in_time(entry, columns)) is not None]:
         matcher.process(join(parts))
-    if entries:
-        pass_time(matcher, entries[-1].watermark)
+    matcher.advance_time(head.passed)
     return matcher
-
-
-def pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table | None:
-    """The rows. Nothing happens at Spark's first watermark, which is 1970 whatever the events' times are."""
-    return matcher.advance_time(watermark * 1000 - 1) if watermark > 0 else None
 
 
 def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
@@ -100,9 +95,7 @@ def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
         return None
     if events.data.schema != columns:
         raise SnapshotError(f"the log's events have other columns: {events.data.schema}. {START_ANEW}")
-    if entry.watermark <= 0:
-        return events
-    return events.filter(pa.array(times_of(events) >= entry.watermark * 1000))
+    return events.filter(pa.array(times_of(events) > entry.passed))
 
 
 def _name() -> bytes:

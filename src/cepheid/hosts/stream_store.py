@@ -16,20 +16,23 @@ class Head(NamedTuple):
     log_bytes: int
     room: int
     """Bytes that the log may have."""
+    passed: int
+    """Microseconds: time has passed to here."""
     timer: int | None
 
 
 class Entry(NamedTuple):
-    """What came in one call, in which time passed to the watermark (milliseconds) before."""
+    """What came in one call."""
 
-    watermark: int
+    passed: int
+    """Time had passed to here (microseconds): what came with an earlier time, or this one, was late."""
     events: bytes
     digest: bytes
     """Of the events: Arrow trusts what it reads."""
 
     @staticmethod
-    def of(watermark: int, events: bytes) -> Entry:
-        return Entry(watermark, events, _digest(events))
+    def of(passed: int, events: bytes) -> Entry:
+        return Entry(passed, events, _digest(events))
 
     @property
     def is_whole(self) -> bool:

@@ -1,0 +1,71 @@
+"""Matches of one pattern are events of the next, in one streaming query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.live.events import at, events
+from tests.live.test_any_delivery import counted
+from tests.stream.running import run, streamed, written
+from tests.stream.test_spark_stream import delivered, joined, random_events
+
+from cepheid import Pattern, SchemaError, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+PAIR = (
+    Pattern.begin("a", name="pair")
+    .where("x = 'a'")
+    .followed_by("b")
+    .where("x = 'b'")
+    .not_followed_by("c")
+    .where("x = 'c'")
+    .within("6 seconds")
+)
+TWO = Pattern.begin("one", name="two").next("other").where("user <> one.user").within("8 seconds")
+FIRST: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "measures": {"user": "a.k"}}
+SECOND: dict[str, Any] = {
+    "key": "network",
+    "time": "detected_at",
+    "sequence": "match_id",
+    "outputs": ["matches", "timeouts"],
+}
+
+
+def networks(matches: DataFrame) -> DataFrame:
+    """The matches with the network of their user: one of three."""
+    return matches.selectExpr("*", "cast(substring(user, 2) as int) % 3 as network")
+
+
+def test_two_tiers(streams: SparkSession, tmp_path: Path) -> None:
+    """The second tier gives what it gives on the matches of a finite input, absences and timeouts of both included;
+    its time is the watermark of the events.
+    """
+    rows = random_events(11, 500, 12)
+    batches = [*delivered(rows, 12, 5, 5), events((-1, "end", 300, "z")), events((-2, "end", 301, "z"))]
+    written(batches, tmp_path / "events")
+    first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", shards=3, **FIRST)
+    found = run(detect(networks(first), TWO, shards=2, **SECOND), tmp_path / "checkpoint")
+    matches = detect(events(*rows), PAIR, as_of=at(296), **FIRST)
+    network = [int(user[1:]) % 3 for user in matches.column("user").to_pylist()]
+    expected = detect(matches.append_column("network", pa.array(network, pa.int32())), TWO, as_of=at(296), **SECOND)
+    assert {*expected.column("kind").to_pylist()} == {"match", "timeout"}
+    assert counted(joined(found, expected)) == counted(expected)
+    assert sum(map(bool, found)) > 2
+
+
+def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
+    """Matches of the same query are never late."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
+    with pytest.raises(SchemaError) as caught:
+        detect(networks(first), TWO, lateness="1 second", **SECOND)
+    assert str(caught.value) == (
+        "lateness: 'detected_at' is that of matches in this query, none of which is late. Leave it out"
+    )
