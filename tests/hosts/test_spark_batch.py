@@ -399,3 +399,17 @@ def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:
     count = matches.count()
     assert matches.union(matches).count() == 2 * count
     assert matches.join(matches.select("match_id"), "match_id").count() == count
+
+
+def test_functions_of_the_session(spark: SparkSession) -> None:
+    """Functions that are registered with Spark, in Python or in SQL, serve in conditions on one event and in
+    measures.
+    """
+    spark.udf.register("of_python", lambda n: n > 1, "boolean")
+    spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION of_sql(n BIGINT) RETURNS BIGINT RETURN n * 10")
+    events = spark.sql(
+        "SELECT * FROM VALUES (1L, TIMESTAMP '2024-01-01 00:00:00'), (2L, TIMESTAMP '2024-01-01 00:00:01') AS t(n, at)"
+    ).selectExpr("1 AS k", "*")
+    pattern = Pattern.begin("a").where("of_sql(n) = 10").next("b").where("of_python(n) AND n > a.n")
+    (match,) = detect(events, pattern, key="k", time="at", measures={"m": "of_sql(a.n + b.n)"}).collect()
+    assert match.m == 30

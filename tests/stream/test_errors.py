@@ -11,7 +11,7 @@ import pytest
 from tests.live.events import PAIR, events
 from tests.stream.running import finished, run, streamed, written
 
-from cepheid import Pattern, Report, SchemaError, detect
+from cepheid import CepheidWarning, Pattern, Report, SchemaError, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,6 +57,18 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
     )
 
 
+def test_state_that_can_only_grow(stream: DataFrame) -> None:
+    """What is waited for without a window is warned of, with its stage and what would bound it."""
+    endless = Pattern.begin("a").followed_by("b").where("x = 'b'")
+    with pytest.warns(CepheidWarning) as caught:
+        detect(stream, endless, **OPTIONS)
+    (warning,) = caught
+    assert str(warning.message) == (
+        "a stream does not end, and keeps what is open: stage 'b': partial matches wait for it until an event matches, "
+        "however long that takes, so there can be ever more. Add within(…), or within_previous(…) to this stage."
+    )
+
+
 def test_a_watermark_of_its_own(stream: DataFrame) -> None:
     """A stream that has a watermark keeps it; another one is refused."""
     marked = stream.withWatermark("at", "1 minute")
@@ -97,7 +109,7 @@ def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str)
 
 def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
     """The query fails with the condition and the event."""
-    fails = Pattern.begin("a").where("x = 'a'").next("b").where("id / a.id > 0")
+    fails = Pattern.begin("a").where("x = 'a'").next("b").where("id / a.id > 0").within("1 hour")
     rows = detect(stream, fails, shards=1, **{**OPTIONS, "lateness": "0 seconds"})
     written([events((2, "p", 3, "z"))], tmp_path / "events", first=1)
     with told("division by zero in the condition of stage 'b' (id / a.id > 0), at the event {"):

@@ -30,6 +30,7 @@ from cepheid.hosts.stream_packing import EVENTS, SHARD
 from cepheid.hosts.stream_processor import ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.tables import with_zone
 from cepheid.lang.duration import microseconds
+from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plan import Plan
 
 READ, FOUND = "cepheid.read", "cepheid.found"
@@ -58,6 +59,8 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     """
     _check(events, request)
     plan = plan_on_spark(events, request)
+    for warning in growth_warnings(request.pattern):
+        warn(f"a stream does not end, and keeps what is open: {warning}")
     compiled = compile_plan(plan)
     zone = session_zone(events)
     times = Times.of(events, request.time, request.time_zone)
