@@ -10,7 +10,7 @@ READY := .venv/.ready
 # A folder of its own, so that nothing imports what is there.
 FLINKCEP := .venv/flinkcep
 
-.PHONY: help setup demo test conformance lint bench bench-flinkcep docs wheel lock clean
+.PHONY: help setup demo test conformance lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ docs: $(READY) ## write the generated pages of docs/ anew
 
 wheel: $(READY) ## build the wheel, and try it alone in a new environment, without Spark and Java
 	@$(BIN)/python scripts/check_wheel.py
+
+versions: $(READY) ## run the tests of the Spark hosts at both ends of the supported versions of Python and Spark
+	@$(BIN)/python scripts/check_versions.py
 
 lock: ## choose the newest versions that pyproject.toml allows, and pin them in requirements*.txt
 	@scripts/lock.sh "$(PYTHON)"
