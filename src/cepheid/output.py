@@ -90,8 +90,10 @@ def merged(columns: Sequence[Sequence[C]]) -> list[C]:
 def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows in the columns of the schema; those that they have not are NULL."""
     there = dict(zip(rows.schema.names, rows.columns, strict=True))
-    nothing = (pa.nulls(len(rows), field.type) for field in schema)
-    columns = [_as(field.type, there.get(field.name, nulls)) for field, nulls in zip(schema, nothing, strict=True)]
+    columns = [
+        _as(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
     return pa.table(columns, schema=schema)
 
 
