@@ -32,7 +32,7 @@ def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Call
     columns = {
         **{f"{KEY_PREFIX}{i}": column for i, column in enumerate(key_columns.values())},
         TIME: events.column("at").cast(TIME_TYPE).combine_chunks(),
-        MASK: pa.array(lifted.mask),
+        MASK: pa.array(lifted.masks[0]),
         **{f"{VALUE_PREFIX}{i}": values.combine_chunks() for i, values in enumerate(lifted.values)},
         **{f"{EVENT_PREFIX}{name}": column for name, column in key_columns.items()},
     }

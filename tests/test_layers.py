@@ -29,6 +29,7 @@ LAYERS = (
     "told",
     "detector",
     "snapshot",
+    "shared_events",
     "sorted_matcher",
     "live_matcher",
     "hosts",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
 from cepheid.hosts.request import SHARDS, Nulls, Report, Request
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.plain_value import plain_value
+from cepheid.plan.build import Asked
 from cepheid.plan.check import RESERVED, WITH_OUTPUTS
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
@@ -26,19 +28,22 @@ if TYPE_CHECKING:
 
 Events = TypeVar("Events")
 
+Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
+"""Output column → SQL; with several patterns so for each of them, by its name."""
+
 _OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
 """Columns of what hosts make the output from, where key columns stand as they are named."""
 
 
 def detect(
     events: Events,
-    pattern: Pattern,
+    pattern: Pattern | Mapping[str, Pattern],
     *,
     key: str | Sequence[str] | None = None,
     time: str | None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
-    measures: Mapping[str, str] | None = None,
+    measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
@@ -53,7 +58,8 @@ def detect(
     Args:
         events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
             speaks Arrow's C stream interface.
-        pattern: What to find.
+        pattern: What to find; or several patterns by name, as in {"late": …, "lost": …}, which one pass over the events
+            finds. These names take the place of the patterns' own.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
@@ -62,10 +68,11 @@ def detect(
         sequence: A column, or several, that order events of equal time; without one their content does.
         columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
-            columns.
+            columns. With several patterns the measures of each by its name: {"late": {"legs": "count(legs)"}}.
         outputs: What to give: "matches", "timeouts" (partial matches that ran out of time) and "late" (events that came
             too late, of which a finite input has none), or several of them; then all is in one table, whose shape
-            does not depend on the pattern. Default: matches alone, in columns of their own.
+            does not depend on the pattern. Default: matches alone, in columns of their own; with several patterns
+            "matches", in that table.
         limits: Bounds on what one key may keep open and one event complete.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
@@ -131,13 +138,13 @@ def plan_of(events: object, request: Request) -> Plan:
 
 
 def request_of(
-    pattern: Pattern,
+    pattern: Pattern | Mapping[str, Pattern],
     *,
     time: str | None,
     key: str | Sequence[str] | None = None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
-    measures: Mapping[str, str] | None = None,
+    measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
@@ -149,13 +156,16 @@ def request_of(
 ) -> Request:
     """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
+    named = isinstance(pattern, Mapping)
+    if named and outputs is None:
+        outputs = "matches"
     request = Request(
-        pattern=_checked(pattern),
+        asked=_asked(pattern, measures, faults),
+        named=named,
         key=_key(key, faults, with_outputs=outputs is not None),
         time=None if time is None else _name("time", time, faults),
         sequence=() if sequence is None else _names("sequence", sequence, faults),
         columns=None if columns is None else _names("columns", columns, faults),
-        measures=None if measures is None else _measures(measures, faults),
         outputs=None if outputs is None else _outputs(outputs, faults),
         limits=Limits() if limits is None else _limits(limits, faults),
         as_of=None if as_of is None else _as_of(as_of, faults),
@@ -177,6 +187,10 @@ def request_of(
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
         if events.isStreaming:
+            if request.named:
+                raise SchemaError(
+                    "a stream takes one pattern at a time yet: detect each of them with a query of its own"
+                )
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
@@ -196,10 +210,35 @@ def is_spark(events: object) -> TypeGuard[DataFrame]:
     return module is not None and isinstance(events, module.DataFrame)
 
 
-def _checked(pattern: Pattern) -> Pattern:
+def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked, ...]:
+    if isinstance(pattern, Mapping):
+        named = _named(pattern)
+        wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
+        return tuple(Asked(one, None if wanted is None else wanted.get(one.name, {})) for one in named)
     if not isinstance(pattern, Pattern):
-        raise PatternError(f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {pattern!r}")
-    return pattern
+        raise PatternError(_not_a_pattern(pattern))
+    return (Asked(pattern, None if measures is None else _measures(measures, faults)),)
+
+
+def _named(patterns: Mapping[object, object]) -> list[Pattern]:
+    """The patterns under the names that they are given."""
+    if not patterns:
+        raise PatternError("no pattern is given: name one at least, as in {'late': Pattern.begin('departure')}")
+    problems, named = [], []
+    for name, pattern in patterns.items():
+        if not isinstance(name, str) or not name:
+            problems.append(Problem(f"a pattern's name is text that is not empty, got {name!r}"))
+        elif not isinstance(pattern, Pattern):
+            problems.append(Problem(_not_a_pattern(pattern)).of_pattern(name))
+        else:
+            named.append(replace(pattern, name=name))
+    if problems:
+        raise PatternError(problems)
+    return named
+
+
+def _not_a_pattern(given: object) -> str:
+    return f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {given!r}"
 
 
 def _name(argument: str, given: object, faults: list[str]) -> str:
@@ -233,10 +272,25 @@ def _key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, 
     return names
 
 
-def _measures(given: object, faults: list[str]) -> dict[str, str]:
+def _measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
+    if not isinstance(given, Mapping):
+        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {given!r}")
+        return {}
+    faults += [
+        f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
+        for name in given
+        if name not in names
+    ]
+    return {name: _measures(measures, faults, f"measures of pattern {name!r}") for name, measures in given.items()}
+
+
+_AS_MEASURES = '{"late": {"legs": "count(legs)"}}'
+
+
+def _measures(given: object, faults: list[str], what: str = "measures") -> dict[str, str]:
     if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
         return dict(given)
-    faults.append(f'measures: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
+    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
     return {}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 
@@ -25,6 +26,11 @@ class Problem:
         head = f"{self.message} ({place})" if (place := self._place()) else self.message
         hint = [self.hint] if self.hint else []
         return "\n".join([head, *self._caret(), *hint])
+
+    def of_pattern(self, name: str) -> Problem:
+        """The same, as one of several patterns has it."""
+        prefix = f"pattern {name!r}"
+        return replace(self, where=f"{prefix}, {self.where}" if self.where else prefix)
 
     def _place(self) -> str | None:
         if self.text is None or self.span is None:
@@ -88,6 +94,20 @@ class SnapshotError(ValueError):
 
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as meant; the message says what would settle it."""
+
+
+@contextmanager
+def in_pattern(name: str) -> Iterator[None]:
+    """Around what is done for one of several patterns: its errors name it."""
+    prefix = f"pattern {name!r}"
+    try:
+        yield
+    except PatternError as error:
+        raise PatternError([problem.of_pattern(name) for problem in error.problems]) from None
+    except (ConditionError, LimitExceeded, SkipError) as error:
+        if str(error).startswith(f"{prefix}: "):  # a function's failure names it in any case
+            raise
+        raise type(error)(f"{prefix}: {error}") from error
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -21,6 +21,12 @@ VALUE_PREFIX = "_value"
 EVENT_PREFIX = "_event."
 ROW_PREFIX = "_row."
 
+
+def mask_column(word: int) -> str:
+    """The column of a word of the mask."""
+    return f"{MASK}{word}" if word else MASK
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -79,7 +85,8 @@ class Batch:
 
     `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence0, _sequence1, …; _mask (64-bit
     integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, each behind the
-    prefix "_event."; and, where functions are asked (Plan.functions), all columns behind the prefix "_row.".
+    prefix "_event."; and, where functions are asked (Plan.functions), all columns behind the prefix "_row.". A batch
+    for several patterns has the bits and values of all (Plans), and as many words _mask, _mask1, … as they need.
     """
 
     data: pa.RecordBatch

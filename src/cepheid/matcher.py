@@ -59,6 +59,8 @@ class Matcher:
         """
         import pyarrow as pa
 
+        if isinstance(pattern, Mapping):
+            raise PatternError("a Matcher finds one pattern: make one for each of several")
         from cepheid.hosts.live import TableMatcher
 
         request = request_of(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,16 @@ from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
 from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
+
+
+class _Column(Protocol):
+    """A field of Arrow or of Spark."""
+
+    @property
+    def name(self) -> str: ...
+
+
+C = TypeVar("C", bound=_Column)
 
 MATCH, TIMEOUT, LATE = "match", "timeout", "late"
 """Kinds of rows."""
@@ -61,6 +73,28 @@ def row_schema(plan: Plan) -> pa.Schema:
         return pa.schema(common)
     told = [pa.field("kind", pa.string(), nullable=False), pa.field("pattern", pa.string(), nullable=False)]
     return pa.schema([*told, *common, pa.field("event", _event_type(plan))])
+
+
+def merged(columns: Sequence[Sequence[C]]) -> list[C]:
+    """The columns of the rows of several patterns: those of each, a name once, the late event the last."""
+    if len(columns) == 1:
+        return [*columns[0]]
+    found: dict[str, C] = {}
+    for column in chain.from_iterable(columns):
+        found.setdefault(column.name, column)
+    *_, event = columns[0]
+    del found[event.name]
+    return [*found.values(), event]
+
+
+def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows in the columns of the schema; those that they have not are NULL."""
+    there = dict(zip(rows.schema.names, rows.columns, strict=True))
+    columns = [
+        _as(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:

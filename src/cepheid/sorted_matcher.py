@@ -1,18 +1,23 @@
-"""The matcher of finite inputs: events come sorted by key, so that one key is open at a time."""
+"""The matchers of finite inputs: events come sorted by key, so that one key is open at a time."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.detector import Detector, Found
+from cepheid.compile.compiled_plans import CompiledPlans
+from cepheid.detector import Detector
 from cepheid.events import Batch
 from cepheid.identity import key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
 from cepheid.order import Ordered, Ordering
 from cepheid.output import row_schema
+from cepheid.plan.plans import naming
+from cepheid.shared_events import OwnEvents
 
 
 class SortedMatcher:
@@ -49,13 +54,11 @@ class SortedMatcher:
         return pa.concat_tables(rows)
 
     @property
-    def found(self) -> Found:
-        return self._detector.found
-
-    @property
-    def ties(self) -> int:
-        """Events that agree with another in key, time and sequence: their content orders them."""
-        return self._ordering.ties
+    def counts(self) -> dict[str, int]:
+        """What was found; and "ties": events that agree with another in key, time and sequence, so that their content
+        orders them.
+        """
+        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
 
     def _run(self, parts: list[Ordered]) -> pa.Table:
         rows = [self._schema.empty_table()]
@@ -69,6 +72,42 @@ class SortedMatcher:
                 self._detector.told.keep_only(key_names(last.keys, 1))
             self._last = part.batch.slice(0, 0)
         return pa.concat_tables(rows)
+
+
+class SortedMatchers:
+    """One matcher a pattern, for events that come once for all."""
+
+    def __init__(self, patterns: CompiledPlans, *, until: int | None = None) -> None:
+        self._plans = patterns.plans
+        self._matchers = [SortedMatcher(pattern, until=until) for pattern in patterns.each]
+        several = len(patterns.each) > 1
+        self._own = [OwnEvents(patterns, i) if several else None for i in range(len(patterns.each))]
+
+    def process(self, batch: Batch) -> list[pa.Table]:
+        """For each pattern its rows; `batch` has the lifted columns of all.
+
+        Raises:
+            as a SortedMatcher does, with the pattern's name.
+        """
+        rows = []
+        for plan, matcher, own in zip(self._plans.each, self._matchers, self._own, strict=True):
+            with naming(self._plans, plan):
+                rows.append(matcher.process(batch if own is None else own.of(batch)))
+        return rows
+
+    def finish(self) -> list[pa.Table]:
+        """No more events come."""
+        rows = []
+        for plan, matcher in zip(self._plans.each, self._matchers, strict=True):
+            with naming(self._plans, plan):
+                rows.append(matcher.finish())
+        return rows
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Sums of the matchers' counts."""
+        counts = [matcher.counts for matcher in self._matchers]
+        return {name: sum(count[name] for count in counts) for name in counts[0]}
 
 
 def _visits(ends: npt.NDArray[np.int64], until: int) -> Visits:

@@ -6,7 +6,8 @@ the rest is copied: an event is then copied a few times while it is held, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.events import MASK, TIME, Batch, join
+from cepheid.events import TIME, Batch, join, mask_column
 from cepheid.identity import as_integers
 from cepheid.kernel.layout import Events, Int32s
 from cepheid.plan.types import is_string
+
+Mask: TypeAlias = npt.NDArray[np.int64]
 
 
 class WorkingSet:
@@ -84,7 +87,7 @@ class _Arrays:
         self._length = end
         events = self.events
         events.time[begin:end] = batch.column(TIME).cast(pa.int64()).to_numpy()
-        events.mask[begin:end] = _mask(batch)
+        events.mask[begin:end] = mask_of(batch)
         values = batch.values
         texts: dict[int, pa.Array] = {}
         for column in sorted(self._pattern.script_columns):
@@ -147,10 +150,24 @@ class _TextCodes:
 
 def relevant(batch: Batch, pattern: CompiledPattern) -> Batch:
     """The batch without events that cannot matter to the pattern."""
-    if pattern.relevant is None:
+    return with_any(batch, None if pattern.relevant is None else (pattern.relevant,))
+
+
+def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
+    """The batch without events that have none of these bits, a number for each word of the mask; None: all of it."""
+    if words is None:
         return batch
-    matters = _mask(batch) & pattern.relevant != 0
-    return batch if matters.all() else batch.take(pa.array(np.flatnonzero(matters)))
+    rows = matters([mask_of(batch, word) for word in range(len(words))], words)
+    return batch if len(rows) == len(batch) else batch.take(pa.array(rows))
+
+
+def matters(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The rows of the events whose masks have one of these bits, a number for each word."""
+    found = np.zeros(len(masks[0]), np.bool_)
+    for mask, bits in zip(masks, words, strict=True):
+        if bits:
+            found |= mask & bits != 0
+    return np.flatnonzero(found)
 
 
 def _room(columns: int, length: int) -> Events:
@@ -158,8 +175,10 @@ def _room(columns: int, length: int) -> Events:
     return Events(*words, np.zeros((columns, length), np.int64), np.zeros((columns, length), np.bool_))
 
 
-def _mask(batch: Batch) -> npt.NDArray[np.int64]:
-    mask: npt.NDArray[np.int64] = batch.column(MASK).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+def mask_of(batch: Batch, word: int = 0) -> Mask:
+    """A word of the events' masks."""
+    column = batch.column(mask_column(word))
+    mask: Mask = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return mask
 
 

@@ -48,7 +48,7 @@ def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]
     times = question.events.column("ts").to_pylist()
     return [
         Event(i, int(ts) * MILLISECOND, mask, values)
-        for i, (ts, mask, values) in enumerate(zip(times, lifted.mask.tolist(), rows, strict=True))
+        for i, (ts, mask, values) in enumerate(zip(times, lifted.masks[0].tolist(), rows, strict=True))
     ]
 
 

@@ -17,6 +17,7 @@ from cepheid.hosts.event_columns import EventColumns, viewed
 from cepheid.hosts.fragment import Fragment
 from cepheid.lang.expression import Expression
 from cepheid.plan.plan import Lifted
+from cepheid.plan.plans import words_of
 
 _SETTINGS = {
     # Each of these may drop an operation that would have failed (`a + 1 > 5` becomes `a > 4`), which Spark does not.
@@ -31,12 +32,14 @@ _SETTINGS = {
 class Evaluated(NamedTuple):
     """Lifted columns of a table of events, in its order."""
 
-    mask: NDArray[np.uint64]
-    """Bit i is set where bits[i] is true."""
+    masks: tuple[NDArray[np.uint64], ...]
+    """Words of the mask; bit i of the first is set where bits[i] is true."""
     values: tuple[pa.ChunkedArray, ...]
 
     def take(self, rows: pa.Array) -> Evaluated:
-        return Evaluated(self.mask[rows.to_numpy()], tuple(column.take(rows) for column in self.values))
+        return Evaluated(
+            tuple(mask[rows.to_numpy()] for mask in self.masks), tuple(column.take(rows) for column in self.values)
+        )
 
 
 class _Translation(NamedTuple):
@@ -90,14 +93,15 @@ class DuckDbEngine:
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         columns, fragments = self._translated(bits, values, table.schema)
         held = columns.taken_from(table)
-        selected = [_mask(fragments[: len(bits)]), *(fragment.text for fragment in fragments[len(bits) :])]
+        words = [*map(_mask, words_of(fragments[: len(bits)]))]
+        selected = [*words, *(fragment.text for fragment in fragments[len(bits) :])]
         try:
             result = self._query(selected, held)
         except duckdb.Error as error:
             raise self._explained(error, [*bits, *values], fragments, held) from error
-        mask = result.column(0).to_numpy()
-        typed = (as_type(result.column(i + 1), lifted.type) for i, lifted in enumerate(values))
-        return Evaluated(mask, tuple(typed))
+        masks = (result.column(i).to_numpy() for i in range(len(words)))
+        typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
+        return Evaluated(tuple(masks), tuple(typed))
 
     def _translated(
         self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema

@@ -5,12 +5,11 @@ the order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.compile.compiled_plans import CompiledPlans, Words, compile_plans
 from cepheid.errors import ConditionError, SchemaError
 from cepheid.events import (
     Batch,
@@ -33,9 +32,11 @@ from cepheid.hosts.ordering import Ranked, is_ordered, order_of
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
+from cepheid.output import filled, merged
 from cepheid.plan.plan import Lifted, Measure, Plan
-from cepheid.sorted_matcher import SortedMatcher
-from cepheid.working_set import relevant
+from cepheid.plan.plans import Plans, naming
+from cepheid.sorted_matcher import SortedMatchers
+from cepheid.working_set import matters, with_any
 
 PIECE = 1 << 18
 """Rows handled at once: large enough that calls cost nothing, small enough that what is made of them stays in the
@@ -44,7 +45,7 @@ cache.
 
 
 def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
-    """The matches in `events`, as rows in the order of key and emission.
+    """The matches in `events`, as rows in the order of patterns, key and emission.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
@@ -55,20 +56,23 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     zone = request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
-    plan = plan_in_process(events.schema, request, engine)
-    pattern = compile_plan(plan)
-    events = without_views(events.select(used_columns(plan)))
-    usable_events, counts = usable(timed(events, request), plan, request, until)
-    matcher = SortedMatcher(pattern, until=until)
-    found = [matcher.process(batch) for batch in ahead(_batches(usable_events, pattern, engine))]
-    found.append(matcher.finish())
-    counts = replace(counts, ties=matcher.ties, **asdict(matcher.found))
-    _tell(counts, request)
-    rows = pa.concat_tables(found)
-    return rows if plan.measures is None else with_measures(rows, plan.measures, engine)
+    plans = plans_in_process(events.schema, request, engine)
+    patterns = compile_plans(plans)
+    events = without_views(events.select(used_columns(plans)))
+    usable_events, counts = usable(timed(events, request), plans, request, until)
+    matchers = SortedMatchers(patterns, until=until)
+    found = [matchers.process(batch) for batch in ahead(_batches(usable_events, patterns, engine))]
+    found.append(matchers.finish())
+    _tell(replace(counts, **matchers.counts), request)
+    return _output(plans, [pa.concat_tables(rows) for rows in zip(*found, strict=True)], engine)
 
 
 def plan_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plan:
+    """The plan of the request's one pattern; raises PatternError and SchemaError, as `detect_in_process` does."""
+    return plans_in_process(columns, request, engine).only
+
+
+def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plans:
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     columns = events.schema
@@ -107,34 +111,45 @@ def _tell(counts: EventCounts, request: Request) -> None:
     if any(over) and request.report is None:
         warn(f"{over[0]} partial matches and {over[1]} matches were over a limit and dropped, as on_limit says")
     if counts.ties and not request.sequence:
-        message = f"{counts.ties} events agree in key and time with another; their content orders them"
+        each = ", counted for each pattern" if len(request.asked) > 1 else ""
+        message = f"{counts.ties} events agree in key and time with another{each}; their content orders them"
         warn(f"{message}. Name a sequence column")
 
 
-def _batches(events: Timed, pattern: CompiledPattern, engine: DuckDbEngine) -> Iterator[Batch]:
-    """The events in the order of key, time and sequence, in pieces, with their lifted columns, without those that
-    cannot matter.
+def _batches(events: Timed, patterns: CompiledPlans, engine: DuckDbEngine) -> Iterator[Batch]:
+    """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns, without
+    those that cannot matter to any.
     """
-    plan = pattern.plan
-    ranked = Ranked.of(events, plan.schema)
+    plans, relevant = patterns.plans, patterns.relevant
+    ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
         for start in range(0, len(events), PIECE):
-            yield relevant(lifted(events.slice(start, PIECE), plan, engine), pattern)
+            yield with_any(lifted(events.slice(start, PIECE), plans, engine), relevant)
         return
-    found = evaluated(events, plan, engine)
-    rows = _ordered_rows(ranked, found, pattern.relevant)
+    found = evaluated(events, plans, engine)
+    rows = _ordered_rows(ranked, found, relevant)
     events = events.in_one_piece()
     for start in range(0, len(rows), PIECE):
         piece = rows.slice(start, PIECE)
-        yield placed(events.take(piece), found.take(piece), plan, engine.time_zone)
+        yield placed(events.take(piece), found.take(piece), plans, engine.time_zone)
 
 
-def _ordered_rows(events: Ranked, found: Evaluated, relevant: int | None) -> pa.Array:
+def _ordered_rows(events: Ranked, found: Evaluated, relevant: Words | None) -> pa.Array:
     """The numbers of the events that matter, in the order of key, time and sequence: only these need to be ordered."""
     if relevant is None:
         return pa.array(order_of(events))
-    rows = np.flatnonzero(found.mask & np.uint64(relevant))
+    rows = matters(found.masks, relevant)
     return pa.array(rows[order_of(events.take(pa.array(rows)))])
+
+
+def _output(plans: Plans, found: list[pa.Table], engine: DuckDbEngine) -> pa.Table:
+    """The rows of all patterns, each pattern's with its measures and NULL in those of others."""
+    tables = []
+    for plan, rows in zip(plans.each, found, strict=True):
+        with naming(plans, plan):
+            tables.append(rows if plan.measures is None else with_measures(rows, plan.measures, engine))
+    schema = pa.schema(merged([list(table.schema) for table in tables]))
+    return pa.concat_tables([filled(table, schema) for table in tables])
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:

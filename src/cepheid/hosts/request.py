@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.events import Schema
 from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import build_plan
+from cepheid.plan.build import Asked
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import OutputName, Plan
+from cepheid.plan.plan import OutputName
+from cepheid.plan.plans import Plans, build_plans
 from cepheid.plan.subtypes import taxonomy_warnings
 
 ERROR, COUNTS = "_error", "_counts"
@@ -96,13 +97,14 @@ class Report:
 class Request:
     """One detection."""
 
-    pattern: Pattern
+    asked: tuple[Asked, ...]
     key: tuple[str, ...]
     time: str | None
     """None: processing order."""
+    named: bool = False
+    """Whether the patterns were given by name; then `outputs` are, too."""
     sequence: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
-    measures: Mapping[str, str] | None = None
     outputs: tuple[OutputName, ...] | None = None
     """None: matches alone, in columns of their own."""
     limits: Limits = field(default_factory=Limits)
@@ -117,21 +119,34 @@ class Request:
     shards: int = SHARDS
     """Into how many parts a stream's keys are divided."""
 
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern, where there is one."""
+        ((pattern, _),) = self.asked
+        return pattern
 
-def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plan:
-    """The request's pattern as a plan; raises as `build_plan` does, and warns."""
-    plan = build_plan(
-        request.pattern,
+    @property
+    def measures(self) -> Mapping[str, str] | None:
+        """Those of the pattern, where there is one."""
+        ((_, measures),) = self.asked
+        return measures
+
+
+def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plans:
+    """The request's patterns as plans; raises as `build_plans` does, and warns."""
+    plans = build_plans(
+        request.asked,
         schema,
         engine,
+        named=request.named,
         columns=request.columns,
-        measures=request.measures,
         outputs=request.outputs,
         limits=request.limits,
     )
-    for warning in taxonomy_warnings(request.pattern):
-        warn(warning)
-    return plan
+    for pattern, _ in request.asked:
+        for warning in taxonomy_warnings(pattern):
+            warn(f"pattern {pattern.name!r}: {warning}" if request.named else warning)
+    return plans
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:

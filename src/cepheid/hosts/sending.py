@@ -14,16 +14,28 @@ from pyspark.sql.types import StructType
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.request import ERROR
 from cepheid.plan.plan import Plan
+from cepheid.plan.plans import OneOrMore, naming
 
 
-def packed(plan: Plan) -> bytes:
-    """The plan as it travels to the workers; functions do as those of any user do.
+def packed(plan: OneOrMore) -> bytes:
+    """The plan, or plans, as they travel to the workers; functions do as those of any user do.
 
     Raises:
         PatternError: a function does not.
     """
     if not plan.functions:
         return pickle.dumps(plan)
+    if isinstance(plan, Plan):
+        _check(plan)
+    else:
+        for one in plan.each:
+            with naming(plan, one):
+                _check(one)
+    packed_: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
+    return packed_
+
+
+def _check(plan: Plan) -> None:
     for label, function in plan.pattern.functions:
         try:
             cloudpickle.dumps(function.call)  # type: ignore[no-untyped-call]
@@ -31,8 +43,6 @@ def packed(plan: Plan) -> bytes:
             message = f"function {function.name} cannot be sent to Spark's workers: {type(error).__name__}: {error}"
             hint = "Let it use nothing that belongs to this process alone, such as connections, locks and Spark itself."
             raise PatternError(Problem(message, label, hint=hint)) from error
-    packed_: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
-    return packed_
 
 
 def mapped(

@@ -1,4 +1,4 @@
-"""The Spark host for batches: one matcher for each Spark partition.
+"""The Spark host for batches: one matcher for each pattern in each Spark partition.
 
 Spark lifts the columns (`spark_lift`), brings each key's events together and in order, and hands them to the matchers
 as Arrow batches (`worker`). Only public DataFrame methods are used, so that it is the same over Spark Connect; nothing
@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.compiled_plans import compile_plans
 from cepheid.errors import SchemaError
-from cepheid.events import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, microseconds
+from cepheid.events import KEY_PREFIX, SEQUENCE_PREFIX, TIME, Schema, mask_column, microseconds
 from cepheid.hosts.request import (
     COUNTS,
     ERROR,
@@ -35,7 +36,9 @@ from cepheid.hosts.request import (
 from cepheid.hosts.sending import mapped, packed
 from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
+from cepheid.output import merged
 from cepheid.plan.plan import Plan
+from cepheid.plan.plans import Plans
 
 WORK = "cepheid.hosts.worker.find_matches"
 
@@ -52,26 +55,32 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     An action on the result raises Spark's exceptions, with our message first: events without key or time
     (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
     """
-    plan = plan_on_spark(events, request)
+    plans = plans_on_spark(events, request)
     if request.as_of is not None:
         request = replace(request, as_of=instant_of(request.as_of, request.time_zone or session_zone(events)))
-    relevant = compile_plan(plan).relevant
+    relevant = compile_plans(plans).relevant
     read, found = Observation(), Observation()
     if request.report is not None:
         request.report.set(lambda: EventCounts(**read.get, **found.get))
     times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plan, times)
+    lift = lifting(plans, times)
     shipped = _counted(events, request, times, read).select(*lift.shipped)
     if relevant is not None:
-        shipped = shipped.where(lift[MASK].bitwiseAND(F.lit(relevant)) != 0)
-    spark_rows = row_type(plan, events.schema)
+        words = [lift[mask_column(word)].bitwiseAND(F.lit(bits)) != 0 for word, bits in enumerate(relevant)]
+        shipped = shipped.where(reduce(Column.__or__, words))
+    spark_rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     until = None if request.as_of is None else microseconds(request.as_of)
-    task = (packed(plan), tuple(lift.layout.items()), until)
-    rows = _in_order(shipped, plan, lift).mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
-    return _told(rows, found).select(*output_columns(plan))
+    task = (packed(plans), tuple(lift.layout.items()), until)
+    rows = _in_order(shipped, plans.schema, lift).mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    return _told(rows, found).select(*output_columns(*plans.each))
 
 
 def plan_on_spark(events: DataFrame, request: Request) -> Plan:
+    """The plan of the request's one pattern; raises PatternError and SchemaError, as `detect_on_spark` does."""
+    return plans_on_spark(events, request).only
+
+
+def plans_on_spark(events: DataFrame, request: Request) -> Plans:
     """Raises PatternError and SchemaError, as `detect_on_spark` does."""
     _check(events, request)
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
@@ -87,7 +96,7 @@ def _check(events: DataFrame, request: Request) -> None:
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]
-    if request.pattern.functions:
+    if any(pattern.functions for pattern, _ in request.asked):
         used += [("functions see all columns", name) for name in names if name not in chosen]
     types = {field.name: field.dataType for field in events.schema}
     faults += [
@@ -120,20 +129,20 @@ def _counted(events: DataFrame, request: Request, times: Times, read: Observatio
     return usable(events, request.key, times, request.nulls)
 
 
-def _in_order(shipped: DataFrame, plan: Plan, lift: Lift) -> DataFrame:
+def _in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """Each key's events in one partition, by time and sequence.
 
     Spark may join partitions when it runs (adaptive execution), but splits none: it does so for joins and REBALANCE
     only.
     """
-    key = [lift[f"{KEY_PREFIX}{i}"] for i in range(len(plan.schema.key))]
+    key = [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))]
     if key:
         together = shipped.repartition(*key)
     else:
         warn("no key: all events are one sequence, which one Spark task works through alone")
         together = shipped.repartition(1)
     rank = [lift[TIME].asc()]
-    rank += [lift[f"{SEQUENCE_PREFIX}{i}"].asc_nulls_last() for i in range(len(plan.schema.sequence))]
+    rank += [lift[f"{SEQUENCE_PREFIX}{i}"].asc_nulls_last() for i in range(len(schema.sequence))]
     # Where no event is left to sort, Spark's adaptive execution replaces the sort and all that comes before it by an
     # empty relation, and with it the counts of what was read. It does not see through an observation.
     kept = together.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
@@ -172,15 +181,31 @@ def _told(rows: DataFrame, found: Observation) -> DataFrame:
     return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
-def output_columns(plan: Plan) -> Iterator[Column]:
+def output_columns(plan: Plan, *others: Plan) -> Iterator[Column]:
+    """The output's columns, made of the rows of the plans."""
     told = () if plan.outputs is None else ("kind", "pattern")
     for name in (*told, "match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
         yield named(name)
     if plan.measures is not None:
-        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)
+        yield from _measures(plan, *others)
     elif plan.outputs is None:
         yield from (named(column.name) for column in plan.stage_columns)
     else:
         yield named("stages")
     if plan.outputs is not None:
         yield named("event")
+
+
+def _measures(plan: Plan, *others: Plan) -> Iterator[Column]:
+    """Of several patterns each measures its own rows: what it computes might fail on NULLs."""
+    if not others:
+        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures or ())
+        return
+    columns: dict[str, Column] = {}
+    for one in (plan, *others):
+        mine = named("pattern") == one.pattern.name
+        for measure in one.measures or ():
+            value = expression(measure.sql)
+            before = columns.get(measure.name)
+            columns[measure.name] = F.when(mine, value) if before is None else before.when(mine, value)
+    yield from (column.alias(name) for name, column in columns.items())

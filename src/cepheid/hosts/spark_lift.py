@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -14,17 +14,18 @@ from pyspark.sql.types import TimestampNTZType
 from cepheid.events import (
     EVENT_PREFIX,
     KEY_PREFIX,
-    MASK,
     ROW_PREFIX,
     SEQUENCE_PREFIX,
     TIME,
     VALUE_PREFIX,
+    mask_column,
     microseconds,
 )
 from cepheid.hosts.request import Nulls
 from cepheid.hosts.spark_engine import expression
 from cepheid.lang.expression import Name
-from cepheid.plan.plan import Lifted, Plan
+from cepheid.plan.plan import Lifted
+from cepheid.plan.plans import OneOrMore, words_of
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
 
@@ -158,7 +159,7 @@ class Lift:
         return F.col(self.layout[name])
 
 
-def lifting(plan: Plan, times: Times) -> Lift:
+def lifting(plan: OneOrMore, times: Times) -> Lift:
     lift = Lift()
     schema = plan.schema
     for i, name in enumerate(schema.key):
@@ -166,7 +167,8 @@ def lifting(plan: Plan, times: Times) -> Lift:
     lift.add(TIME, times.instants, times.name if times.zone is None else None)
     for i, name in enumerate(schema.sequence):
         lift.add(f"{SEQUENCE_PREFIX}{i}", named(name), name)
-    lift.add(MASK, _mask(plan.bits))
+    for word, bits in enumerate(words_of(plan.bits)):
+        lift.add(mask_column(word), _mask(bits))
     for name in plan.columns:
         lift.add(EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
@@ -176,7 +178,7 @@ def lifting(plan: Plan, times: Times) -> Lift:
     return lift
 
 
-def _plain_column(value: Lifted, plan: Plan) -> str | None:
+def _plain_column(value: Lifted, plan: OneOrMore) -> str | None:
     """The event column that the value is, if it is no more than that."""
     if not isinstance(value.expression, Name) or len(value.expression.parts) > 1:
         return None
@@ -185,7 +187,7 @@ def _plain_column(value: Lifted, plan: Plan) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _mask(bits: tuple[Lifted, ...]) -> Column:
+def _mask(bits: Sequence[Lifted]) -> Column:
     """Bit i is set where bits[i] is true, not where it is NULL."""
     words = [F.when(expression(bit.sql), F.lit(1 << i)).otherwise(F.lit(0)).cast("long") for i, bit in enumerate(bits)]
     return reduce(lambda mask, word: mask.bitwiseOR(word), words, F.lit(0).cast("long"))

@@ -1,4 +1,4 @@
-"""What runs in a Spark worker: one matcher over the sorted events of a partition.
+"""What runs in a Spark worker: a matcher for each pattern, over the sorted events of a partition.
 
 Besides the matches a worker has two things to tell: why it cannot go on, and what it counted. Both are rows of their
 own, with all other columns NULL, which the host takes out again: an exception would reach the user below the worker's
@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.compile.compiled_plans import CompiledPlans, compile_plans
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
-from cepheid.output import row_schema
-from cepheid.sorted_matcher import SortedMatcher
+from cepheid.output import filled, merged, row_schema
+from cepheid.sorted_matcher import SortedMatchers
 
 _OUTPUT_ROWS = 1 << 16
 
@@ -29,8 +29,8 @@ _OUTPUT_ROWS = 1 << 16
 class Task(NamedTuple):
     """What a worker is to do."""
 
-    plan: bytes
-    """A pickled Plan: it comes with the function that Spark pickles, and is read only once the versions agree."""
+    plans: bytes
+    """Pickled Plans: they come with the function that Spark pickles, and are read only once the versions agree."""
     layout: tuple[tuple[str, str], ...]
     """The matcher's columns, each with the shipped column that holds it; one may hold several."""
     until: int | None
@@ -39,17 +39,17 @@ class Task(NamedTuple):
 def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The matches in a partition, whose events come in the order of key, time and sequence; `given` is a Task's."""
     task = Task(*given)
-    pattern = compiled(task.plan)
-    matcher = SortedMatcher(pattern, until=task.until)
-    schema = output_schema(row_schema(pattern.plan))
+    patterns = compiled_plans(task.plans)
+    matchers = SortedMatchers(patterns, until=task.until)
+    schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in patterns.plans.each])))
     try:
         for events in gathered(batches):
-            yield from _rows(matcher.process(_batch(events, task.layout)), schema)
-        yield from _rows(matcher.finish(), schema)
+            yield from _rows(matchers.process(_batch(events, task.layout)), schema)
+        yield from _rows(matchers.finish(), schema)
     except (ConditionError, EventError, LimitExceeded, SkipError) as error:
         yield _told(schema, ERROR, str(error))
         return
-    counts = {"ties": matcher.ties, **asdict(matcher.found)}
+    counts = matchers.counts
     if any(counts.values()):
         yield _told(schema, COUNTS, counts)
 
@@ -60,18 +60,21 @@ def compiled(plan: bytes) -> CompiledPattern:
     return compile_plan(pickle.loads(plan))  # noqa: S301 - from the driver, as the function itself is
 
 
+@lru_cache(maxsize=8)
+def compiled_plans(plans: bytes) -> CompiledPlans:
+    """Kept likewise."""
+    return compile_plans(pickle.loads(plans))  # noqa: S301 - likewise
+
+
 def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
     columns = {name: events.column(shipped) for name, shipped in layout}
     columns[TIME] = columns[TIME].cast(TIME_TYPE)
     return Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
 
-def _rows(matches: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    if matches.num_rows == 0:
-        return
-    nothing = [pa.nulls(matches.num_rows, schema.field(name).type) for name in (ERROR, COUNTS)]
-    table = pa.Table.from_arrays([*nothing, *matches.columns], schema=schema)
-    yield from table.combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
+def _rows(found: list[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if rows := [filled(matches, schema) for matches in found if matches.num_rows]:
+        yield from pa.concat_tables(rows).combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
 
 
 def _told(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.RecordBatch:

@@ -46,21 +46,52 @@ def build_plan(
         PatternError: with all problems of the pattern and the measures; before them those of the schema, if it has any.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
-    chosen = tuple(schema.columns.names if columns is None else columns)
-    faults = _schema_faults(schema, chosen)
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
+    faults = schema_faults(schema, shared)
+    built = plan_or_problems(Asked(pattern, measures), schema, engine, shared, sound=not faults)
+    if isinstance(built, Plan):
+        return built
+    raise refusal(built, faults)
+
+
+class Asked(NamedTuple):
+    """A pattern, and what is wanted of its matches."""
+
+    pattern: Pattern
+    measures: Mapping[str, str] | None
+    """None: the stages."""
+
+
+class Shared(NamedTuple):
+    """What several patterns have in common; as in Plan."""
+
+    columns: tuple[str, ...]
+    outputs: tuple[OutputName, ...] | None
+    limits: Limits
+
+
+def plan_or_problems(
+    asked: Asked, schema: Schema, engine: SqlEngine, shared: Shared, *, sound: bool, first_slot: int = 0
+) -> Plan | list[Problem]:
+    """The plan, its slots numbered from `first_slot`; or all problems of the pattern and the measures. Where the schema
+    is not `sound`, those that are there without it.
+    """
+    pattern, measures = asked
     problems = pattern_problems(pattern, schema.columns.names)
     if schema.time is None:
         problems += problems_without_time(pattern)
-    problems += problems_of_outputs(pattern, outputs)
+    problems += problems_of_outputs(pattern, shared.outputs)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
-    lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern)
-    _raise_if_any(problems, faults)
+    lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern, first_slot=first_slot)
+    if problems or not sound:
+        return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
     built = build_measures(lifting, resolved, engine, problems)
-    _raise_if_any(problems)
+    if problems:
+        return problems
     different = len(lifting.bits) + sum(condition.script is not None for condition in stage_conditions)
     if different > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions, this has {different}"
@@ -72,9 +103,9 @@ def build_plan(
         values=tuple(lifted for _, lifted in lifting.values.values()),
         conditions=tuple(stage_conditions),
         measures=built if measures is not None else None,
-        columns=chosen,
-        outputs=outputs,
-        limits=limits or Limits(),
+        columns=shared.columns,
+        outputs=shared.outputs,
+        limits=shared.limits,
     )
 
 
@@ -97,22 +128,23 @@ def _resolved(
     return conditions, resolved
 
 
-def _raise_if_any(problems: Sequence[Problem], faults: Sequence[str] = ()) -> None:
+def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
+    """The error with all that is wrong with patterns and measures, and before that with the schema."""
     if problems:
-        raise PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
-    if faults:
-        raise SchemaError("\n".join(faults))
+        return PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
+    return SchemaError("\n".join(faults))
 
 
 # The schema
 
 
-def _schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
+def schema_faults(schema: Schema, shared: Shared) -> list[str]:
+    """What is wrong with the names of the key, the time, the sequence and the columns."""
     names = schema.columns.names
     named = [("key", k) for k in schema.key]
     if schema.time is not None:
         named.append(("time", schema.time))
-    named += [("columns", c) for c in chosen] + [("sequence", s) for s in schema.sequence]
+    named += [("columns", c) for c in shared.columns] + [("sequence", s) for s in schema.sequence]
     faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
     return faults + [
         f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))

@@ -22,7 +22,7 @@ from cepheid.plan import resolve
 from cepheid.plan.absence import is_null_without_event, may_be_absent
 from cepheid.plan.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
 from cepheid.plan.operations import OPERATIONS
-from cepheid.plan.plan import Lifted, StageCondition
+from cepheid.plan.plan import Lifted, Slot, StageCondition
 from cepheid.plan.raising import call_can_raise
 from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
 from cepheid.plan.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
@@ -61,6 +61,10 @@ class Lifting:
     pattern: Pattern
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=dict)
+    """Those of the measures so far, by name; equal ones have one name."""
+    first_slot: int = 0
+    """The number in the first name."""
     stage: int = 0
     """The stage whose condition is lifted now."""
     guards: dict[int, Lifted] = field(default_factory=dict)
@@ -130,6 +134,12 @@ class Lifting:
     def _add_value(self, sql: str, tree: Expression, type_: pa.DataType) -> int:
         index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), Lifted(sql, tree, type_)))
         return index
+
+    def name_slot(self, slot: Slot) -> str:
+        fresh = f"_slot{self.first_slot + len(self.slots)}"
+        name = next((name for name, known in self.slots.items() if known == slot), fresh)
+        self.slots[name] = slot
+        return name
 
     def add_slot(self, node: Node) -> int:
         """The lifted column of a node about one event, of any type."""

@@ -64,22 +64,20 @@ def build_measures(
 ) -> tuple[Measure, ...]:
     """The measures, typed by the engine over their slots."""
     measures = []
-    slots: dict[str, Slot] = {}
     for name, node in resolved:
         try:
-            measures.append(_measure(lifting, name, node, engine, slots))
+            measures.append(_measure(lifting, name, node, engine))
         except PatternError as error:
             problems += error.problems
     return tuple(measures)
 
 
-def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine, known: dict[str, Slot]) -> Measure:
-    """`known` are the slots of the measures so far; new ones are added, so that equal slots have one name."""
+def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine) -> Measure:
     assert node.source is not None
     edits: list[tuple[Span, str]] = []
-    tree = _over_slots(lifting, node, known, edits)
+    tree = _over_slots(lifting, node, edits)
     used = {name for _, name in edits}
-    slots = {name: slot for name, slot in known.items() if name in used}
+    slots = {name: slot for name, slot in lifting.slots.items() if name in used}
     sql = node.source.sql(resolve.span_of(node), edits)
     (type_,) = engine.types_of([(tree, sql)], pa.schema([(slot, value.type) for slot, value in slots.items()]))
     if isinstance(type_, Problem):
@@ -88,7 +86,7 @@ def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine, known: 
     return Measure(name, node.source.text, sql, tree, slots, type_)
 
 
-def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: list[tuple[Span, str]]) -> Expression:
+def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> Expression:
     """The node's tree with slots in the place of what is taken out of stages."""
     match node:
         case Constant(literal):
@@ -97,12 +95,11 @@ def _over_slots(lifting: Lifting, node: Node, slots: dict[str, Slot], edits: lis
             return name
         case Column() | Pick() | Folded():
             slot = _slot(lifting, node)
-            key = next((k for k, known in slots.items() if known == slot), f"_slot{len(slots)}")
-            slots[key] = slot
+            key = lifting.name_slot(slot)
             edits.append((node.span, key))
             return Name((key,), (node.span,))
         case Apply(call, args):
-            return Call(call.function, tuple(_over_slots(lifting, arg, slots, edits) for arg in args), call.span)
+            return Call(call.function, tuple(_over_slots(lifting, arg, edits) for arg in args), call.span)
         case Called():
             raise AssertionError(node)  # it stands in no text
 

@@ -22,7 +22,7 @@ from cepheid.plan.script import Aggregate, Script, StageValue
 OutputName: TypeAlias = OneOf["matches", "timeouts", "late"]
 """What a detection can give."""
 
-MAX_CONDITIONS = 63
+MAX_CONDITIONS = WORD = 63
 """Each is a bit of one word; the last bit stands for what is always true."""
 
 

@@ -1,0 +1,151 @@
+"""Several plans over the same events: what a host computes for all of them, each lifted column once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from cepheid.errors import Problem, in_pattern
+from cepheid.events import Schema
+from cepheid.lang.function import Function
+from cepheid.plan.build import Asked, Shared, plan_or_problems, refusal, schema_faults
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import WORD, Lifted, Measure, OutputName, Plan
+from cepheid.plan.resolve import Shape, shape_of
+from cepheid.plan.types import sql_name
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a plan's bits and values stand among those of all plans."""
+
+    bits: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Plans of one schema, with the same columns, outputs and limits; the names of their patterns differ."""
+
+    each: tuple[Plan, ...]
+    named: bool
+    """Whether the patterns were given by name: then errors say whose they are."""
+    bits: tuple[Lifted, ...]
+    """Those of all plans, equal ones once; WORD of them are in a word of the mask."""
+    values: tuple[Lifted, ...]
+    places: tuple[Place, ...]
+    """One for each plan."""
+
+    @staticmethod
+    def of(each: Sequence[Plan], *, named: bool = False) -> Plans:
+        bits, values = _Distinct(), _Distinct()
+        places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
+        return Plans(tuple(each), named, tuple(bits.lifted), tuple(values.lifted), places)
+
+    @property
+    def only(self) -> Plan:
+        """The plan, where there is one."""
+        (plan,) = self.each
+        return plan
+
+    @property
+    def schema(self) -> Schema:
+        return self.each[0].schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.each[0].columns
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(function for plan in self.each for function in plan.functions)
+
+
+OneOrMore: TypeAlias = Plan | Plans
+"""What columns are lifted for."""
+
+
+def naming(plans: Plans, plan: Plan) -> AbstractContextManager[None]:
+    """Around what is done for one of the plans: errors say of which pattern they are, if it is one of several."""
+    return in_pattern(plan.pattern.name) if plans.named else nullcontext()
+
+
+def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
+    """As many at once as a word of the mask has; at least one word."""
+    return [bits[start : start + WORD] for start in range(0, max(1, len(bits)), WORD)]
+
+
+def build_plans(
+    asked: Sequence[Asked],
+    schema: Schema,
+    engine: SqlEngine,
+    *,
+    named: bool = False,
+    columns: Sequence[str] | None = None,
+    outputs: tuple[OutputName, ...] | None = None,
+    limits: Limits | None = None,
+) -> Plans:
+    """The plans of all patterns; `named` as in Plans.
+
+    Raises:
+        as `build_plan` does, with the problems of all patterns; and PatternError where measures of one name have not
+        one type.
+    """
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
+    faults = schema_faults(schema, shared)
+    plans: list[Plan] = []
+    problems: list[Problem] = []
+    for one in asked:
+        first_slot = sum(len(plan.slots) for plan in plans)
+        with in_pattern(one.pattern.name) if named else nullcontext():
+            built = plan_or_problems(one, schema, engine, shared, sound=not faults, first_slot=first_slot)
+        if isinstance(built, Plan):
+            plans.append(built)
+        else:
+            problems += [problem.of_pattern(one.pattern.name) if named else problem for problem in built]
+    problems += _disagreements(plans)
+    if problems or faults:
+        raise refusal(problems, faults)
+    return Plans.of(plans, named=named)
+
+
+class _Distinct:
+    """Lifted columns, equal ones once."""
+
+    def __init__(self) -> None:
+        self.lifted: list[Lifted] = []
+        self._known: dict[Shape, int] = {}
+
+    def add(self, lifted: Iterable[Lifted]) -> tuple[int, ...]:
+        """Their numbers among all."""
+        return tuple(self._number(one) for one in lifted)
+
+    def _number(self, one: Lifted) -> int:
+        number = self._known.setdefault(shape_of(one.expression), len(self.lifted))
+        if number == len(self.lifted):
+            self.lifted.append(one)
+        return number
+
+
+def _disagreements(plans: Sequence[Plan]) -> Iterator[Problem]:
+    """A measure is one column of the output, whichever patterns have it."""
+    known: dict[str, tuple[str, Measure]] = {}
+    for plan in plans:
+        for measure in plan.measures or ():
+            pattern, first = known.setdefault(measure.name.lower(), (plan.pattern.name, measure))
+            if first.name != measure.name:
+                message = f"in pattern {pattern!r} it is written {first.name!r}, and case does not count"
+                yield _of_measure(plan, measure, message, "Write them alike, or choose another name.")
+            elif sql_name(first.type) != sql_name(measure.type):
+                message = f"it is {sql_name(measure.type)} here and {sql_name(first.type)} in pattern {pattern!r}"
+                hint = "A column has one type: cast one of them, or choose another name."
+                yield _of_measure(plan, measure, message, hint)
+
+
+def _of_measure(plan: Plan, measure: Measure, message: str, hint: str) -> Problem:
+    return Problem(message, f"measure {measure.name!r}", hint=hint).of_pattern(plan.pattern.name)
