@@ -187,10 +187,6 @@ def request_of(
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
         if events.isStreaming:
-            if request.named:
-                raise SchemaError(
-                    "a stream takes one pattern at a time yet: detect each of them with a query of its own"
-                )
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)

@@ -104,7 +104,7 @@ def in_pattern(name: str) -> Iterator[None]:
         yield
     except PatternError as error:
         raise PatternError([problem.of_pattern(name) for problem in error.problems]) from None
-    except (ConditionError, LimitExceeded, SkipError) as error:
+    except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
         if str(error).startswith(f"{prefix}: "):  # a function's failure names it in any case
             raise
         raise type(error)(f"{prefix}: {error}") from error

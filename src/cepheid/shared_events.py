@@ -19,9 +19,10 @@ from cepheid.working_set import Mask, mask_of, matters
 class OwnEvents:
     """One pattern's events out of those of all."""
 
-    def __init__(self, patterns: CompiledPlans, number: int) -> None:
+    def __init__(self, patterns: CompiledPlans, number: int, *, only_relevant: bool = True) -> None:
+        """`only_relevant`: without the events that cannot matter to the pattern."""
         pattern, place = patterns.each[number], patterns.plans.places[number]
-        relevant = patterns.relevant_to[number]
+        relevant = patterns.relevant_to[number] if only_relevant else None
         self._words = sorted({0, *(bit // WORD for bit in place.bits)})
         self._bits = [(self._words.index(bit // WORD), bit % WORD) for bit in place.bits]
         self._relevant = None if relevant is None else [relevant[word] for word in self._words]
@@ -29,7 +30,7 @@ class OwnEvents:
         self._not_taken = (MASK, VALUE_PREFIX) if pattern.plan.functions else (MASK, VALUE_PREFIX, ROW_PREFIX)
 
     def of(self, batch: Batch) -> Batch:
-        """Those that can matter to the pattern, with the columns that its plan alone would give them."""
+        """The pattern's, with the columns that its plan alone would give them."""
         masks = [mask_of(batch, word) for word in self._words]
         names = [name for name in batch.data.schema.names if not name.startswith(self._not_taken)]
         data = batch.data.select([*names, *self._values.values()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,11 @@ def finished(writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
 
 
 def detected(
-    spark: SparkSession, batches: Sequence[pa.Table], folder: Path, pattern: Pattern, **options: Any
+    spark: SparkSession,
+    batches: Sequence[pa.Table],
+    folder: Path,
+    pattern: Pattern | Mapping[str, Pattern],
+    **options: Any,
 ) -> list[list[dict[str, Any]]]:
     """The rows of each micro-batch over these."""
     written(batches, folder / "events")

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+
 import pyarrow as pa
 
-from cepheid.events import KEY_PREFIX, MASK, TIME, TIME_TYPE
-from cepheid.hosts.stream_packing import LEDGER, events_of, pack, to_stream, unpack
+from cepheid import Pattern
+from cepheid.events import KEY_PREFIX, MASK, TIME, TIME_TYPE, Schema
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.stream_packing import events_of, ledger, pack, to_stream, unpack
+from cepheid.plan.build import Asked
+from cepheid.plan.plans import build_plans
 
-COLUMNS = pa.schema([(f"{KEY_PREFIX}0", pa.string()), (TIME, TIME_TYPE), (MASK, pa.int64())])
+TIMES = {"k": pa.string(), "at": TIME_TYPE, "x": pa.string()}
+SCHEMA = Schema(pa.schema(TIMES), ("k",), "at")
+ENGINE = DuckDbEngine(time_zone="UTC")
 LAYOUT = ((f"{KEY_PREFIX}0", "c0"), (TIME, "c1"), (MASK, "c2"))
+COLUMNS = pa.schema([(f"{KEY_PREFIX}0", pa.string()), (TIME, TIME_TYPE), (MASK, pa.int64())])
+A, B = (Pattern.begin(x, name=x).where(f"x = '{x}'").followed_by(f"{x}2").where(f"x = '{x}'") for x in "ab")
+
+
+def plans(*patterns: Pattern) -> bytes:
+    asked = [Asked(pattern, None) for pattern in patterns]
+    return pickle.dumps(build_plans(asked, SCHEMA, ENGINE, columns=(), outputs=("matches",), named=True))
 
 
 def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
@@ -24,10 +40,12 @@ def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
     )
 
 
-def packed(*batches: pa.RecordBatch, relevant: int | None) -> list[tuple[int, list[str], str | None]]:
+def packed(
+    *batches: pa.RecordBatch, patterns: Sequence[Pattern] = (A,), only_relevant: bool = True
+) -> list[tuple[int, list[str], str | None]]:
     """Each shard that is called, with the keys of its events and the failure."""
     found = []
-    for batch in pack(iter(batches), (LAYOUT, COLUMNS, relevant)):
+    for batch in pack(iter(batches), (LAYOUT, COLUMNS, plans(*patterns), 4, only_relevant)):
         for row in batch.to_pylist():
             events = events_of([row["_events"]])
             assert events is None or events.data.schema == COLUMNS
@@ -38,31 +56,41 @@ def packed(*batches: pa.RecordBatch, relevant: int | None) -> list[tuple[int, li
 
 def test_events_by_shard() -> None:
     """One value a shard, in the columns that the matcher has in every session; the ledger is called beside them."""
+    batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 1, 3))
+    every = [(ledger(0), [], None), (0, ["b"], None), (3, ["a", "c", "d"], None)]
+    assert packed(*batches, only_relevant=False) == every
+    assert packed(*batches) == [(ledger(0), [], None), (0, ["b"], None), (3, ["d"], None)]
+    assert packed(shipped(("c", 3, 2, 3))) == [(ledger(0), [], None)]
+
+
+def test_several_patterns() -> None:
+    """Each has shards and a ledger of its own, and the events that can matter to it."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 3, 3))
-    assert packed(*batches, relevant=None) == [(LEDGER, [], None), (0, ["b"], None), (3, ["a", "c", "d"], None)]
-    assert packed(*batches, relevant=2) == [(LEDGER, [], None), (3, ["c", "d"], None)]
-    assert packed(*batches, relevant=4) == [(LEDGER, [], None)]
+    ledgers = [(ledger(0), [], None), (ledger(1), [], None)]
+    assert packed(*batches, patterns=(A, B)) == [*ledgers, (0, ["b"], None), (3, ["d"], None), (7, ["c", "d"], None)]
+    assert [ledger(ledger(number)) for number in range(2)] == [0, 1]
 
 
 def test_nothing() -> None:
     """Where no event comes, no shard is called, nor the ledger."""
-    assert packed(relevant=None) == []
+    assert packed() == []
 
 
 def test_times_that_are_no_times() -> None:
     """They are told, not packed: deadlines behind them could not be."""
-    ((shard, _, _), (_, _, message)) = packed(shipped(("a", 1 << 62, 0, 3), ("a", (1 << 62) + 1, 0, 3)), relevant=None)
-    assert shard == LEDGER
+    ((shard, _, _), (_, _, message)) = packed(shipped(("a", 1 << 62, 0, 3), ("a", (1 << 62) + 1, 0, 3)))
+    assert shard == ledger(0)
     assert message is not None
     assert message.startswith("an event's time is further than 100,000 years from 1970")
 
 
 def test_values_are_joined_and_rows_unpacked() -> None:
-    """What came of several tasks is one batch of events; rows come out as they went in."""
+    """What came of several tasks is one batch of events; rows come out as they went in, in the columns of all."""
+    schema = pa.schema({"m": pa.int64(), "n": pa.int64()})
     first, second = (pa.record_batch({"n": pa.array([n], pa.int64())}) for n in (1, 2))
     joined = events_of([to_stream(first), b"", to_stream(second)])
     assert joined is not None
     assert joined.data.to_pydict() == {"n": [1, 2]}
     assert events_of([b""]) is None
-    rows = unpack(iter([pa.record_batch({"rows": [to_stream(first), to_stream(second)]})]), ())
-    assert [row for batch in rows for row in batch.to_pylist()] == [{"n": 1}, {"n": 2}]
+    rows = unpack(iter([pa.record_batch({"rows": [to_stream(first), to_stream(second)]})]), (schema,))
+    assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1}, {"m": None, "n": 2}]

@@ -93,7 +93,7 @@ class Stream:
         self._plan: Plan = plan_in_process(self.columns, request, self._engine)
         made = json.dumps(made_for(request, compile_plan(self._plan), "UTC"))
         columns = self._lifted(self.columns.empty_table()).schema
-        self.matching = Matching(pickle.dumps(self._plan), columns, made, of_matches=False)
+        self.matching = Matching(pickle.dumps(self._plan), columns, made, of_matches=False, named=False)
 
     def batch(self, rows: pa.Table) -> pa.Table:
         """The rows that it gives for these events; then the watermark moves."""

@@ -112,3 +112,24 @@ def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
     expected = detect(events(*rows), pattern, as_of=at(298), **options)
     assert expected.num_rows > 3
     assert counted(joined(found, expected)) == counted(expected)
+
+
+def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
+    """Patterns by name give over one pass and one state what each of them gives alone, with its measures."""
+    rows = random_events(13, 300, 10)
+    patterns = {
+        "run": RUN,
+        "pair": Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b' OR x = 'c'").within("3 seconds"),
+    }
+    options: dict[str, Any] = {
+        "key": "k",
+        "time": "at",
+        "sequence": "id",
+        "outputs": ALL,
+        "measures": {"run": {"n": "count(bs)"}, "pair": {"what": "b.x"}},
+    }
+    batches = [*delivered(rows, 14, 2, 3), events((-1, "end", 300, "z")), events((-2, "end", 301, "z"))]
+    found = detected(streams, batches, tmp_path, patterns, lateness="2 seconds", **options)
+    expected = detect(events(*rows), patterns, as_of=at(299), **options)
+    assert {*expected.column("pattern").to_pylist()} == {"run", "pair"}
+    assert counted(joined(found, expected)) == counted(expected)

@@ -11,27 +11,42 @@ operators drop them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.compiled_plans import compile_plans
 from cepheid.errors import SchemaError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, ROW_PREFIX, SEQUENCE_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX
+from cepheid.events import (
+    EVENT_PREFIX,
+    KEY_PREFIX,
+    ROW_PREFIX,
+    SEQUENCE_PREFIX,
+    TIME,
+    TIME_TYPE,
+    VALUE_PREFIX,
+    Batch,
+    mask_column,
+)
 from cepheid.hosts.made_for import made_for
 from cepheid.hosts.request import ERROR, STREAM_COUNTS, Request, warn
 from cepheid.hosts.sending import mapped, packed
-from cepheid.hosts.spark_batch import output_columns, plan_on_spark, row_type
+from cepheid.hosts.spark_batch import output_columns, plans_on_spark, row_type
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
 from cepheid.hosts.spark_session import STATE_STORE
 from cepheid.hosts.stream_packing import EVENTS, SHARD
-from cepheid.hosts.stream_processor import ROWS, SHARD_ROWS, ShardProcessor
+from cepheid.hosts.stream_processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.tables import with_zone
+from cepheid.hosts.worker import output_schema
 from cepheid.lang.duration import microseconds
+from cepheid.output import merged, row_schema
 from cepheid.plan.growth import growth_warnings
-from cepheid.plan.plan import Plan
+from cepheid.plan.plans import Plans, words_of
+from cepheid.shared_events import OwnEvents
 
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's stands behind them."""
@@ -58,24 +73,42 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     is of another query.
     """
     _check(events, request)
-    plan = plan_on_spark(events, request)
-    for warning in growth_warnings(request.pattern):
-        warn(f"a stream does not end, and keeps what is open: {warning}")
-    compiled = compile_plan(plan)
+    plans = plans_on_spark(events, request)
+    _warn_of_growth(plans)
     zone = session_zone(events)
     times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plan, times)
-    columns = batch_columns(plan, lift, zone)
-    told = made_for(request, compiled, request.time_zone or zone) | {"shards": request.shards}
+    lift = lifting(plans, times)
+    columns = batch_columns(plans, lift, zone)
     # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
-    relevant = None if "late" in (request.outputs or ()) else compiled.relevant
-    packing = (tuple(lift.layout.items()), columns, relevant)
+    only_relevant = "late" not in (request.outputs or ())
+    packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
     by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
-    matching = packed(plan), columns, json.dumps(told), _is_of_matches(events, request)
-    values = _called(by_shard, ShardProcessor(matching), request)
-    rows = row_type(plan, events.schema)
-    found = _checked(values.mapInArrow(mapped(_UNPACK, (), rows), rows)).select(*output_columns(plan))
+    processor = ShardProcessor(request.shards, tuple(_matchings(events, request, plans, columns)))
+    values = _called(by_shard, processor, request)
+    rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
+    schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
+    found = _checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
     return found.withMetadata("detected_at", _OF_MATCHES)
+
+
+def _matchings(events: DataFrame, request: Request, plans: Plans, columns: pa.Schema) -> Iterator[tuple[object, ...]]:
+    """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
+    zone, of_matches = request.time_zone or session_zone(events), _is_of_matches(events, request)
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
+    patterns = compile_plans(plans)
+    together = {"patterns": [plan.pattern.name for plan in plans.each]} if request.named else {}
+    for number, compiled in enumerate(patterns.each):
+        alone = replace(request, asked=(request.asked[number],))
+        own = OwnEvents(patterns, number).of(Batch(nothing)).data.schema
+        told = made_for(alone, compiled, zone) | {"shards": request.shards} | together
+        yield (packed(compiled.plan), own, json.dumps(told), of_matches, request.named)
+
+
+def _warn_of_growth(plans: Plans) -> None:
+    for plan in plans.each:
+        whose = f"pattern {plan.pattern.name!r}: " if plans.named else ""
+        for warning in growth_warnings(plan.pattern):
+            warn(f"{whose}a stream does not end, and keeps what is open: {warning}")
 
 
 def _check(events: DataFrame, request: Request) -> None:
@@ -104,7 +137,7 @@ def _check(events: DataFrame, request: Request) -> None:
     if request.report is not None:
         faults.append(
             "report: the counts of a stream are in the observedMetrics of its query's progress, as "
-            f"{READ}.{request.pattern.name} and {FOUND}.{request.pattern.name}"
+            f"{READ}.{_names(request)[0]} and {FOUND}.{_names(request)[0]}"
         )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
@@ -127,7 +160,9 @@ def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) 
     no_key = without_key(request.key)
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
     seen = [F.count(column).alias(name) for name, column in counts.items()]
-    kept = usable(events.observe(f"{READ}.{request.pattern.name}", *seen), request.key, times, request.nulls)
+    for name in _names(request):
+        events = events.observe(f"{READ}.{name}", *seen)
+    kept = usable(events, request.key, times, request.nulls)
     shipped = [*lift.shipped, _shard(request).alias(SHARD)]
     time = lift.layout[TIME]
     if times.zone is not None:
@@ -143,9 +178,15 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) ->
     """The shards' rows as values; what they count is counted."""
     shards = by_shard.drop(ERROR).groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in STREAM_COUNTS]
-    counted = given.observe(f"{FOUND}.{request.pattern.name}", *counts)
-    return _checked(counted).where(named(ROWS).isNotNull()).select(ROWS)
+    for number, pattern in enumerate(_names(request)):
+        own = named(PATTERN) == number
+        counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in STREAM_COUNTS]
+        given = given.observe(f"{FOUND}.{pattern}", *counts)
+    return _checked(given).where(named(ROWS).isNotNull()).select(ROWS)
+
+
+def _names(request: Request) -> list[str]:
+    return [pattern.name for pattern, _ in request.asked]
 
 
 def _shard(request: Request) -> Column:
@@ -161,10 +202,10 @@ def _checked(rows: DataFrame) -> DataFrame:
     return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003
 
 
-def batch_columns(plan: Plan, lift: Lift, zone: str) -> pa.Schema:
-    """The matcher's columns, in the order of the lift's layout. Functions see times on the session's clock."""
+def batch_columns(plan: Plans, lift: Lift, zone: str) -> pa.Schema:
+    """The matchers' columns, in the order of the lift's layout. Functions see times on the session's clock."""
     events, schema = plan.schema.columns, plan.schema
-    types = {TIME: TIME_TYPE, MASK: pa.int64()}
+    types = {TIME: TIME_TYPE} | {mask_column(word): pa.int64() for word in range(len(words_of(plan.bits)))}
     types |= {f"{KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
     types |= {f"{SEQUENCE_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.sequence)}
     types |= {EVENT_PREFIX + name: events.field(name).type for name in plan.columns}

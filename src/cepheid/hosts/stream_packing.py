@@ -12,43 +12,63 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.compiled_plans import CompiledPlans
 from cepheid.errors import EventError
-from cepheid.events import MASK, Batch
+from cepheid.events import Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import ERROR
+from cepheid.hosts.worker import compiled_plans
 from cepheid.order import check_times
+from cepheid.output import filled
+from cepheid.shared_events import OwnEvents
 
 SHARD, EVENTS = "_shard", "_events"
-LEDGER = -1
-"""The shard without events, which is called in every batch that has any: it knows what the checkpoint is of."""
 
 
 class Packing(NamedTuple):
     """What a worker is to do with the events."""
 
     layout: tuple[tuple[str, str], ...]
-    """The matcher's columns, each with the shipped column that holds it."""
+    """The matchers' columns, each with the shipped column that holds it."""
     columns: pa.Schema
-    """The matcher's columns."""
-    relevant: int | None
-    """The bits of the mask of which an event that matters has one; None: all matter."""
+    """The matchers' columns."""
+    plans: bytes
+    """Pickled Plans."""
+    shards: int
+    """How many there are for each pattern: shard s of pattern p is number p * shards + s."""
+    only_relevant: bool
+    """Whether events that cannot matter go no further."""
+
+
+def ledger(pattern: int) -> int:
+    """The number of the pattern's shard without events, which is called in every batch that has any: it knows what the
+    checkpoint is of. And of such a number the pattern's.
+    """
+    return -1 - pattern
 
 
 def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """Each shard's events as one value. `given` is a Packing's.
+    """The events of each pattern and shard as one value. `given` is a Packing's.
 
     Events that cannot matter go no further here, not in a filter: Spark would push that below the watermark, which
     must know them.
     """
     packing = Packing(*given)
+    own = own_events(compiled_plans(packing.plans), only_relevant=packing.only_relevant)
+    ledgers = [*map(ledger, range(len(own)))]
     for number, events in enumerate(gathered(batches)):
         if number == 0:
-            yield _packed([LEDGER], [b""])
+            yield _packed(ledgers, [b""] * len(ledgers))
         try:
-            yield _shards(events, packing)
+            yield from _shards(events, own, packing)
         except EventError as error:
-            yield _packed([LEDGER], [b""], str(error))
+            yield _packed(ledgers[:1], [b""], str(error))
             return
+
+
+def own_events(patterns: CompiledPlans, *, only_relevant: bool) -> list[OwnEvents]:
+    """Of each pattern."""
+    return [OwnEvents(patterns, number, only_relevant=only_relevant) for number in range(len(patterns.each))]
 
 
 def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
@@ -64,37 +84,40 @@ def events_of(values: Sequence[bytes]) -> Batch | None:
     return Batch(pa.concat_batches(batches)) if batches else None
 
 
-def unpack(batches: Iterator[pa.RecordBatch], _: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows that shards gave as one value each."""
+def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+    """The rows that shards gave as one value each, in the columns of the schema that is given."""
+    (schema,) = given
     for batch in batches:
         for value in batch.column(0):
-            yield from pa.ipc.open_stream(value.as_buffer())
+            rows = pa.ipc.open_stream(value.as_buffer()).read_all()
+            yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
-def _shards(events: pa.RecordBatch, packing: Packing) -> pa.RecordBatch:
-    shards = events.column(SHARD).to_numpy()
-    if packing.relevant is not None:
-        mask = events.column(dict(packing.layout)[MASK]).to_numpy()
-        rows = np.flatnonzero(mask & packing.relevant)
-        rows = rows[np.argsort(shards[rows], kind="stable")]
-    else:
+def _shards(events: pa.RecordBatch, own: Sequence[OwnEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
+    every = _batch(events, packing)
+    check_times(every)
+    for number, mine in enumerate(own):
+        batch = mine.of(every)
+        shards = batch.column(SHARD).to_numpy()
         rows = np.argsort(shards, kind="stable")
-    batch = _batch(events.take(pa.array(rows)), packing)
-    check_times(Batch(batch))
-    numbers, starts = np.unique(shards[rows], return_index=True)
-    bounds = pairwise([*starts.tolist(), len(rows)])
-    slices = [batch.slice(start, end - start) for start, end in bounds]
-    return _packed(numbers.tolist(), [to_stream(part) for part in slices])
+        batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
+        numbers, starts = np.unique(shards[rows], return_index=True)
+        bounds = pairwise([*starts.tolist(), len(rows)])
+        values = [to_stream(batch.slice(*ends).data) for ends in bounds]
+        yield _packed([number * packing.shards + shard for shard in numbers.tolist()], values)
 
 
-def _batch(events: pa.RecordBatch, packing: Packing) -> pa.RecordBatch:
-    """The events as a matcher takes them. Spark's times are in the session's zone, which may be another tomorrow."""
+def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:
+    """The events as matchers take them, and their shards. Spark's times are in the session's zone, which may be another
+    tomorrow.
+    """
     columns = [events.column(shipped) for _, shipped in packing.layout]
     typed = [
         column if column.type == field.type else column.cast(field.type)
         for column, field in zip(columns, packing.columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(typed, schema=packing.columns)
+    batch = pa.RecordBatch.from_arrays(typed, schema=packing.columns)
+    return Batch(batch.append_column(SHARD, events.column(SHARD)))
 
 
 def _packed(shards: list[int], values: list[bytes], error: str | None = None) -> pa.RecordBatch:

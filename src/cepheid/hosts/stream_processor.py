@@ -11,18 +11,21 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR, STREAM_COUNTS
-from cepheid.hosts.stream_packing import EVENTS, LEDGER
+from cepheid.hosts.stream_packing import EVENTS, ledger
 from cepheid.hosts.stream_store import Entry, Head
 
-ROWS = "_rows"
+ROWS, PATTERN = "_rows", "_pattern"
 SHARD_ROWS = StructType(
     [
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
+        StructField(PATTERN, IntegerType()),
         *(StructField(name, LongType()) for name in STREAM_COUNTS),
     ]
 )
-"""What a call of a shard gives: why it cannot go on, its rows as one value, and what it counted."""
+"""What a call of a shard gives: why it cannot go on, its rows as one value, the number of its pattern, and what it
+counted.
+"""
 
 _HEAD = StructType(
     [
@@ -86,8 +89,9 @@ class SparkStore:
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with what Spark keeps."""
 
-    def __init__(self, matching: tuple[object, ...]) -> None:
-        self._matching = matching
+    def __init__(self, shards: int, matchings: Sequence[tuple[object, ...]]) -> None:
+        """`matchings` has a Matching for each pattern, each of which has as many shards."""
+        self._shards, self._matchings = shards, matchings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -113,8 +117,9 @@ class ShardProcessor(StatefulProcessor):
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
         from cepheid.hosts.stream_shard import LIVE, Matching, check_ledger, step
 
-        matching = Matching(*self._matching)  # type: ignore[arg-type]
-        if shard == LEDGER:
+        pattern = ledger(shard) if shard < 0 else shard // self._shards
+        matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
+        if shard < 0:
             known = self._store.ledger()
             if (following := check_ledger(matching.made_for, known)) != known:
                 self._store.keep_ledger(following)
@@ -126,4 +131,4 @@ class ShardProcessor(StatefulProcessor):
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)
         if stepped.rows is not None or any(stepped.counts.values()):
-            yield Row(*SHARD_ROWS.names)(None, stepped.rows, *stepped.counts.values())
+            yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values())

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import SnapshotError
+from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events import Batch
 from cepheid.hosts.request import STREAM_COUNTS
 from cepheid.hosts.stream_packing import events_of, to_stream
@@ -38,6 +39,8 @@ class Matching(NamedTuple):
     """What the checkpoint must be of: JSON."""
     of_matches: bool
     """Whether the events are matches of another pattern in the same query."""
+    named: bool
+    """Whether the pattern was given by name: then errors say whose they are."""
 
 
 class Stepped(NamedTuple):
@@ -65,6 +68,11 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
+    with in_pattern(compiled(matching.plan).plan.pattern.name) if matching.named else nullcontext():
+        return _step(matching, store, values, watermark, live)
+
+
+def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: int, live: Live) -> Stepped:
     pattern = compiled(matching.plan)
     head = store.head()
     matcher = LiveMatcher(pattern) if head is None else live.take(head.state) or _restored(matching, store, head)

@@ -54,7 +54,7 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
         yield _told(schema, COUNTS, counts)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1024)
 def compiled(plan: bytes) -> CompiledPattern:
     """Kept for the next partition: Spark uses a worker for one task after the other."""
     return compile_plan(pickle.loads(plan))  # noqa: S301 - from the driver, as the function itself is
