@@ -75,15 +75,8 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     _check(events, request)
     plans = plans_on_spark(events, request)
     _warn_of_growth(plans)
-    zone = session_zone(events)
-    times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plans, times)
-    columns = batch_columns(plans, lift, zone)
-    # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
-    only_relevant = "late" not in (request.outputs or ())
-    packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
-    by_shard = _checked(_watermarked(events, request, times, lift).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
-    processor = ShardProcessor(request.shards, tuple(_matchings(events, request, plans, columns)))
+    by_shard = events_by_shard(events, request, plans)
+    processor = ShardProcessor(request.shards, tuple(_matchings(events, request, plans)))
     values = _called(by_shard, processor, request)
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
@@ -91,8 +84,22 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     return found.withMetadata("detected_at", _OF_MATCHES)
 
 
-def _matchings(events: DataFrame, request: Request, plans: Plans, columns: pa.Schema) -> Iterator[tuple[object, ...]]:
+def events_by_shard(events: DataFrame, request: Request, plans: Plans) -> DataFrame:
+    """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
+    times = Times.of(events, request.time, request.time_zone)
+    lift = lifting(plans, times)
+    columns = batch_columns(plans, lift, session_zone(events))
+    # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
+    only_relevant = "late" not in (request.outputs or ())
+    packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
+    lifted = _watermarked(events, request, times, lift)
+    return _checked(lifted.mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+
+
+def _matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tuple[object, ...]]:
     """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
+    lift = lifting(plans, Times.of(events, request.time, request.time_zone))
+    columns = batch_columns(plans, lift, session_zone(events))
     zone, of_matches = request.time_zone or session_zone(events), _is_of_matches(events, request)
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
     patterns = compile_plans(plans)
@@ -176,7 +183,7 @@ def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) 
 
 def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
     """The shards' rows as values; what they count is counted."""
-    shards = by_shard.drop(ERROR).groupBy(SHARD)
+    shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     for number, pattern in enumerate(_names(request)):
         own = named(PATTERN) == number

@@ -1,0 +1,125 @@
+"""detect on a stream: the time of a micro-batch beside that of the same query with nothing in the matcher's place, and
+beside the same pattern as a Spark user would write it by hand, a matcher for each key.
+
+python benchmarks/spark_stream.py --rows 100000    # the size of a micro-batch
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from measuring import machine, print_table, rows_wanted
+from per_key import detect_per_key
+
+from cepheid import Pattern, detect
+from cepheid.detect import request_of
+from cepheid.hosts.spark_batch import plans_on_spark
+from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark_stream import events_by_shard
+from cepheid.hosts.stream_packing import SHARD
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KEYS = (10_000, 100_000)
+BATCHES = 8
+WARM_UP = 3
+"""Micro-batches whose time does not count."""
+SPAN = 10_000_000
+"""Microseconds that a micro-batch covers."""
+LATENESS = "1 second"
+PATTERN = (
+    Pattern.begin("first")
+    .where("phase = 0")
+    .followed_by("second")
+    .where("phase = 1 AND price > first.price")
+    .within("30 seconds")
+)
+OPTIONS: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id", "columns": ["id"], "lateness": LATENESS}
+
+
+def write_batches(folder: Path, rows: int, keys: int) -> None:
+    """One file a micro-batch; a third of the events may begin or end a match."""
+    random = np.random.default_rng(rows + keys)
+    folder.mkdir()
+    for number in range(BATCHES):
+        at = 1_767_225_600_000_000 + number * SPAN + np.sort(random.integers(0, SPAN, rows))
+        events = pa.table(
+            {
+                "id": np.arange(number * rows, (number + 1) * rows),
+                "device": random.integers(0, keys, rows),
+                "at": pa.array(at).cast(pa.timestamp("us", "UTC")),
+                "phase": random.integers(0, 6, rows),
+                "price": random.uniform(50, 150, rows),
+            }
+        )
+        pq.write_table(events, folder / f"{number:03}.parquet")
+
+
+def nothing_matched(events: DataFrame) -> DataFrame:
+    """The same query, lift, watermark, packing and shuffle, with a stateless function that gives nothing."""
+    request = request_of(PATTERN, **OPTIONS)
+    shards = events_by_shard(events, request, plans_on_spark(events, request))
+
+    def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.slice(0, 0)
+
+    return shards.repartition(SHARD).mapInArrow(nothing, shards.schema)
+
+
+def milliseconds(rows: DataFrame, checkpoint: Path) -> float:
+    """The median time of a micro-batch, all of it, from planning to the commit."""
+    query = (
+        rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    times = [p["durationMs"]["triggerExecution"] for p in query.recentProgress if p["numInputRows"]]
+    return statistics.median(times[WARM_UP:])
+
+
+def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> list[object]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_batches(folder / "events", rows, keys)
+        schema = session.read.parquet(str(folder / "events")).schema
+
+        def events() -> DataFrame:
+            stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+            return stream.parquet(str(folder / "events"))
+
+        works: dict[str, Callable[[], DataFrame]] = {
+            "detect": lambda: detect(events(), PATTERN, **OPTIONS),
+            "nothing": lambda: nothing_matched(events()),
+            "per key": lambda: detect_per_key(events(), LATENESS),
+        }
+        times: dict[str, list[float]] = {work: [] for work in works}
+        for number in range(rounds):
+            for work, make in works.items():
+                if work == "per key" and number:
+                    continue  # one round of it takes longer than all others together
+                times[work].append(milliseconds(make(), folder / f"{work} {number}"))
+    found, nothing, per_key = (statistics.median(times[work]) for work in works)
+    return [rows, keys, nothing, found, per_key, found / nothing, per_key / found]
+
+
+def main() -> None:
+    wanted = rows_wanted(__doc__ or "", default=1_000_000)
+    print(machine())
+    session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "2"})
+    sizes = sorted({min(100_000, wanted), wanted})
+    lines = [measure(session, rows, keys) for rows in sizes for keys in KEYS]
+    head = ["events", "keys", "nothing, ms", "detect, ms", "per key, ms", "detect / nothing", "per key / detect"]
+    print_table("Streams, a micro-batch", head, lines)
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()
