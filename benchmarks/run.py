@@ -16,6 +16,7 @@ BENCHMARKS = (
     "sets.py",
     "functions.py",
     "spark_batch.py",
+    "spark_stream.py",
     "start_up.py",
 )
 

@@ -6,6 +6,7 @@ python benchmarks/spark_stream.py --rows 100000    # the size of a micro-batch
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -113,6 +114,9 @@ def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> lis
 def main() -> None:
     wanted = rows_wanted(__doc__ or "", default=1_000_000)
     print(machine())
+    # Spark's workers import the baseline by name.
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "2"})
     sizes = sorted({min(100_000, wanted), wanted})
     lines = [measure(session, rows, keys) for rows in sizes for keys in KEYS]
