@@ -4,18 +4,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$1
 
-if ! command -v mvn > /dev/null; then
-    echo "kafka: there is no mvn here, which copies the jars of Kafka. On Debian: apt-get install maven" >&2
+give_up() {
+    echo "kafka: $1" >&2
     echo "       Until then the tests against a real Kafka are skipped, and cepheid stream needs --jars for kafka://" >&2
+    rm -rf "$folder"
     exit 1
-fi
+}
+
+command -v mvn > /dev/null || give_up "there is no mvn, which copies the jars of Kafka. On Debian: apt-get install maven"
 rm -rf "$folder"
 for part in connector broker; do
     echo "kafka: copying the $part's jars"
-    if ! mvn --quiet --batch-mode --no-transfer-progress --file kafka/pom.xml --activate-profiles "$part" \
-        dependency:copy-dependencies -DoutputDirectory="$(pwd)/$folder/$part"; then
-        echo "kafka: Maven could not get the $part's jars, for the reason above. The tests against a real Kafka are skipped" >&2
-        rm -rf "$folder"
-        exit 1
-    fi
+    mvn --quiet --batch-mode --no-transfer-progress --file kafka/pom.xml --activate-profiles "$part" \
+        dependency:copy-dependencies -DoutputDirectory="$(pwd)/$folder/$part" \
+        || give_up "Maven could not get the $part's jars, for the reason above"
 done

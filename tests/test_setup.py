@@ -11,6 +11,9 @@ import pytest
 
 SETUP = Path(__file__).parents[1] / "scripts" / "setup.sh"
 KAFKA_JARS = SETUP.with_name("kafka_jars.sh")
+UNTIL_THEN = (
+    "       Until then the tests against a real Kafka are skipped, and cepheid stream needs --jars for kafka://\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +49,11 @@ def test_what_is_missing_is_said(lacking: str, said: str, tmp_path: Path) -> Non
     [
         (
             None,
-            "kafka: there is no mvn here, which copies the jars of Kafka. On Debian: apt-get install maven\n"
-            "       Until then the tests against a real Kafka are skipped, and cepheid stream needs --jars for kafka://\n",
+            f"kafka: there is no mvn, which copies the jars of Kafka. On Debian: apt-get install maven\n{UNTIL_THEN}",
         ),
         (
             "echo told by mvn >&2; exit 1",
-            "told by mvn\nkafka: Maven could not get the connector's jars, for the reason above. The tests against a real "
-            "Kafka are skipped\n",
+            f"told by mvn\nkafka: Maven could not get the connector's jars, for the reason above\n{UNTIL_THEN}",
         ),
     ],
     ids=["no mvn", "mvn fails"],
