@@ -31,7 +31,8 @@ def finish(script: Path, folder: Path, *arguments: str) -> None:
     try:
         assert query.wait(timeout=300) == 0, (folder / "told").read_text()
     finally:
-        query.kill()
+        if query.poll() is None:
+            os.killpg(query.pid, signal.SIGKILL)
 
 
 def _process(script: Path, folder: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:

@@ -196,9 +196,7 @@ def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) 
         writer = writer.option("checkpointLocation", str(asked.checkpoint))
     if asked.once:
         writer = writer.trigger(availableNow=True)
-    # Spark's own would cancel the query's jobs, which is a failure of the query.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+    _on_signals(stopped)
     try:
         with view.shown(), event_failures():
             query = writer.start()
@@ -208,6 +206,19 @@ def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) 
     if lines.closed:
         raise BrokenPipeError
     errors.print(view.summary(), highlight=False)
+
+
+def _on_signals(stopped: Event) -> None:
+    """Sets it at the first Ctrl-C; the second one ends the process. PySpark's own would cancel the query's jobs, which
+    is a failure of the query.
+    """
+
+    def stop(number: int, _: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
 
 
 def _wait(query: StreamingQuery, view: View, told: Callable[[], bool]) -> None:
