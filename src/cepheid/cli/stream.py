@@ -9,18 +9,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import FileProblem, Unavailable, failures_reported
-from cepheid.cli.stream_ends import End, check_broker, check_source, read_stream, sink_of, source_of, written_to
+from cepheid.cli.stream_ends import (
+    End,
+    check_broker,
+    check_source,
+    columns_of,
+    read_stream,
+    sink_of,
+    source_of,
+    written_to,
+)
 from cepheid.hosts.request import SHARDS, Nulls
 from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from rich.console import Console
 
@@ -125,7 +134,7 @@ def _run(asked: _Stream) -> None:
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
-        events = _events(session, asked)
+        events = read_stream(session, asked.source, columns_of(asked.schema))
         with opened.problems_located():
             from cepheid.detect import detect
 
@@ -150,18 +159,6 @@ def _jars_of(given: Path) -> list[Path]:
     if not jars or not all(jar.is_file() for jar in jars):
         raise FileProblem(f"--jars {given}: there is no such jar, or no jar in it")
     return jars
-
-
-def _events(session: SparkSession, asked: _Stream) -> DataFrame:
-    from pyspark.errors import ParseException
-    from pyspark.sql.types import StructType
-
-    try:
-        columns = None if asked.schema is None else cast("StructType", StructType.fromDDL(asked.schema))
-    except ParseException as error:
-        reason = str(error).strip().splitlines()[0]
-        raise typer.BadParameter(f"{asked.schema!r} is no list of columns: {reason}", param_hint="--schema") from None
-    return read_stream(session, asked.source, columns)
 
 
 class _Lines:

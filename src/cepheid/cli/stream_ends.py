@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import typer
@@ -103,6 +103,22 @@ def check_broker(end: End) -> None:
         except (OSError, ValueError) as error:
             reasons.append(f"{server} ({error})")
     raise Unavailable(f"no Kafka broker answers at {', '.join(reasons)}")
+
+
+def columns_of(schema: str | None) -> StructType | None:
+    """The columns that a text in Spark's DDL names; it needs a session. Raises typer.BadParameter where it is none."""
+    from pyspark.errors import ParseException
+    from pyspark.sql.types import StructType
+
+    from cepheid.hosts.spark_failure import failure_message
+
+    if schema is None:
+        return None
+    try:
+        return cast("StructType", StructType.fromDDL(schema))
+    except ParseException as error:
+        reason = failure_message(error)
+        raise typer.BadParameter(f"{schema!r} is no list of columns: {reason}", param_hint="--schema") from None
 
 
 def read_stream(session: SparkSession, source: End, schema: StructType | None) -> DataFrame:
