@@ -9,8 +9,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 # A folder of its own, so that nothing imports what is there.
 FLINKCEP := .venv/flinkcep
+KAFKA := .venv/kafka
 
-.PHONY: help setup demo test conformance lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +25,9 @@ $(READY): requirements.txt requirements-java.txt pyproject.toml scripts/setup.sh
 demo: $(READY) ## find propagating delays in real flights, on Spark; results go to out/
 	@$(BIN)/cepheid demo
 
+# Without Kafka's jars its tests are skipped, and all others still run.
 test: $(READY) ## run all tests
+	-@$(MAKE) --no-print-directory kafka
 	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20
 
 conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
@@ -32,6 +35,16 @@ conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thou
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/flinkcep/*.jsonl
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/stream/test_shard.py tests/hosts/test_in_process.py
+
+soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka
+	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q tests/stream/test_kill.py tests/kafka/test_kill.py
+
+kafka: $(KAFKA)/.ready ## copy the jars of an Apache Kafka broker and of Spark's connector, 55 MB, with mvn
+	@:
+
+$(KAFKA)/.ready: kafka/pom.xml scripts/kafka_jars.sh | $(READY)
+	@scripts/kafka_jars.sh $(KAFKA)
+	@touch $@
 
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .

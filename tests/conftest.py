@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.kafka.broker import running_broker
+
+from cepheid.hosts.kafka import connector_jars, with_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +45,16 @@ def spark() -> Iterator[SparkSession]:
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     # Several processes test at once, each with a session.
-    session = local_session("cepheid tests", time_zone="UTC", settings={"spark.driver.memory": "2g"})
+    settings = {"spark.driver.memory": "2g", **with_jars(connector_jars())}
+    session = local_session("cepheid tests", time_zone="UTC", settings=settings)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real Kafka broker, one for the run; `spark` has the connector."""
+    if not connector_jars():
+        pytest.skip("the jars of Kafka are missing: NOTHING IS TESTED AGAINST A REAL KAFKA. `make kafka` copies them")
+    with running_broker(tmp_path_factory.mktemp("kafka")) as address:
+        yield address

@@ -1,8 +1,13 @@
-"""How hard Hypothesis searches where an example goes through a whole host."""
+"""How hard tests search: Hypothesis where an example goes through a whole host, and those that kill streams."""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
+
+KILLS = int(os.environ.get("CEPHEID_KILLS", "3"))
+"""How often a stream is killed before it may end; `make soak` does it dozens of times."""
 
 
 def share(percent: int) -> settings:

@@ -1,4 +1,4 @@
-"""What set-up says on a machine that lacks something."""
+"""What set-up and `make kafka` say on a machine that lacks something."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 SETUP = Path(__file__).parents[1] / "scripts" / "setup.sh"
+KAFKA_JARS = SETUP.with_name("kafka_jars.sh")
+UNTIL_THEN = (
+    "       Until then the tests against a real Kafka are skipped, and cepheid stream needs --jars for kafka://\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,34 @@ def test_what_is_missing_is_said(lacking: str, said: str, tmp_path: Path) -> Non
     assert answer.returncode == 1
     assert answer.stderr.startswith(said.format(python=python))
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("mvn", "said"),
+    [
+        (
+            None,
+            f"kafka: there is no mvn, which copies the jars of Kafka. On Debian: apt-get install maven\n{UNTIL_THEN}",
+        ),
+        (
+            "echo told by mvn >&2; exit 1",
+            f"told by mvn\nkafka: Maven could not get the connector's jars, for the reason above\n{UNTIL_THEN}",
+        ),
+    ],
+    ids=["no mvn", "mvn fails"],
+)
+def test_no_jars_of_kafka(mvn: str | None, said: str, tmp_path: Path) -> None:
+    """A missing mvn, and one that fails, are said, and no half of a folder stays."""
+    script = tmp_path / "scripts" / "kafka_jars.sh"
+    script.parent.mkdir()
+    shutil.copy(KAFKA_JARS, script)
+    path = tmp_path / "bin"
+    path.mkdir()
+    for name in ("bash", "dirname", "rm"):
+        (path / name).symlink_to(str(shutil.which(name)))
+    if mvn is not None:
+        (path / "mvn").write_text(f"#!/bin/sh\n{mvn}\n")
+        (path / "mvn").chmod(0o755)
+    answer = subprocess.run([script, "jars"], env={"PATH": str(path)}, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (1, said)
+    assert not (tmp_path / "jars").exists()

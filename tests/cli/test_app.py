@@ -21,7 +21,7 @@ def test_version(cepheid: Cepheid) -> None:
     assert cepheid("--version").stdout == f"cepheid {version('cepheid')}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"]])
+@pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"]])
 def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> None:
     """Each --help says what the exit codes mean."""
     done = cepheid(*command, "--help")

@@ -4,9 +4,12 @@ What stands behind the three backticks says what happens with a block:
 
     python          run; all blocks of a page share their names, in order
     python spark    likewise, only where there is a Spark session (the name `spark`)
+    python kafka    likewise, only where there is a Kafka (the name `broker`)
     python raises   likewise, and it must end in an exception: its class and message are the output
     text            directly behind a python block: what that printed
     console         lines that begin with `$ ` are commands of the command line, the others what they print
+    console spark   likewise, only where Spark is; of commands that start it, in a process of their own, what is on
+                    standard output
     yaml            a pattern; `yaml late.yaml` also writes it to that file
     json            read as JSON
     sh              for the reader's own machine: checked by name only
@@ -22,6 +25,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -70,13 +75,15 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
-def run_page(page: Path, folder: Path, *, spark: Any = None) -> None:
+def run_page(page: Path, folder: Path, *, spark: Any = None, broker: str | None = None) -> None:
     """Runs the blocks of a page in `folder`; AssertionError where one does not give what the page shows."""
-    names: dict[str, Any] = {"__name__": "page", **({} if spark is None else {"spark": spark})}
+    given = {name: value for name, value in (("spark", spark), ("broker", broker)) if value is not None}
+    lacking = {"spark": spark is None, "kafka": broker is None}
+    names: dict[str, Any] = {"__name__": "page", **given}
     with contextlib.chdir(folder):
         for block in blocks_of(page):
             where = f"{page.relative_to(ROOT)}, line {block.line}"
-            if block.kind == "python" and "spark" in block.words and spark is None:
+            if any(lacking.get(word) for word in block.words):
                 continue
             if (run := _RUNNERS.get(block.kind)) is not None:
                 run(block, names, where)
@@ -110,9 +117,13 @@ def _console(block: Block, _: dict[str, Any], where: str) -> None:
     for command, expected in _commands(block.text):
         arguments = shlex.split(command.replace("\\\n", " "), comments=True)
         match arguments:
+            case ["cepheid", "stream", *rest]:
+                stream = [sys.executable, "-m", "cepheid", "stream", *rest]
+                done = subprocess.run(stream, capture_output=True, text=True, timeout=300, check=False)
+                exit_code, printed = done.returncode, done.stdout
             case ["cepheid", *rest]:
-                done = CliRunner().invoke(app, rest, prog_name="cepheid", catch_exceptions=False)
-                exit_code, printed = done.exit_code, done.output
+                answer = CliRunner().invoke(app, rest, prog_name="cepheid", catch_exceptions=False)
+                exit_code, printed = answer.exit_code, answer.output
             case ["echo", "$?"]:
                 printed = f"{exit_code}\n"
             case ["cat", name]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+ON_KAFKA = [name for name in NAMES if any("kafka" in block.words for block in blocks_of(ROOT / name))]
 ON_SPARK = [name for name in NAMES if any("spark" in block.words for block in blocks_of(ROOT / name))]
 KINDS = {"python", "text", "console", "yaml", "json", "sh", "mermaid", "sql"}
 REFERENCE = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
@@ -36,10 +37,17 @@ def test_a_page_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ON_SPARK)
+@pytest.mark.parametrize("name", sorted({*ON_SPARK} - {*ON_KAFKA}))
 def test_a_page_runs_on_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
     """Pages with blocks for Spark run with these, too."""
     run_page(ROOT / name, tmp_path, spark=spark)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ON_KAFKA)
+def test_a_page_runs_on_kafka(name: str, tmp_path: Path, spark: SparkSession, broker: str) -> None:
+    """Pages with blocks for a Kafka run with a real one."""
+    run_page(ROOT / name, tmp_path, spark=spark, broker=broker)
 
 
 @pytest.mark.parametrize("name", NAMES)

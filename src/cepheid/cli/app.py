@@ -18,6 +18,7 @@ from cepheid.cli.check import check
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
 from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
+from cepheid.cli.stream import stream
 
 app = typer.Typer(
     name="cepheid",
@@ -28,7 +29,7 @@ app = typer.Typer(
     # A fault of Cepheid shows Python's own traceback; what users can mend is never shown as one.
     pretty_exceptions_enable=False,
 )
-for _command in (detect, check, explain):
+for _command in (detect, check, explain, stream):
     app.command(epilog=EXIT_CODES)(_command)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
     files = event_files(options.files)
     time, null_texts = options.time, options.null_texts or []
     if options.on == "spark":
-        with _session(options.time_zone, errors) as session:
+        with spark_session("--on spark", options.time_zone, errors) as session:
             with doing("Reading events", errors):
                 frame = read_events_on_spark(session, files, time=time, null_texts=null_texts)
             yield frame
@@ -37,16 +37,20 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
 
 
 @contextmanager
-def _session(time_zone: str, errors: Console) -> Iterator[SparkSession]:
-    """The Spark session of this process; a local one that is stopped at the end, if there is none."""
-    require_installed("--on spark", "pyspark", "pandas", extra="spark")
+def spark_session(
+    what: str, time_zone: str, errors: Console, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """The Spark session of this process, which `what` needs; a local one that is stopped at the end, if there is
+    none.
+    """
+    require_installed(what, "pyspark", "pandas", extra="spark")
     from pyspark.sql import SparkSession as Session
 
     from cepheid.hosts.spark_session import local_session
 
     was_active = Session.getActiveSession() is not None
     with doing("Starting Spark", errors):
-        session = local_session("cepheid", time_zone=time_zone)
+        session = local_session("cepheid", time_zone=time_zone, settings=settings)
     try:
         yield session
     finally:

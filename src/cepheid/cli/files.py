@@ -102,7 +102,8 @@ def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
     preferred = session.conf.get("spark.sql.timestampType")
     session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     try:
-        return session.createDataFrame(events)
+        # In one chunk: PySpark 4.3 loses rows that stand behind an empty one.
+        return session.createDataFrame(events.combine_chunks())
     finally:
         session.conf.set("spark.sql.timestampType", preferred or "TIMESTAMP_LTZ")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 
 from cepheid.errors import EventError
 
@@ -16,25 +16,40 @@ _RAISED = "P0001"
 _DATA_EXCEPTION = "22"
 """The class of SQL states for values that an operation fails on: division by zero, overflow, a cast that fails."""
 
+_OF_QUERY = "terminated with exception: "
+"""What stands before the reason for which a streaming query failed."""
+
 
 @contextmanager
 def event_failures() -> Iterator[None]:
-    """Around an action on what `detect` gave back: where events are the reason of a failure, it is an EventError with
-    the message alone; other exceptions pass.
+    """Around an action on what `detect` gave back, or while waiting for a query: where events are the reason of a
+    failure, it is an EventError with the message alone; other exceptions pass.
     """
     try:
         yield
     except PySparkException as error:
-        state = error.getSqlState() or ""
+        state = _state(error)
         if state != _RAISED and not state.startswith(_DATA_EXCEPTION):
             raise
-        raise EventError(_message(error)) from None
+        raise EventError(failure_message(error)) from None
 
 
-def _message(error: PySparkException) -> str:
+def failure_message(error: PySparkException) -> str:
     """Without the error class, the SQL state, the place in our generated SQL and the stack."""
     told = (error.getMessageParameters() or {}).get("errorMessage")
     if told is not None:
         return told
-    message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", str(error).strip())
+    message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", _reason(error).strip())
     return re.split(r"\s*SQLSTATE:|\n", message)[0]
+
+
+def _state(error: PySparkException) -> str:
+    if isinstance(error, StreamingQueryException):
+        of_reason = re.search(r"SQLSTATE: (\w{5})", _reason(error))
+        return of_reason[1] if of_reason else ""
+    return error.getSqlState() or ""
+
+
+def _reason(error: PySparkException) -> str:
+    text = str(error)
+    return text.partition(_OF_QUERY)[2] if isinstance(error, StreamingQueryException) and _OF_QUERY in text else text

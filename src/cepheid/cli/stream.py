@@ -1,0 +1,225 @@
+"""`cepheid stream`: events as they come, from Kafka or files; matches to Kafka, files or a pipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepheid.cli import options as o
+from cepheid.cli.failure import FileProblem, Unavailable, failures_reported
+from cepheid.cli.stream_ends import (
+    End,
+    check_broker,
+    check_source,
+    columns_of,
+    read_stream,
+    sink_of,
+    source_of,
+    written_to,
+)
+from cepheid.hosts.request import SHARDS, Nulls
+from cepheid.plan.limits import Limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from rich.console import Console
+
+    from cepheid.cli.stream_view import View
+    from cepheid.lang.parameters import ParameterValue
+    from cepheid.lang.pattern import Pattern
+
+NO_CONNECTOR = (
+    "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry: `make kafka` copies them into the "
+    "environment; or name them, or their folder, by --jars"
+)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What a command line asks for."""
+
+    pattern: Path
+    parameters: Mapping[str, ParameterValue]
+    source: End
+    sink: End
+    schema: str | None
+    arguments: Mapping[str, Any]
+    checkpoint: Path | None
+    once: bool
+    jars: list[Path]
+
+
+def stream(
+    pattern: o.PatternPath,
+    *,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="URL", help="kafka://host:port/topic, files://folder or rate://rows-per-second."
+        ),
+    ],
+    sink: Annotated[
+        str, typer.Option("--to", metavar="URL", help="kafka://host:port/topic, files://folder or -, JSON lines.")
+    ] = "-",
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DDL", help="The events' columns, as 'user STRING, at TIMESTAMP'. Not needed for Parquet."
+        ),
+    ] = None,
+    time: Annotated[str, typer.Option(help="The column of the event time.")],
+    lateness: Annotated[str, typer.Option(help="How late an event may come, as '2 minutes'; a match waits so long.")],
+    key: o.Key = None,
+    sequence: o.Sequence = None,
+    columns: o.Columns = None,
+    measure: o.Measure = None,
+    outputs: o.Outputs = None,
+    max_partial_matches: o.MaxPartialMatches = None,
+    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
+    on_limit: o.OnLimitReached = "raise",
+    parameter: o.GivenParameters = None,
+    time_zone: o.TimeZone = "UTC",
+    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
+    shards: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
+    ] = SHARDS,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="The folder of the query's state, to go on from. Not needed for -.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="End when all that is there now is read.")] = False,
+    jars: Annotated[
+        list[Path] | None, typer.Option(help="A jar, or a folder of jars, of Spark's connector for Kafka; repeatable.")
+    ] = None,
+) -> None:
+    """Find the matches of a pattern in events as they come, on a local Spark.
+
+    Ctrl-C ends it; with --checkpoint the same command goes on from there.
+    """
+    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
+    limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
+    options = o.EventOptions(
+        [], time, key, sequence, columns, measures, time_zone, None, "spark", outputs=asked_for, limits=limits
+    )
+    arguments = options.asked() | {"time": time, "lateness": lateness, "nulls": nulls, "shards": shards}
+    comes, goes = source_of(source), sink_of(sink)
+    if goes.kind != "-" and checkpoint is None:
+        raise typer.BadParameter(
+            f"name a folder, so that a restart goes on where {sink} ends", param_hint="--checkpoint"
+        )
+    if once and comes.kind == "rate":
+        raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
+    with failures_reported(as_json=False):
+        _run(_Stream(pattern, parameters, comes, goes, schema, arguments, checkpoint, once, jars or []))
+
+
+def _run(asked: _Stream) -> None:
+    from rich.console import Console
+
+    from cepheid.cli.events import spark_session
+    from cepheid.cli.pattern_file import open_pattern
+
+    errors = Console(stderr=True)
+    opened = open_pattern(asked.pattern, asked.parameters)
+    settings = _settings(asked)
+    check_source(asked.source, asked.schema)
+    if asked.sink.kind == "kafka":
+        check_broker(asked.sink)
+    with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
+        events = read_stream(session, asked.source, columns_of(asked.schema))
+        with opened.problems_located():
+            from cepheid.detect import detect
+
+            rows = detect(events, opened.pattern, **asked.arguments)
+        _follow(rows, opened.pattern, asked, errors)
+
+
+def _settings(asked: _Stream) -> dict[str, str]:
+    from cepheid.hosts.kafka import connector_jars, with_jars
+
+    jars = [jar for given in asked.jars for jar in _jars_of(given)]
+    if "kafka" in (asked.source.kind, asked.sink.kind) and not jars:
+        jars = connector_jars()
+        if not jars:
+            raise Unavailable(NO_CONNECTOR)
+    # Each partition is a state store with a commit in every micro-batch.
+    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1), **with_jars(jars)}
+
+
+def _jars_of(given: Path) -> list[Path]:
+    jars = sorted(given.glob("*.jar")) if given.is_dir() else [given]
+    if not jars or not all(jar.is_file() for jar in jars):
+        raise FileProblem(f"--jars {given}: there is no such jar, or no jar in it")
+    return jars
+
+
+class _Lines:
+    """Rows on standard output, until nobody reads them."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def show(self, rows: DataFrame) -> None:
+        from cepheid.cli.rows import write_json_lines
+
+        try:
+            write_json_lines(rows.toArrow(), sys.stdout)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.closed = True
+
+
+def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) -> None:
+    """Runs the query until it ends or is told to."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+
+    from cepheid.cli.stream_view import NEWEST, View
+    from cepheid.hosts.spark_failure import event_failures, failure_message
+
+    view, lines, stopped = View(pattern.name, errors), _Lines(), Event()
+    if errors.is_terminal:
+        rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
+    writer = written_to(rows, asked.sink, lines.show)
+    if asked.checkpoint is not None:
+        writer = writer.option("checkpointLocation", str(asked.checkpoint))
+    if asked.once:
+        writer = writer.trigger(availableNow=True)
+    _on_signals(stopped)
+    try:
+        with view.shown(), event_failures():
+            query = writer.start()
+            _wait(query, view, lambda: stopped.is_set() or lines.closed)
+    except PySparkException as error:
+        raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
+    if lines.closed:
+        raise BrokenPipeError
+    errors.print(view.summary(), highlight=False)
+
+
+def _on_signals(stopped: Event) -> None:
+    """Sets it at the first Ctrl-C; the second one ends the process. PySpark's own would cancel the query's jobs, which
+    is a failure of the query.
+    """
+
+    def stop(number: int, _: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _wait(query: StreamingQuery, view: View, told: Callable[[], bool]) -> None:
+    while not query.awaitTermination(1) and not told():
+        view.follow(query)
+    query.stop()
+    view.follow(query)

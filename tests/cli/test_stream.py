@@ -1,0 +1,151 @@
+"""`cepheid stream`: over files, over a real Kafka and over Spark's rate source."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Cepheid = Callable[..., Any]
+
+COLUMNS = ["--schema", "symbol STRING, at TIMESTAMP, price DOUBLE"]
+OPTIONS = ["--time", "at", "--key", "symbol", "--lateness", "0 seconds", "--shards", "2"]
+RISES = [("a", 5.0, 12.0), ("b", 7.0, 11.0)]
+MEASURES = ["--measure", "low=low.price", "--measure", "high=high.price"]
+
+
+@pytest.mark.spark
+def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
+    """All that is there is read once; the same command goes on from its checkpoint, where an event without a time is
+    told, and rows are written once.
+    """
+    (folder / "in").mkdir()
+    (folder / "events.jsonl").rename(folder / "in" / "first.jsonl")
+    command = ["stream", "rising.yaml", "--from", "files://in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
+    command += ["--to", "files://out", "--checkpoint", "state"]
+    done = process(*command)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    told = done.stderr.splitlines()
+    assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", told[-3])
+    assert re.match(r"batch 1: 0 events, 0 a second, 2 matches, .* watermark 2024-05-01T10:05:00", told[-2])
+    assert re.match(r"6 events, 2 matches, 0 timeouts, 0 late events \(\d+\.\d s\)", told[-1])
+    (folder / "in" / "second.jsonl").write_text('{"symbol": "a", "at": null, "price": 3}\n')
+    done = process(*command)
+    assert done.returncode == 1, done.stderr
+    assert " ERROR " not in done.stderr  # Spark would tell it with its stack
+    assert done.stderr.splitlines()[-1].startswith(
+        "an event has no time: 'at' is NULL. Drop such events before, or with --"
+    )
+    rows = pyarrow.dataset.dataset(folder / "out").to_table().to_pylist()
+    assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
+
+
+@pytest.mark.spark
+def test_from_topic_to_topic(folder: Path, process: Cepheid, spark: SparkSession, broker: str) -> None:
+    """Messages of JSON come in, and go out with their ids as keys."""
+    lines = spark.read.text(str(folder / "events.jsonl"))
+    lines.write.format("kafka").options(**{"kafka.bootstrap.servers": broker, "topic": "prices"}).save()
+    command = ["stream", "rising.yaml", *COLUMNS, *OPTIONS, *MEASURES, "--once", "--checkpoint", "state"]
+    done = process(*command, "--from", f"kafka://{broker}/prices", "--to", f"kafka://{broker}/rises")
+    assert done.returncode == 0, done.stderr
+    found = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": broker, "subscribe": "rises"}).load()
+    rows = {row.key.decode(): json.loads(row.value) for row in found.collect()}
+    assert all(key == row["match_id"] for key, row in rows.items())
+    assert sorted((row["symbol"], row["low"], row["high"]) for row in rows.values()) == RISES
+    starts = sorted(row["match_start"] for row in rows.values())
+    assert starts == ["2024-05-01T10:00:00.000000Z", "2024-05-01T10:03:00.000000Z"]
+
+
+@pytest.mark.spark
+def test_until_it_is_stopped(folder: Path) -> None:
+    """Rows come as lines while it runs, a terminal shows figures and the newest rows, and Ctrl-C ends it well."""
+    (folder / "even.yaml").write_text("name: even\nstages:\n  - begin: one\n    where: value % 2 = 0\n")
+    options = ["--from", "rate://5", "--time", "timestamp", "--lateness", "0 seconds", "--measure", "value=one.value"]
+    command = [sys.executable, "-m", "cepheid", "stream", "even.yaml", *options]
+    terminal, end = pty.openpty()
+    with (folder / "rows").open("wb") as rows:
+        running = subprocess.Popen(command, cwd=folder, stdout=rows, stderr=end)
+    os.close(end)
+    try:
+        shown = _drawn(terminal, until='{"match_id":')
+        running.send_signal(signal.SIGINT)
+        shown += _drawn(terminal, until=None)
+        assert running.wait(timeout=60) == 0, shown
+    finally:
+        running.kill()
+        os.close(terminal)
+    lines = (folder / "rows").read_text().splitlines()
+    assert [json.loads(line)["value"] for line in lines] == [*range(0, 2 * len(lines), 2)]
+    assert re.search(r"throughput +\d+ events a second", shown), shown
+    assert re.search(r"watermark +20\d\d-", shown), shown
+    assert re.search(r"\d+ events, \d+ matches, 0 timeouts, 0 late events \(", shown), shown
+
+
+def _drawn(terminal: int, until: str | None) -> str:
+    """What a terminal shows up to this, or all of it; within three minutes."""
+    end = time.monotonic() + 180
+    drawn = ""
+    while until is None or until not in drawn:
+        assert time.monotonic() < end, drawn
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                drawn += os.read(terminal, 4096).decode(errors="replace")
+            except OSError:  # nothing writes to it any more
+                break
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        (["--from", "in"], 2, "--from: 'in' is none of kafka://host:port/topic, files://folder or rate://rows-per-second"),
+        (["--from", "kafka://localhost:9092"], 2, "--from: 'kafka://localhost:9092' is none of"),
+        (["--from", "rate://fast"], 2, "--from: 'rate://fast' is none of"),
+        (["--from", "-"], 2, "--from: '-' is none of"),
+        (["--from", "files://in", "--to", "rate://1"], 2, "files://folder or -, which is standard output"),
+        (
+            ["--from", "files://in", "--to", "files://out?format=csv", "--checkpoint", "state"],
+            2,
+            "--to: format is parquet or json: CSV has no nested columns",
+        ),
+        (["--from", "files://in", "--to", "files://out"], 2, "so that a restart goes on where files://out ends"),
+        (["--from", "rate://1", "--once"], 2, "--once: rate:// has no end to come to"),
+        (["--from", "rate://1", "--schema", "a INT"], 2, "--schema: the columns of rate:// are timestamp and value"),
+        (["--from", "files://nowhere"], 3, "there is no folder nowhere: streams read the files that come into one"),
+        (["--from", "files://empty"], 2, "files://empty?format=parquet, json or csv"),
+        (["--from", "files://empty?format=xml"], 2, "format 'xml' is none of parquet, json, csv"),
+        (["--from", "files://in"], 2, "--schema: name the events' columns and types, as in 'user STRING, at "),
+        (["--from", "files://empty?format=parquet"], 2, "--schema: name the events' columns and types"),
+        (["--from", "kafka://x/y", "--jars", "nowhere"], 3, "--jars nowhere: there is no such jar, or no jar in it"),
+        (["--from", "kafka://x/y"], 4, "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry"),
+        (["--from", "kafka://x/y"], 4, "copies them into the environment; or name them, or their folder, by --jars"),
+        (["--from", "kafka://127.0.0.1:1/y", "--jars", "jars"], 4, "no Kafka broker answers at 127.0.0.1:1 ("),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_spark_starts(
+    folder: Path, cepheid: Cepheid, monkeypatch: pytest.MonkeyPatch, *, given: list[str], code: int, message: str
+) -> None:
+    """Each with the option it is about, or where to find what is missing."""
+    monkeypatch.setattr("cepheid.hosts.kafka.JARS", folder / "none")
+    for name in ("in", "empty", "jars"):
+        (folder / name).mkdir()
+    (folder / "in" / "a.jsonl").write_text("{}")
+    (folder / "jars" / "a.jar").touch()
+    done = cepheid("stream", "rising.yaml", *given, "--time", "at", "--lateness", "1 hour")
+    assert done.returncode == code
+    assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split()), done.stderr

@@ -1,0 +1,50 @@
+"""Events in a topic, and the query that writes their matches to another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from tests.live.events import ALL, PAIR
+from tests.searching import KILLS
+
+from cepheid import detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+EVENTS, MATCHES = "events", "matches"
+COUNT = 400 * KILLS
+OPTIONS = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
+
+
+def written(spark: SparkSession, events: pa.Table, servers: str) -> None:
+    """The events to their topic in their order, as JSON, by key to its partitions."""
+    frame = spark.createDataFrame(events).coalesce(1).select("k", F.to_json(F.struct("*")).alias("value"))
+    writer = frame.withColumnRenamed("k", "key").write.format("kafka")
+    writer.option("kafka.bootstrap.servers", servers).option("topic", EVENTS).save()
+
+
+def matches_into(spark: SparkSession, servers: str, checkpoint: Path) -> StreamingQuery:
+    """The query, over all events that are there, in some 3 * KILLS micro-batches."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", COUNT // (3 * KILLS))
+    texts = source.option("subscribe", EVENTS).load().select(F.col("value").cast("string"))
+    events = texts.select(F.from_json("value", "id BIGINT, k STRING, at TIMESTAMP, x STRING").alias("e")).select("e.*")
+    rows = messages(detect(events, PAIR, lateness="30 seconds", shards=4, **OPTIONS))
+    sink = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", MATCHES)
+    return sink.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+
+
+def messages(rows: DataFrame) -> DataFrame:
+    """The rows as messages: their ids are the keys, and JSON the values."""
+    return rows.select(F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value"))
+
+
+def read(spark: SparkSession, servers: str) -> list[tuple[str, str]]:
+    """Each message of the matches' topic: its key and its value."""
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", MATCHES)
+    return [(row.key.decode(), row.value.decode()) for row in source.load().select("key", "value").collect()]

@@ -1,0 +1,63 @@
+"""Queries in processes of their own, which are killed at random points and started again.
+
+Each is a script `SCRIPT FOLDER …` whose checkpoint is in the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.conftest import TESTS
+from tests.searching import KILLS
+
+
+def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
+    """Starts the query and kills it, KILLS times: before, in and behind a commit."""
+    drawn = random.Random(seed)
+    logs = (["offsets", "commits"] * KILLS)[: max(KILLS, 4)]
+    for log in drawn.sample(logs, KILLS):
+        _run_until(script, folder, arguments, log, seconds=drawn.random() / 2)
+
+
+def finish(script: Path, folder: Path, *arguments: str) -> None:
+    """Starts the query, which has to end by itself."""
+    query = _process(script, folder, arguments)
+    try:
+        assert query.wait(timeout=300) == 0, (folder / "told").read_text()
+    finally:
+        if query.poll() is None:
+            os.killpg(query.pid, signal.SIGKILL)
+
+
+def _process(script: Path, folder: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    """The query, with all its processes in a group of their own."""
+    path = os.pathsep.join([str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, str(script), str(folder), *arguments]
+    with (folder / "told").open("ab") as told:
+        return subprocess.Popen(
+            command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True, stdout=told, stderr=told
+        )
+
+
+def _run_until(script: Path, folder: Path, arguments: tuple[str, ...], log: str, *, seconds: float) -> None:
+    """Runs the query and kills it, so long after it has written that log of its checkpoint once more."""
+    entries = _entries(folder, log)
+    query = _process(script, folder, arguments)
+    try:
+        while _entries(folder, log) <= entries:
+            assert query.poll() is None, (folder / "told").read_text()
+            time.sleep(0.01)
+        time.sleep(seconds)
+    finally:
+        os.killpg(query.pid, signal.SIGKILL)
+        query.wait()
+
+
+def _entries(folder: Path, log: str) -> int:
+    return sum(1 for _ in (folder / "checkpoint" / log).glob("[0-9]*"))
