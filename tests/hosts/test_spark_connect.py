@@ -12,11 +12,13 @@ import pytest
 DETECTION = """
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cepheid import Pattern, PatternError, Report, detect
+from cepheid.hosts.spark_session import STATE_STORE
 
 spark = SparkSession.builder.remote("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
 times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=i) for i in range(6)], pa.timestamp("us", "UTC"))
@@ -40,6 +42,18 @@ except PatternError as error:
     assert "no column named 'm'" in str(error)
 else:
     raise AssertionError("a column that is not there was accepted")
+spark.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+with TemporaryDirectory() as folder:
+    frame.coalesce(1).write.parquet(f"{folder}/events")
+    stream = spark.readStream.schema(frame.schema).parquet(f"{folder}/events")
+    rows = detect(stream, patterns[0], lateness="0 seconds", shards=2, key="k", time="at", columns=["n"])
+    sink = rows.writeStream.format("parquet").option("path", f"{folder}/found").trigger(availableNow=True)
+    assert sink.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination(120)
+    before = times[-1].as_py() - timedelta(seconds=1)
+    expected = detect(events, patterns[0], key="k", time="at", columns=["n"], as_of=before)
+    found = spark.read.parquet(f"{folder}/found").toArrow().to_pylist()
+    assert len(found) == 2 and sorted(map(str, found)) == sorted(map(str, expected.to_pylist())), (found, expected)
 spark.stop()
 print("the same")
 """
@@ -48,7 +62,7 @@ print("the same")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_connect_gives_the_same() -> None:
-    """Matches, measures, counts and problems are those of the other hosts."""
+    """Matches, measures, counts and problems are those of the other hosts; and a stream's matches."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, "-c", DETECTION], capture_output=True, text=True, timeout=300, check=False, env=environment
