@@ -16,11 +16,12 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Int32s, Visits
+from cepheid.kernel.listing import open_partial_matches
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
-from cepheid.output import TIMEOUT, parts_of, row_schema, rows_of
+from cepheid.output import TIMEOUT, open_rows, open_schema, parts_of, row_schema, rows_of
 from cepheid.told import ToldTimeouts
 from cepheid.working_set import WorkingSet
 
@@ -94,6 +95,16 @@ class Detector:
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
+
+    def partial_matches(self, now: int, most: int) -> pa.Table:
+        """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key the `most`
+        that started last.
+        """
+        plan, rows = self.pattern.plan, []
+        for part in parts_of(open_partial_matches(self.kernel, self.working_set.events.time, now, most)):
+            used, position = _places(part.event, len(self.working_set))
+            rows.append(open_rows(plan, part, self.working_set.take(used), position))
+        return pa.Table.from_batches(rows, open_schema(plan))
 
     def forget(self) -> None:
         """Lets go of the events that no partial match holds. A step does it when there are so many that what this

@@ -113,6 +113,10 @@ class LiveMatcher:
     def open_partial_matches(self) -> int:
         return self.detector.kernel.open_partial_matches(self.now)
 
+    def partial_matches(self, most: int) -> pa.Table:
+        """Those that are open, as rows of `open_schema`; of each key at most `most`, those that started last."""
+        return self.detector.partial_matches(self.now, most)
+
     @property
     def withheld(self) -> int:
         """How many matches are found and wait to be emitted, or would be matches if they ended now."""

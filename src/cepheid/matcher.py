@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.detect import arrow_table, request_of, time_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
-from cepheid.hosts.request import MatcherCounts, Nulls
+from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
@@ -103,6 +103,20 @@ class Matcher:
         that come behind it are late.
         """
         return self._host.finish()
+
+    def partial_matches(self, *, most: int = MOST_LISTED) -> pa.Table:
+        """The open partial matches, key by key in order of their start: the pattern's name, the key, the last stage
+        that took an event, match_start, the deadline (NULL where none is set) and the events so far, as `stages` has
+        them in rows with `outputs`. Events that wait for time to pass them are in none, and matches that are found and
+        wait are none any more. Nothing changes by it.
+
+        Args:
+            most: Of each key, list no more than so many: those that started last. A few events may make very many.
+
+        Raises:
+            SchemaError: a column of the key has the name of one of these columns.
+        """
+        return self._host.partial_matches(checked_most(most))
 
     def snapshot(self) -> bytes:
         """All its state: what waits, open partial matches with their events, the time and the counts."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, SchemaError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests, joined, raw_bytes
 from cepheid.kernel.compiled import Emitted
@@ -68,7 +68,7 @@ def row_schema(plan: Plan) -> pa.Schema:
     elif plan.outputs is None:
         common += [_stage_field(plan, column) for column in plan.stage_columns]
     else:
-        common.append(pa.field("stages", pa.map_(pa.string(), pa.list_(_event_type(plan)))))
+        common.append(_stages_field(plan))
     if plan.outputs is None:
         return pa.schema(common)
     told = [pa.field("kind", pa.string(), nullable=False), pa.field("pattern", pa.string(), nullable=False)]
@@ -109,7 +109,7 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
         if asked and chosen.any():
             part, taken = emitted.only(chosen)
             rows, place = _rows(plan, kind, part, events, position[taken]), np.flatnonzero(chosen)
-            first = _first_of_equals(rows) if kind == TIMEOUT else np.arange(len(place))
+            first = _first_of_equals(rows.column("match_id")) if kind == TIMEOUT else np.arange(len(place))
             parts.append(rows.take(pa.array(first)))
             places.append(place[first])
     if not parts:
@@ -117,11 +117,11 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
     return pa.concat_batches(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
 
-def _first_of_equals(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
     """The rows that have not the same events and time as one before: branches that have taken the same events time out
     together. Those that time out later are left to `told`.
     """
-    named = pa.table({"id": rows.column("match_id"), "row": np.arange(len(rows))})
+    named = pa.table({"id": ids, "row": np.arange(len(ids))})
     first = named.group_by("id", use_threads=False).aggregate([("row", "min")])
     found: npt.NDArray[np.int64] = np.sort(first.column("row_min").to_numpy())
     return found
@@ -144,8 +144,47 @@ def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([_as(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
 
 
+def open_schema(plan: Plan) -> pa.Schema:
+    """The columns of open partial matches.
+
+    Raises:
+        SchemaError: a column of the key has the name of one of the others.
+    """
+    told = [pa.field("pattern", pa.string(), nullable=False)]
+    open_ = [pa.field("stage", pa.string(), nullable=False), pa.field("match_start", TIME_TYPE)]
+    open_ += [pa.field("deadline", TIME_TYPE), _stages_field(plan)]
+    if twice := [name for name in plan.schema.key if name in {field.name for field in (*told, *open_)}]:
+        raise SchemaError(f"open partial matches have a column {twice[0]!r}, as the key has. Rename that of the events")
+    return pa.schema([*told, *plan.schema.key_fields, *open_])
+
+
+def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+    """Open partial matches, emitted as the timeouts that they would be, as rows of `open_schema`. Branches that have
+    taken the same events, with the same deadline, are one.
+    """
+    schema, ends = open_schema(plan), emitted.end
+    first, last = position[np.concatenate([[0], ends[:-1]])], position[ends - 1]
+    stages = pa.array([leaf.name for leaf in plan.pattern.leaves], pa.string())
+    start, _, deadline = _times(plan, emitted, events.column(TIME), first, last)
+    columns = [
+        pa.array([plan.pattern.name] * len(ends), pa.string()),
+        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
+        stages.take(pa.array(emitted.stage[ends - 1])),
+        start,
+        deadline,
+        _stage_map(plan, emitted, events, position),
+    ]
+    typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
+    rows = pa.RecordBatch.from_arrays(typed, schema=schema)
+    return rows.take(pa.array(_first_of_equals(_match_ids(plan, TIMEOUT, emitted, events, position))))
+
+
 def _event_type(plan: Plan) -> pa.DataType:
     return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+
+
+def _stages_field(plan: Plan) -> pa.Field:
+    return pa.field("stages", pa.map_(pa.string(), pa.list_(_event_type(plan))))
 
 
 def _stage_field(plan: Plan, column: StageColumn) -> pa.Field:
@@ -218,7 +257,7 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     entry = match * len(stages) + place[emitted.stage]
     order = np.argsort(entry, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(entry, minlength=count * len(stages)))])
-    type_ = row_schema(plan).field("stages").type
+    type_ = _stages_field(plan).type
     structs = _structs(_event_type(plan), plan, events, position[order])
     items = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=type_.item_type)
     names = pa.array([column.name for column in stages] * count, pa.string())

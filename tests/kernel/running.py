@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,14 @@ from cepheid.compile.script import encode
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.reference import Event, ReferenceMatcher, TakenEvents
+from cepheid.kernel.listing import open_partial_matches
+from cepheid.kernel.reference import Event, ReferenceMatcher, TakenEvents, positions_of
 from cepheid.plan.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
 Taken = tuple[tuple[int, int], ...]
+Listed = set[tuple[Taken, int | None]]
+"""Open partial matches with their deadlines."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,10 @@ def run_compiled(
     *,
     capacity: int = 64,
     withheld: list[int] | None = None,
+    listed: list[Listed] | None = None,
 ) -> Found | str:
     """The same from the compiled kernel. What `batches` leave of the rows comes last, and all keys are closed.
-    `withheld` gets how many matches wait behind each batch.
+    `withheld` gets how many matches wait behind each batch, `listed` what is open.
     """
     compiled = compile_plan(plan)
     rows = [row for key in keys for row in key]
@@ -128,14 +132,51 @@ def run_compiled(
                 told = keys[visit.key][stop][0] if visit.time_told and stop < len(keys[visit.key]) else NO_TIME
                 end_time = FOREVER if until is None else until
                 entries.append((visit.key, len(positions), end_time if last else told, last))
-            emitted = matcher.run(_events(plan, rows, positions, texts), _visits(entries))
+            working_set = _events(plan, rows, positions, texts)
+            emitted = matcher.run(working_set, _visits(entries))
             _collect(emitted, positions, key_of, found)
             if withheld is not None:
                 withheld.append(matcher.withheld)
+            if listed is not None:
+                listed.append(listed_of(open_partial_matches(matcher, working_set.time, NO_TIME, 1000), positions))
             held = [positions[i] for i in matcher.hold()]
     except (ConditionFailed, SkipError):
         return "failed"
     return Found([match for part in found for match in part.matches], {t for part in found for t in part.timeouts})
+
+
+def open_in_reference(
+    plan: Plan, keys: Sequence[Sequence[Row]], batches: Sequence[Sequence[Visit]]
+) -> Iterator[Listed]:
+    """What the definition has open behind each of the batches."""
+    automaton = build_automaton(plan.pattern)
+    matchers = [ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip) for _ in keys]
+    first_of = np.cumsum([0, *map(len, keys)]).tolist()
+    done = [0] * len(keys)
+    for batch in batches:
+        for visit in batch:
+            rows, matcher = keys[visit.key], matchers[visit.key]
+            stop = min(done[visit.key] + visit.rows, len(rows))
+            for i in range(done[visit.key], stop):
+                matcher.process(Event(first_of[visit.key] + i, *rows[i]))
+            if visit.time_told and stop < len(rows):
+                matcher.advance_time(rows[stop][0])
+            done[visit.key] = stop
+        yield listed_by(matchers)
+
+
+def listed_by(matchers: Iterable[ReferenceMatcher]) -> Listed:
+    """What is open: the events with their stages, and the deadline."""
+    return {(positions_of(p), matcher._deadline(p)) for matcher in matchers for p in matcher.partial_matches}  # noqa: SLF001
+
+
+def listed_of(emitted: Emitted, positions: Sequence[int]) -> Listed:
+    listed, begin = set(), 0
+    for end, deadline in zip(emitted.end.tolist(), emitted.detected_at.tolist(), strict=True):
+        taken = tuple((int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end))
+        listed.add((taken, None if deadline == NO_TIME else deadline))
+        begin = end
+    return listed
 
 
 def _visits(entries: list[tuple[int, int, int, bool]]) -> Visits:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from tests.kernel.running import Found, Row, Visit
+from tests.kernel.running import Found, Listed, Row, Visit, listed_of
 
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SkipError
@@ -25,6 +25,8 @@ def run_python(
     batches: Sequence[Sequence[Visit]] = (),
     until: int | None = None,
     withheld: list[int] | None = None,
+    *,
+    listed: list[Listed] | None = None,
 ) -> tuple[Found, tuple[int, int]] | str:
     """What is found, and what was dropped. Between batches the matcher's state goes through arrays."""
     compiled = compile_plan(plan)
@@ -49,6 +51,8 @@ def run_python(
             emitted = made[-1].run(_batch(plan, rows, new), _visits(entries))
             places = [*held, *new]
             _collect(emitted, places, first_of, found)
+            if listed is not None:
+                listed.append(listed_of(made[-1].listed(1000), places))
             held = [places[i] for i in made[-1].hold()]
             _check_counts(made[-1], held)
             made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))

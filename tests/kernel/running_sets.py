@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from tests.kernel.running import Listed, listed_by, listed_of
 
 from cepheid.compile.automaton import build_automaton
 from cepheid.compile.compiled import compile_plan
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.listing import open_partial_matches
 from cepheid.kernel.reference import Event, Match, ReferenceMatcher
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.plan.plan import Plan
@@ -32,8 +34,8 @@ Found = list[tuple[tuple[tuple[int, int], ...], int | None]]
 """Matches as ((stage, position), …) and detected_at; positions count all events in the order of the visits."""
 
 
-def run_reference(plan: Plan, calls: Calls) -> list[Found]:
-    """What each call finds."""
+def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) -> list[Found]:
+    """What each call finds; `listed` gets what is open behind it."""
     automaton = build_automaton(plan.pattern)
     matchers: dict[int, ReferenceMatcher] = {}
     position, found = 0, []
@@ -50,10 +52,12 @@ def run_reference(plan: Plan, calls: Calls) -> list[Found]:
             if visit.closes:
                 del matchers[visit.key]
         found.append([(match.taken, match.detected_at) for match in matches])
+        if listed is not None:
+            listed.append(listed_by(matchers.values()))
     return found
 
 
-def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
+def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | None = None) -> list[Found]:
     """The same from the kernel, which starts with room for `capacity` of everything."""
     matcher = SetKernel(compile_plan(plan).tables, capacity=capacity)
     held: list[int] = []
@@ -65,6 +69,9 @@ def run_sets(plan: Plan, calls: Calls, capacity: int) -> list[Found]:
         rows += new
         emitted = matcher.run(events_at(rows, positions), visits_behind(len(held), visits))
         found.append(_found(emitted, positions))
+        if listed is not None:
+            working_set = np.zeros(0, np.int64)  # whose times the nodes know
+            listed.append(listed_of(open_partial_matches(matcher, working_set, NO_TIME, 10000), positions))
         held = [positions[i] for i in matcher.hold()]
         _check_open(matcher, calls[: len(found)])
     return found

@@ -77,6 +77,11 @@ class TableMatcher:
         with self._changing():
             return self._output([self._matcher.finish()])
 
+    def partial_matches(self, most: int) -> pa.Table:
+        """Those that are open."""
+        self._check()
+        return self._matcher.partial_matches(most)
+
     def snapshot(self) -> bytes:
         """All that is open and waits."""
         self._check()

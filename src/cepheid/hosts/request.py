@@ -32,6 +32,9 @@ STREAM_COUNTS = (*MATCHER_COUNTS, "late")
 SHARDS = 16
 """As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
+MOST_LISTED = 1000
+"""Open partial matches of a key: a set may stand for more than there is room for."""
+
 Nulls: TypeAlias = Literal["error", "drop"]
 """What happens to events without a key or a time: an error, or they are dropped and counted."""
 
@@ -180,6 +183,17 @@ def _zone(name: str, argument: str) -> tzinfo:
         raise SchemaError(f"{argument}: the time zone {name!r} is not known here. Give it with its offset") from error
     assert offset is not None
     return offset
+
+
+def checked_most(most: object) -> int:
+    """How many open partial matches of a key are to be listed.
+
+    Raises:
+        SchemaError: it is none.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise SchemaError(f"most: a whole number from 1 is expected, got {most!r}")
+    return most
 
 
 def repeated_names(names: Sequence[str]) -> list[str]:

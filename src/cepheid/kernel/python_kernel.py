@@ -84,6 +84,15 @@ class KeyMatcher(ReferenceMatcher):
         earliest = self._earliest_deadline()
         return FOREVER if earliest is None else earliest
 
+    def listed(self, most: int) -> list[Told]:
+        """The open partial matches that started last, each as the timeout that it would be."""
+        last = self.partial_matches[-most:]
+        deadlines = [self._deadline(partial_match) for partial_match in last]
+        return [
+            Told(positions_of(partial_match), NO_TIME if deadline is None else deadline, timeout=True)
+            for partial_match, deadline in zip(last, deadlines, strict=True)
+        ]
+
     @property
     def held(self) -> Iterator[Event]:
         """The events that open partial matches, and matches that wait or may grow, have."""
@@ -202,6 +211,10 @@ class PythonKernel:
     def open_partial_matches(self, _now: int) -> int:
         """How many there are of all keys. Time has passed for all to where no deadline is due."""
         return self._all_open
+
+    def listed(self, most: int) -> Emitted:
+        """Of each key the open partial matches that started last, each as the timeout that it would be."""
+        return self._emitted([row for _, matcher in sorted(self._keys.items()) for row in matcher.listed(most)])
 
     @property
     def withheld(self) -> int:

@@ -17,11 +17,11 @@ def count_withheld(tables: Tables, partials: PartialMatches) -> int:
     settings, keys = tables.settings[0], partials.parked.keys
     count = 0
     if settings["skip"] != SkipKind.NO_SKIP:
-        completed = partials.parked.completed[_ranges(keys["completed"], keys["completed_end"])]
+        completed = partials.parked.completed[ranges(keys["completed"], keys["completed_end"])]
         count += _number_of(tables, partials.nodes, completed["node"], completed["step"])
     ends = (tables.states["complete"] | tables.states["pending"]) != 0
     if settings["longest"] or ends.any():
-        rows = partials.rows[partials.parked.live[_ranges(keys["live"], keys["live_end"])]]
+        rows = partials.rows[partials.parked.live[ranges(keys["live"], keys["live_end"])]]
         whole = np.unique(rows["whole"][rows["whole"] >= 0])
         growing = whole[partials.nodes["holders"][whole] != GROWN]
         ending = rows["node"][(rows["whole"] < 0) & ends[rows["state"]]]
@@ -30,7 +30,7 @@ def count_withheld(tables: Tables, partials: PartialMatches) -> int:
     return count
 
 
-def _ranges(starts: Ints, ends: Ints) -> Ints:
+def ranges(starts: Ints, ends: Ints) -> Ints:
     """The numbers from each start to before its end, one range behind the other."""
     lengths = ends - starts
     numbers: Ints = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
