@@ -34,6 +34,7 @@ LAYERS = (
     "live_matcher",
     "hosts",
     "detect",
+    "inside",
     "matcher",
     "testing",
     "demo",
@@ -44,7 +45,13 @@ LAYERS = (
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("kernel",),
-    "pyspark": ("hosts", "detect", "demo", "cli"),  # detect for a type only; the last two read files with it
+    "pyspark": (
+        "hosts",
+        "detect",
+        "inside",
+        "demo",
+        "cli",
+    ),  # types only, but in hosts, and to read files
     "duckdb": ("hosts",),
     "sqlglot": ("lang",),
     "typer": ("cli",),

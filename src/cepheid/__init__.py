@@ -13,7 +13,9 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
+from cepheid.hosts.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.request import EventCounts, MatcherCounts, Report
+from cepheid.inside import partial_matches, progress, progress_listener
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
@@ -31,15 +33,21 @@ __all__ = [
     "MatcherFailed",
     "Pattern",
     "PatternError",
+    "PatternProgress",
     "Problem",
+    "Progress",
     "Report",
     "SchemaError",
     "Skip",
     "SkipError",
     "SnapshotError",
     "detect",
+    "partial_matches",
     "pattern_from_text",
     "pattern_to_document",
     "pattern_to_yaml",
+    "progress",
+    "progress_listener",
+    "prometheus_text",
     "read_pattern",
 ]

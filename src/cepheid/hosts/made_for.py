@@ -1,7 +1,8 @@
-"""What a snapshot must be of, to fit a matcher."""
+"""What a snapshot must be of, to fit a matcher; and what the matcher's plan is made from."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from cepheid.compile.compiled import CompiledPattern
@@ -32,4 +33,26 @@ def made_for(request: Request, compiled: CompiledPattern, zone: str) -> dict[str
         "measures": dict(request.measures or {}),
         "outputs": list(request.outputs or ()),
         "partial_matches": "in sets" if choose_form(compiled).sets else "one by one",
+    }
+
+
+def asked_of(request: Request, zone: str, events: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for, in JSON values: the pattern's document, with the names of its functions; the other arguments
+    of `detect` that a plan is made from; and the events' columns as `events` says them.
+    """
+    return {
+        "pattern": pattern_form(request.pattern),
+        "functions": [function.name for _, function in request.pattern.functions],
+        "events": events,
+        "limits": asdict(request.limits),
+        "arguments": {
+            "key": list(request.key) or None,
+            "time": request.time,
+            "sequence": list(request.sequence) or None,
+            "columns": None if request.columns is None else list(request.columns),
+            "measures": None if request.measures is None else dict(request.measures),
+            "outputs": None if request.outputs is None else list(request.outputs),
+            "time_zone": zone,
+            "shards": request.shards,
+        },
     }

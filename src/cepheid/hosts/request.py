@@ -26,8 +26,14 @@ ERROR, COUNTS = "_error", "_counts"
 MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches")
 """The fields of EventCounts that a matcher knows."""
 
-STREAM_COUNTS = (*MATCHER_COUNTS, "late")
+OPENED = "opened"
+"""How many more partial matches are open than before."""
+
+STREAM_COUNTS = (*MATCHER_COUNTS, "late", OPENED)
 """What is counted of each batch of a stream."""
+
+STREAM_TIMES = ("matching_us", "state_us")
+"""Microseconds of all shards together: in matchers, and for what they keep (not Spark's commit)."""
 
 SHARDS = 16
 """As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""

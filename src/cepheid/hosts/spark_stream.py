@@ -32,8 +32,9 @@ from cepheid.events import (
     Batch,
     mask_column,
 )
-from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import ERROR, STREAM_COUNTS, Request, warn
+from cepheid.hosts.made_for import asked_of, made_for
+from cepheid.hosts.progress import FOUND, READ
+from cepheid.hosts.request import ERROR, STREAM_COUNTS, STREAM_TIMES, Request, warn
 from cepheid.hosts.sending import mapped, packed
 from cepheid.hosts.spark_batch import output_columns, plans_on_spark, row_type
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
@@ -48,9 +49,6 @@ from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plans import Plans, words_of
 from cepheid.shared_events import OwnEvents
 
-READ, FOUND = "cepheid.read", "cepheid.found"
-"""Names of the metrics in a query's progress; the pattern's stands behind them."""
-
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
 _PACKED = StructType(
@@ -59,6 +57,7 @@ _PACKED = StructType(
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
+_COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
 _OF_MATCHES = {"cepheid.detected_at": True}
 """The metadata of the time of a stream's matches."""
 
@@ -76,11 +75,11 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     plans = plans_on_spark(events, request)
     _warn_of_growth(plans)
     by_shard = events_by_shard(events, request, plans)
-    processor = ShardProcessor(request.shards, tuple(_matchings(events, request, plans)))
+    processor = ShardProcessor(request.shards, tuple(matchings(events, request, plans)))
     values = _called(by_shard, processor, request)
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
-    found = _checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
+    found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
     return found.withMetadata("detected_at", _OF_MATCHES)
 
 
@@ -93,10 +92,10 @@ def events_by_shard(events: DataFrame, request: Request, plans: Plans) -> DataFr
     only_relevant = "late" not in (request.outputs or ())
     packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
     lifted = _watermarked(events, request, times, lift)
-    return _checked(lifted.mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+    return checked(lifted.mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def _matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tuple[object, ...]]:
+def matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tuple[object, ...]]:
     """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
     lift = lifting(plans, Times.of(events, request.time, request.time_zone))
     columns = batch_columns(plans, lift, session_zone(events))
@@ -108,7 +107,8 @@ def _matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tu
         alone = replace(request, asked=(request.asked[number],))
         own = OwnEvents(patterns, number).of(Batch(nothing)).data.schema
         told = made_for(alone, compiled, zone) | {"shards": request.shards} | together
-        yield (packed(compiled.plan), own, json.dumps(told), of_matches, request.named)
+        asked = json.dumps(asked_of(alone, zone, events.schema.jsonValue()))
+        yield (packed(compiled.plan), own, json.dumps(told), of_matches, request.named, asked)
 
 
 def _warn_of_growth(plans: Plans) -> None:
@@ -187,9 +187,9 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) ->
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     for number, pattern in enumerate(_names(request)):
         own = named(PATTERN) == number
-        counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in STREAM_COUNTS]
+        counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
         given = given.observe(f"{FOUND}.{pattern}", *counts)
-    return _checked(given).where(named(ROWS).isNotNull()).select(ROWS)
+    return checked(given).where(named(ROWS).isNotNull()).select(ROWS)
 
 
 def _names(request: Request) -> list[str]:
@@ -203,8 +203,8 @@ def _shard(request: Request) -> Column:
     return F.pmod(F.hash(*(named(name) for name in request.key)), F.lit(request.shards))
 
 
-def _checked(rows: DataFrame) -> DataFrame:
-    """Fails with what a worker could not do. Such a batch leaves nothing behind."""
+def checked(rows: DataFrame) -> DataFrame:
+    """Fails with what a worker could not do. Of a stream, such a batch leaves nothing behind."""
     wrong = named(ERROR)
     return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003
 

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
-from cepheid.hosts.request import ERROR, STREAM_COUNTS
+from cepheid.hosts.request import ERROR, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import EVENTS, ledger
 from cepheid.hosts.stream_store import Entry, Head
 
@@ -20,11 +20,11 @@ SHARD_ROWS = StructType(
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
         StructField(PATTERN, IntegerType()),
-        *(StructField(name, LongType()) for name in STREAM_COUNTS),
+        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
     ]
 )
-"""What a call of a shard gives: why it cannot go on, its rows as one value, the number of its pattern, and what it
-counted.
+"""What a call of a shard gives: why it cannot go on, its rows as one value, the number of its pattern, what it
+counted and how long it took.
 """
 
 _HEAD = StructType(
@@ -34,6 +34,7 @@ _HEAD = StructType(
         StructField("log_bytes", LongType()),
         StructField("room", LongType()),
         StructField("passed", LongType()),
+        StructField("open", LongType()),
         StructField("timer", LongType()),
     ]
 )
@@ -121,7 +122,7 @@ class ShardProcessor(StatefulProcessor):
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.ledger()
-            if (following := check_ledger(matching.made_for, known)) != known:
+            if (following := check_ledger(matching, known)) != known:
                 self._store.keep_ledger(following)
             return
         stepped = step(matching, self._store, values, watermark, LIVE)
@@ -130,5 +131,5 @@ class ShardProcessor(StatefulProcessor):
                 self._handle.deleteTimer(stepped.former_timer)
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)
-        if stepped.rows is not None or any(stepped.counts.values()):
-            yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values())
+        counted = *stepped.counts.values(), *stepped.times.values()
+        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *counted)

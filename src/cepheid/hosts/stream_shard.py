@@ -9,13 +9,14 @@ import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
+from time import perf_counter_ns
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events import Batch
-from cepheid.hosts.request import STREAM_COUNTS
+from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import events_of, to_stream
 from cepheid.hosts.stream_state import Live, first_head, next_head, restored
 from cepheid.hosts.stream_store import Entry, Head, Store
@@ -41,6 +42,8 @@ class Matching(NamedTuple):
     """Whether the events are matches of another pattern in the same query."""
     named: bool
     """Whether the pattern was given by name: then errors say whose they are."""
+    asked: str
+    """What the plan is made from: JSON, kept for who looks inside."""
 
 
 class Stepped(NamedTuple):
@@ -52,6 +55,7 @@ class Stepped(NamedTuple):
     former_timer: int | None
     """That of the state before."""
     counts: dict[str, int]
+    times: dict[str, int]
 
 
 LIVE = Live()
@@ -74,44 +78,51 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
 
 def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: int, live: Live) -> Stepped:
     pattern = compiled(matching.plan)
+    began = perf_counter_ns()
     head = store.head()
     matcher = LiveMatcher(pattern) if head is None else live.take(head.state) or _restored(matching, store, head)
-    before = _counts(matcher)
+    before, called = _counts(matcher), perf_counter_ns()
     rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
     passed, events = matcher.now, events_of(values)
     if events is not None:
         rows.append(matcher.process(events))
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
-    timer = _timer(matcher)
-    if matcher.open_partial_matches or len(matcher.waiting):
+    timer, open_ = _timer(matcher), matcher.open_partial_matches
+    given = _as_value(rows, output_schema(row_schema(pattern.plan)))
+    matched = perf_counter_ns()
+    if open_ or len(matcher.waiting):
         entry = Entry.of(passed, _as_one(values, events))
-        if (following := next_head(head, entry, matcher.now, timer)) is not None:
+        if (following := next_head(head, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
             snapshot = matcher.snapshot(json.loads(matching.made_for), {})
-            following = first_head(snapshot, matcher.now, timer)
+            following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot)
         live.keep(following.state, matcher)
     elif head is not None:
         store.clear()
+    in_state = called - began + perf_counter_ns() - matched
+    found = {name: count - before[name] for name, count in _counts(matcher).items()}
     return Stepped(
-        rows=_as_value(rows, output_schema(row_schema(pattern.plan))),
+        rows=given,
         timer=timer,
         former_timer=None if head is None else head.timer,
-        counts={name: count - before[name] for name, count in _counts(matcher).items()},
+        counts=found | {OPENED: open_ - (0 if head is None else head.open)},
+        times=dict(zip(STREAM_TIMES, ((matched - called) // 1000, in_state // 1000), strict=True)),
     )
 
 
-def check_ledger(made_for: str, known: bytes | None) -> bytes:
-    """What the ledger is to keep.
+def check_ledger(matching: Matching, known: bytes | None) -> bytes:
+    """What the ledger is to keep: what the checkpoint is of, and what its plan is made from.
 
     Raises:
         SnapshotError: the checkpoint is of another query.
     """
-    if known is not None and (changed := differences(json.loads(known), json.loads(made_for))):
+    made_for = json.loads(matching.made_for)
+    if known is not None and (changed := differences(json.loads(known)["made_for"], made_for)):
         raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {_ANEW}")
-    return made_for.encode()
+    return json.dumps({"made_for": made_for, "asked": json.loads(matching.asked)}).encode()
 
 
 def _restored(matching: Matching, store: Store, head: Head) -> LiveMatcher:
@@ -139,7 +150,7 @@ def _timer(matcher: LiveMatcher) -> int | None:
 
 def _counts(matcher: LiveMatcher) -> dict[str, int]:
     found = {"ties": matcher.ties, "late": matcher.late, **asdict(matcher.detector.found)}
-    return {name: found[name] for name in STREAM_COUNTS}
+    return {name: found[name] for name in STREAM_COUNTS if name != OPENED}
 
 
 def _as_value(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes | None:

@@ -16,7 +16,7 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.errors import SnapshotError
 from cepheid.events import Batch, join
 from cepheid.hosts.stream_packing import events_of
-from cepheid.hosts.stream_store import Entry, Head, Store
+from cepheid.hosts.stream_store import Entry, Head, Kept
 from cepheid.live_matcher import LiveMatcher
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
@@ -49,26 +49,27 @@ class Live:
             del self._matchers[next(iter(self._matchers))]
 
 
-def next_head(before: Head | None, entry: Entry, passed: int, timer: int | None) -> Head | None:
+def next_head(before: Head | None, entry: Entry, passed: int, open_: int, timer: int | None) -> Head | None:
     """The head if the entry goes behind the log; None if a new snapshot is due."""
     if before is None:
         return None
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return Head(_name(), before.entries + 1, log_bytes, before.room, passed, timer)
+    return Head(_name(), before.entries + 1, log_bytes, before.room, passed, open_, timer)
 
 
-def first_head(snapshot: bytes, passed: int, timer: int | None) -> Head:
+def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
     """The head of a snapshot without a log. The room differs from shard to shard, that not all are written anew in the
     same micro-batch.
     """
     state = _name()
-    return Head(state, 0, 0, max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256), passed, timer)
+    room = max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256)
+    return Head(state, 0, 0, room, passed, open_, timer)
 
 
 def restored(
-    pattern: CompiledPattern, store: Store, head: Head, made_for: dict[str, object], columns: pa.Schema
+    pattern: CompiledPattern, kept: Kept, head: Head, made_for: dict[str, object], columns: pa.Schema
 ) -> LiveMatcher:
     """The matcher of the snapshot, with the events of the log, whose time has passed to where the head says.
 
@@ -78,8 +79,8 @@ def restored(
         SnapshotError: what is kept is damaged, or of another query.
         ConditionError, LimitExceeded, SkipError: as the calls would have raised that wrote the log.
     """
-    matcher, _ = LiveMatcher.restored(pattern, store.snapshot(), made_for, columns)
-    if parts := [events for entry in store.log() if (events := _in_time(entry, columns)) is not None]:
+    matcher, _ = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
+    if parts := [events for entry in kept.log() if (events := _in_time(entry, columns)) is not None]:
         matcher.process(join(parts))
     matcher.advance_time(head.passed)
     return matcher

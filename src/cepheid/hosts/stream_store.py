@@ -18,6 +18,8 @@ class Head(NamedTuple):
     """Bytes that the log may have."""
     passed: int
     """Microseconds: time has passed to here."""
+    open: int
+    """How many partial matches are."""
     timer: int | None
 
 
@@ -39,16 +41,20 @@ class Entry(NamedTuple):
         return _digest(self.events) == self.digest
 
 
-class Store(Protocol):
-    """Where a shard is kept."""
-
-    def head(self) -> Head | None:
-        """None where the shard has no state."""
+class Kept(Protocol):
+    """What is behind a head."""
 
     def snapshot(self) -> bytes: ...
 
     def log(self) -> Sequence[Entry]:
         """In the order of writing."""
+
+
+class Store(Kept, Protocol):
+    """Where a shard is kept."""
+
+    def head(self) -> Head | None:
+        """None where the shard has no state."""
 
     def write(self, head: Head, snapshot: bytes) -> None:
         """In place of all that was kept."""

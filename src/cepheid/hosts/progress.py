@@ -1,0 +1,165 @@
+"""How the micro-batches of a streaming query go: figures out of Spark's progress, and the same as Prometheus text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+READ, FOUND = "cepheid.read", "cepheid.found"
+"""Names of the metrics in a query's progress; the pattern's stands behind them."""
+
+
+@dataclass(frozen=True)
+class PatternProgress:
+    """What one pattern did in a micro-batch."""
+
+    events: int = 0
+    """Events read."""
+    null_keys: int = 0
+    null_times: int = 0
+    matches: int = 0
+    timeouts: int = 0
+    """Where they are among the outputs."""
+    late: int = 0
+    """Late events, of those that go to the shards."""
+    ties: int = 0
+    dropped_partial_matches: int = 0
+    dropped_matches: int = 0
+    opened: int = 0
+    """How many more partial matches are open than before; negative where there are fewer."""
+    open_partial_matches: int | None = None
+    """None: not known, as the query has gone on from a checkpoint that was not given."""
+    matching: timedelta = timedelta(0)
+    """In matchers, of all shards together, which work side by side."""
+    state: timedelta = timedelta(0)
+    """Reading and writing what shards keep, of all together; Spark's commit comes behind it."""
+
+    def after(self, earlier: PatternProgress) -> PatternProgress:
+        """Both together."""
+        names = [field.name for field in fields(self) if field.name != "open_partial_matches"]
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(earlier, name) for name in names}
+        open_ = self.open_partial_matches
+        if open_ is None and earlier.open_partial_matches is not None:
+            open_ = earlier.open_partial_matches + self.opened
+        return PatternProgress(**sums, open_partial_matches=open_)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a micro-batch of a streaming query went; or several of one query, put together with `after`."""
+
+    query: str
+    """The query's id, the same whenever it goes on from its checkpoint."""
+    name: str | None
+    batch: int
+    """The number of the micro-batch, the last of several."""
+    batches: int
+    watermark: datetime | None
+    """At the start of the micro-batch; None before there is one."""
+    watermark_lag: timedelta | None
+    """How far the watermark was behind the clock when the micro-batch started."""
+    total: timedelta
+    """From its start to its end."""
+    work: timedelta
+    """Of these in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
+    commit: timedelta
+    """Committing the state, as Spark counts it: of all tasks together."""
+    patterns: Mapping[str, PatternProgress]
+    """By the pattern's name."""
+
+    def after(self, earlier: Progress) -> Progress:
+        """Both together: counts and times are added, all else is as it is here."""
+        before = earlier.patterns
+        return replace(
+            self,
+            batches=self.batches + earlier.batches,
+            total=self.total + earlier.total,
+            work=self.work + earlier.work,
+            commit=self.commit + earlier.commit,
+            patterns={name: it.after(before[name]) if name in before else it for name, it in self.patterns.items()},
+        )
+
+
+def progress_of(told: Mapping[str, Any]) -> Progress | None:
+    """Out of Spark's progress as JSON values; None where the query has no pattern."""
+    metrics: Mapping[str, Mapping[str, int]] = told["observedMetrics"]
+    names = [name.removeprefix(f"{FOUND}.") for name in metrics if name.startswith(f"{FOUND}.")]
+    if not names:
+        return None
+    started, watermark = _time(told["timestamp"]), _watermark(told)
+    durations, operators = told["durationMs"], told["stateOperators"]
+    return Progress(
+        query=str(told["id"]),
+        name=told["name"],
+        batch=told["batchId"],
+        batches=1,
+        watermark=watermark,
+        watermark_lag=None if watermark is None else started - watermark,
+        total=timedelta(milliseconds=durations.get("triggerExecution", 0)),
+        work=timedelta(milliseconds=durations.get("addBatch", 0)),
+        commit=timedelta(milliseconds=sum(operator["commitTimeMs"] for operator in operators)),
+        patterns={name: _pattern(metrics, name, first=told["batchId"] == 0) for name in names},
+    )
+
+
+def _pattern(metrics: Mapping[str, Mapping[str, int]], name: str, *, first: bool) -> PatternProgress:
+    counts = {**metrics[f"{READ}.{name}"], **metrics[f"{FOUND}.{name}"]}
+    times = {length: timedelta(microseconds=counts.pop(f"{length}_us")) for length in ("matching", "state")}
+    return PatternProgress(**counts, **times, open_partial_matches=counts["opened"] if first else None)  # type: ignore[arg-type]
+
+
+def _watermark(told: Mapping[str, Any]) -> datetime | None:
+    """Spark's first one, 1970, is none."""
+    text = told.get("eventTime", {}).get("watermark")
+    watermark = None if text is None else _time(text)
+    return None if watermark is None or watermark.timestamp() == 0 else watermark
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def prometheus_text(progress: Progress | Iterable[Progress]) -> str:
+    """The figures in Prometheus' text format: counts and times as counters, which go on if each `progress` is put
+    together with the earlier ones of its query; what is known of the last micro-batch as gauges.
+    """
+    given = [progress] if isinstance(progress, Progress) else [*progress]
+    samples: dict[str, list[str]] = {}
+    for one in given:
+        for name, labels, value in _samples(one):
+            samples.setdefault(name, []).append(f"cepheid_{name}{{{labels}}} {value}")
+    lines = [line for name, of_name in samples.items() for line in (f"# TYPE cepheid_{name} {_kind(name)}", *of_name)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _samples(progress: Progress) -> Iterator[tuple[str, str, int | float]]:
+    """Name, labels and value."""
+    query = _label("query", progress.name or progress.query)
+    yield "batches_total", query, progress.batches
+    for name, length in (("batch", progress.total), ("work", progress.work), ("commit", progress.commit)):
+        yield f"{name}_seconds_total", query, length.total_seconds()
+    if progress.watermark is not None and progress.watermark_lag is not None:
+        yield "watermark_seconds", query, progress.watermark.timestamp()
+        yield "watermark_lag_seconds", query, progress.watermark_lag.total_seconds()
+    for name, pattern in progress.patterns.items():
+        labels = f"{query},{_label('pattern', name)}"
+        for field in fields(pattern):
+            value = getattr(pattern, field.name)
+            if isinstance(value, timedelta):
+                yield f"{field.name}_seconds_total", labels, value.total_seconds()
+            elif field.name == "open_partial_matches":
+                if value is not None:
+                    yield field.name, labels, value
+            elif field.name != "opened":
+                yield f"{field.name}_total", labels, value
+
+
+def _kind(name: str) -> str:
+    return "counter" if name.endswith("_total") else "gauge"
+
+
+def _label(name: str, value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'{name}="{escaped}"'

@@ -1,0 +1,183 @@
+"""What a streaming query keeps, read from its checkpoint with Spark's state reader, also while it runs.
+
+What is read is the state behind the last micro-batch that was committed. The ledger says what the checkpoint is of and
+what its plan is made from, so that no more is needed, where the pattern has no functions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, TimestampType
+
+from cepheid.errors import SchemaError, SnapshotError
+from cepheid.hosts.request import ERROR, Request
+from cepheid.hosts.sending import mapped
+from cepheid.hosts.spark_batch import plans_on_spark
+from cepheid.hosts.spark_stream import checked, matchings
+from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE
+from cepheid.hosts.stream_packing import SHARD, ledger
+from cepheid.kernel.layout import NO_TIME
+from cepheid.output import open_schema
+from cepheid.plan.plan import Plan
+from cepheid.snapshot import differences
+
+_LIST = "cepheid.hosts.stream_listing.list_open"
+_VARIABLES = {"head", "snapshot", "log"}
+_NEEDED = "Give the checkpointLocation of a query of detect that has had events"
+
+
+class Kept(NamedTuple):
+    """What a pattern's operator in a query keeps."""
+
+    checkpoint: str
+    operator: int
+    batch: int
+    """The last that was committed."""
+    number: int
+    """The pattern's, of the operator."""
+    made_for: dict[str, Any]
+    asked: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The pattern's."""
+        return str(self.made_for["pattern.name"])
+
+
+def kept_in(checkpoint: str, name: str | None) -> Kept:
+    """What is kept for the pattern of the name; None: for the only one.
+
+    Raises:
+        SnapshotError: there is no checkpoint with that pattern.
+    """
+    spark = _session()
+    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    if not operators:
+        raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
+    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
+    if not ours:
+        names = ", ".join(operator.operatorName for operator in operators)
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of another kind of query ({names}). {_NEEDED}")
+    found = [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
+    if not found:
+        raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet. {_NEEDED}")
+    chosen = [kept for kept in found if name in (None, kept.name)]
+    if len(chosen) != 1:
+        known = ", ".join(repr(kept.name) for kept in found)
+        wanted = "it is to be said which" if name is None else f"{name!r} is to be one of them"
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of the patterns {known}; {wanted}: pattern=…")
+    return chosen[0]
+
+
+def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
+    """The open partial matches, read when an action asks for them; what Spark cleans away is no longer there then.
+
+    Raises:
+        SnapshotError: the checkpoint is of another pattern than the request, or of another version of Cepheid.
+    """
+    spark = _session()
+    columns = StructType.fromJson(kept.asked["events"])
+    events = spark.createDataFrame([], columns)
+    plans = plans_on_spark(events, request)
+    ((plan, packed_columns, made_for, *_),) = matchings(events, request, plans)
+    # What stands beside the pattern in the query, is nothing to it.
+    if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(str(made_for)), "patterns": None}):
+        raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
+    look = plan, packed_columns, json.dumps(kept.made_for), _now(spark, kept), most
+    parts = _parts(spark, kept)
+    rows = _row_type(plans.only, columns)
+    in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
+    return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
+
+
+def open_count(checkpoint: str, name: str, batch: int) -> int:
+    """How many partial matches of a pattern were open behind a micro-batch."""
+    heads = _heads(_session(), kept_in(checkpoint, name)._replace(batch=batch))
+    return int(heads.agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+
+
+def query_of(checkpoint: str) -> str:
+    """The id of the checkpoint's query, which Spark writes there when it starts."""
+    return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
+
+
+def _session() -> SparkSession:
+    try:
+        return SparkSession.active()
+    except PySparkException as error:
+        advice = "Start one, as with SparkSession.builder.getOrCreate()"
+        raise SchemaError(f"a checkpoint is read with Spark, and there is no active session here. {advice}") from error
+
+
+def _variables(properties: str | None) -> set[str]:
+    """The names of an operator's state variables."""
+    known = json.loads(properties) if properties else {}
+    return {variable["stateName"] for variable in known.get("stateVariables", [])}
+
+
+def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[Kept]:
+    """That of each pattern."""
+    kept = Kept(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+    for row in _state(spark, kept, "snapshot").where(_shard() < 0).collect():
+        told = json.loads(bytes(row.value.snapshot))
+        number = ledger(row.key[SHARD])
+        yield kept._replace(number=number, made_for=told["made_for"], asked=told["asked"])
+
+
+def _state(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
+    """All of one micro-batch, though the query goes on."""
+    reader = spark.read.format("statestore").options(operatorId=kept.operator, batchId=kept.batch)
+    return reader.option("stateVarName", variable).load(kept.checkpoint)
+
+
+def _shard() -> Column:
+    return F.col("key")[SHARD]
+
+
+def _heads(spark: SparkSession, kept: Kept) -> DataFrame:
+    return _of_pattern(spark, kept, "head")
+
+
+def _of_pattern(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
+    """What the pattern's shards have."""
+    shards = kept.made_for["shards"]
+    return _state(spark, kept, variable).where(_shard().between(kept.number * shards, (kept.number + 1) * shards - 1))
+
+
+def _now(spark: SparkSession, kept: Kept) -> int:
+    """To where time has passed for the shard that was called last."""
+    passed = _heads(spark, kept).agg(F.max("value.passed")).collect()[0][0]
+    return NO_TIME if passed is None else int(passed)
+
+
+def _parts(spark: SparkSession, kept: Kept) -> DataFrame:
+    """Of each shard its head, its snapshot and the entries of its log."""
+    snapshots, log = (_of_pattern(spark, kept, variable) for variable in ("snapshot", "log"))
+    entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
+    heads = _part(_heads(spark, kept), HEAD, {PASSED: "value.passed"})
+    return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
+        _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
+    )
+
+
+def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
+    types = {NUMBER: "int", PASSED: "bigint", VALUE: "binary", DIGEST: "binary"}
+    given = {name: F.col(fields[name]) if name in fields else F.lit(None) for name in types}
+    columns = [column.cast(types[name]).alias(name) for name, column in given.items()]
+    return state.select(_shard().alias(SHARD), F.lit(part).alias(PART), *columns)
+
+
+def _row_type(plan: Plan, events: StructType) -> StructType:
+    """The workers' rows, in the events' own types."""
+    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
+    types = {name: events[name].dataType for name in plan.schema.key}
+    types |= {"match_start": TimestampType(), "deadline": TimestampType()}
+    types |= {"stages": MapType(StringType(), ArrayType(event))}
+    names = [ERROR, *open_schema(plan).names]
+    return StructType([StructField(name, types.get(name, StringType())) for name in names])

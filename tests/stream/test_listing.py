@@ -1,0 +1,133 @@
+"""What a shard keeps is enough to list what it has open, as a matcher does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, cases, events
+from tests.live.events import PAIR
+from tests.live.events import SCHEMA as PAIR_SCHEMA
+from tests.live.events import events as pair_events
+from tests.live.test_any_delivery import table
+from tests.searching import share
+from tests.stream.test_shard import OUTPUTS, SECOND, Shard, Stream
+
+from cepheid import Matcher
+from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, Look, list_open
+from cepheid.hosts.stream_packing import SHARD
+from cepheid.kernel.layout import NO_TIME
+
+PARTS = pa.schema(
+    [
+        (SHARD, pa.int32()),
+        (PART, pa.int32()),
+        (NUMBER, pa.int32()),
+        (PASSED, pa.int64()),
+        (VALUE, pa.binary()),
+        (DIGEST, pa.binary()),
+    ]
+)
+OPTIONS: dict[str, Any] = {"key": "k", "time": "at"}
+
+
+def parts_of(number: int, shard: Shard) -> list[dict[str, Any]]:
+    """As Spark's state reader has them."""
+    assert shard.kept is not None
+    parts = [{PART: HEAD, PASSED: shard.kept.passed}, {PART: SNAPSHOT, VALUE: shard.first}]
+    parts += [
+        {PART: ENTRY, NUMBER: i, PASSED: entry.passed, VALUE: entry.events, DIGEST: entry.digest}
+        for i, entry in enumerate(shard.entries)
+    ]
+    return [{SHARD: number, **part} for part in parts]
+
+
+def listed(stream: Stream, shards: dict[int, Shard] | None = None, most: int = 1000) -> list[dict[str, Any]]:
+    kept = stream.states if shards is None else shards
+    now = max((shard.kept.passed for shard in kept.values() if shard.kept is not None), default=NO_TIME)
+    plan, columns, made_for = stream.matching[:3]
+    parts = [part for number, shard in sorted(kept.items()) for part in parts_of(number, shard)]
+    batches = pa.Table.from_pylist(parts, PARTS).to_batches(max_chunksize=2)
+    look = Look(plan, columns, made_for, now, most)
+    return [row for batch in list_open(iter(batches), tuple(look)) for row in batch.to_pylist()]
+
+
+def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted(row.items(), key=str)) for row in rows)
+
+
+@share(15)
+@given(data=st.data(), case=cases(), lateness=st.sampled_from([0, 1, 5]), in_sets=st.booleans())
+def test_as_a_matcher_lists_them(*, data: st.DataObject, case: Case, lateness: int, in_sets: bool) -> None:
+    """Behind every micro-batch that calls a shard: those of a matcher that has had the same events, and whose time is
+    that to which it has passed for the shard that was called last.
+    """
+    options = {"key": "device", "time": "at", "sequence": "id"}
+    outputs = ("matches",) if in_sets else OUTPUTS
+    stream = Stream(case.pattern, SCHEMA, options, lateness * SECOND, outputs=outputs)
+    stream.small_log = data.draw(st.sampled_from([0, 5000, stream.small_log]))
+    rows = sorted(data.draw(events()), key=lambda row: (row["at"], row["id"]))
+    matcher = Matcher(case.pattern, SCHEMA, outputs=outputs, **options)
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(rows) - 1)), max_size=4)) | {0, len(rows)})
+    opened = 0
+    for start, end in pairwise(cuts):
+        batch, watermark = table(rows[start:end]), stream.watermark
+        stream.batch(batch)
+        if batch.num_rows and watermark:
+            matcher.advance_time(FIRST + timedelta(milliseconds=watermark - FIRST.timestamp() * 1000, microseconds=-1))
+        matcher.process(batch)
+        expected = [{"_error": None, **row} for row in matcher.partial_matches().to_pylist()]
+        assert in_any_order(listed(stream)) == in_any_order(expected)
+        opened = stream.counts.get("opened", 0)
+        heads = [shard.kept.open for shard in stream.states.values() if shard.kept is not None]
+        assert opened == sum(heads)
+
+
+def test_most() -> None:
+    """Of each key so many."""
+    stream = Stream(PAIR, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=1)
+    stream.batch(pair_events(*((i, "p", i / 10, "a") for i in range(9)), (9, "q", 0.5, "a"), (10, "s", 1, "z")))
+    stream.batch(pair_events((11, "r", 2, "z")))
+    assert [(row["k"], row["match_start"].microsecond) for row in listed(stream, most=2)] == [
+        ("p", 700000),
+        ("p", 800000),
+        ("q", 500000),
+    ]
+
+
+def test_a_damaged_state() -> None:
+    """What is damaged or missing is told in place of rows."""
+    stream = Stream(PAIR, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    stream.batch(pair_events((1, "p", 1, "a")))
+    shard = stream.states[0]
+    (entry,) = shard.entries
+    for damaged, what in (
+        (replace(shard, first=shard.first[:-20] + bytes(20)), "the snapshot is damaged"),
+        (replace(shard, first=b""), "these 0 bytes are not a snapshot of a matcher"),
+        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "the log is damaged"),
+    ):
+        (row,) = listed(stream, {0: damaged})
+        assert row["_error"].startswith(f"the checkpoint's state does not fit: {what}")
+    headless = pa.Table.from_pylist(parts_of(3, shard)[1:], PARTS).to_batches()
+    (found,) = list_open(iter(headless), (*stream.matching[:3], NO_TIME, 10))
+    assert found.column("_error").to_pylist() == [
+        "the checkpoint's state does not fit: shard 3 has 0 heads and 1 snapshots, not one of each"
+    ]
+
+
+@pytest.mark.parametrize("contiguity", ["followed_by", "followed_by_any"])
+def test_a_shard_that_was_not_called(contiguity: str) -> None:
+    """Its partial matches that are out of time are not listed, though their key has others that are in time."""
+    pattern = getattr(PAIR, contiguity)("c").where("x = 'c'").within("10 seconds")
+    stream = Stream(pattern, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=2, outputs=("matches",))
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 9, "a"), (2, "q", 9.5, "a")))
+    stream.batch(pair_events((3, "q", 12, "z")))
+    stream.batch(pair_events((4, "q", 13, "z")))
+    assert [(row["k"], row["match_start"].second) for row in listed(stream)] == [("p", 9), ("q", 9)]

@@ -1,0 +1,184 @@
+"""How a query goes: figures of its micro-batches, and the same as Prometheus text."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.live.events import PAIR, events
+from tests.stream.running import finished, streamed, written
+
+from cepheid import PatternProgress, Progress, detect, partial_matches, progress, progress_listener, prometheus_text
+from cepheid.hosts.progress import progress_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOLD: dict[str, Any] = {
+    "id": "e397",
+    "name": None,
+    "timestamp": "2024-01-01T00:00:30.500Z",
+    "batchId": 0,
+    "durationMs": {"addBatch": 200, "triggerExecution": 300},
+    "eventTime": {"watermark": "2024-01-01T00:00:18.000Z"},
+    "stateOperators": [{"commitTimeMs": 40}, {"commitTimeMs": 2}],
+    "observedMetrics": {
+        "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
+        "cepheid.found.pair": {
+            "ties": 0,
+            "matches": 3,
+            "timeouts": 2,
+            "dropped_partial_matches": 0,
+            "dropped_matches": 0,
+            "late": 1,
+            "opened": 5,
+            "matching_us": 1500,
+            "state_us": 250,
+        },
+    },
+}
+
+
+def known(told: dict[str, Any]) -> Progress:
+    found = progress_of(told)
+    assert found is not None
+    return found
+
+
+def test_figures() -> None:
+    """What Spark tells of a micro-batch, in types; a query without patterns has none."""
+    pair = PatternProgress(
+        events=9,
+        null_keys=1,
+        matches=3,
+        timeouts=2,
+        late=1,
+        opened=5,
+        open_partial_matches=5,
+        matching=timedelta(milliseconds=1.5),
+        state=timedelta(milliseconds=0.25),
+    )
+    assert known(TOLD) == Progress(
+        query="e397",
+        name=None,
+        batch=0,
+        batches=1,
+        watermark=datetime(2024, 1, 1, 0, 0, 18, tzinfo=UTC),
+        watermark_lag=timedelta(seconds=12.5),
+        total=timedelta(milliseconds=300),
+        work=timedelta(milliseconds=200),
+        commit=timedelta(milliseconds=42),
+        patterns={"pair": pair},
+    )
+    before = known(TOLD | {"eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
+    assert (before.watermark, before.watermark_lag) == (None, None)
+    assert progress_of(TOLD | {"observedMetrics": {}}) is None
+
+
+def test_several_together() -> None:
+    """Counts and times are added; what is open follows from what was, if that is known."""
+    first, later = known(TOLD), known(TOLD | {"batchId": 7})
+    assert later.patterns["pair"].open_partial_matches is None
+    both = later.after(first)
+    assert (both.batch, both.batches, both.total) == (7, 2, timedelta(milliseconds=600))
+    pair = both.patterns["pair"]
+    assert (pair.events, pair.opened, pair.open_partial_matches) == (18, 10, 10)
+    assert pair.matching == timedelta(milliseconds=3)
+    assert later.after(later).patterns["pair"].open_partial_matches is None
+    assert later.after(replace(first, patterns={})).patterns == later.patterns
+
+
+def test_prometheus_text() -> None:
+    """A type for each metric, behind it the samples of all queries; labels escaped; no sample of what is not known."""
+    named = known(TOLD | {"batchId": 1, "name": 'a "b"\\', "eventTime": {}})
+    lines = prometheus_text([known(TOLD), named]).splitlines()
+    assert lines[:3] == [
+        "# TYPE cepheid_batches_total counter",
+        'cepheid_batches_total{query="e397"} 1',
+        r'cepheid_batches_total{query="a \"b\"\\"} 1',
+    ]
+    assert sum("open_partial_matches" in line for line in lines) == 2
+    one = prometheus_text(known(TOLD))
+    assert (
+        one
+        == """\
+# TYPE cepheid_batches_total counter
+cepheid_batches_total{query="e397"} 1
+# TYPE cepheid_batch_seconds_total counter
+cepheid_batch_seconds_total{query="e397"} 0.3
+# TYPE cepheid_work_seconds_total counter
+cepheid_work_seconds_total{query="e397"} 0.2
+# TYPE cepheid_commit_seconds_total counter
+cepheid_commit_seconds_total{query="e397"} 0.042
+# TYPE cepheid_watermark_seconds gauge
+cepheid_watermark_seconds{query="e397"} 1704067218.0
+# TYPE cepheid_watermark_lag_seconds gauge
+cepheid_watermark_lag_seconds{query="e397"} 12.5
+# TYPE cepheid_events_total counter
+cepheid_events_total{query="e397",pattern="pair"} 9
+# TYPE cepheid_null_keys_total counter
+cepheid_null_keys_total{query="e397",pattern="pair"} 1
+# TYPE cepheid_null_times_total counter
+cepheid_null_times_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_matches_total counter
+cepheid_matches_total{query="e397",pattern="pair"} 3
+# TYPE cepheid_timeouts_total counter
+cepheid_timeouts_total{query="e397",pattern="pair"} 2
+# TYPE cepheid_late_total counter
+cepheid_late_total{query="e397",pattern="pair"} 1
+# TYPE cepheid_ties_total counter
+cepheid_ties_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_dropped_partial_matches_total counter
+cepheid_dropped_partial_matches_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_dropped_matches_total counter
+cepheid_dropped_matches_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_open_partial_matches gauge
+cepheid_open_partial_matches{query="e397",pattern="pair"} 5
+# TYPE cepheid_matching_seconds_total counter
+cepheid_matching_seconds_total{query="e397",pattern="pair"} 0.0015
+# TYPE cepheid_state_seconds_total counter
+cepheid_state_seconds_total{query="e397",pattern="pair"} 0.00025
+"""
+    )
+
+
+@pytest.mark.spark
+def test_a_query_that_goes_on(streams: SparkSession, tmp_path: Path) -> None:
+    """A listener hears of each micro-batch; of a query that goes on from its checkpoint the open partial matches are
+    read there once. A file has the same as text.
+    """
+    checkpoint, text = tmp_path / "checkpoint", tmp_path / "cepheid.prom"
+    heard: list[Progress] = []
+    listeners = [progress_listener(heard.append, checkpoint), progress_listener(str(text))]
+    for listener in listeners:
+        streams.streams.addListener(listener)
+    options: dict[str, Any] = {"key": "k", "time": "at", "lateness": "0 seconds", "shards": 2}
+    batches = [
+        events((0, "p", 0, "a"), (1, "q", 1, "a"), (2, "r", 2, "z")),
+        events((3, "p", 4, "b"), (4, "q", 5, "a"), (5, "s", 6, "z")),
+    ]
+    try:
+        for number, (open_, matches) in enumerate([(2, 0), (2, 1)]):
+            written([batches[number]], tmp_path / "events", first=number)
+            rows = detect(streamed(streams, tmp_path / "events"), PAIR, **options)
+            query = finished(rows.writeStream.format("noop"), checkpoint)
+            last = progress(query, checkpoint)
+            assert last is not None
+            deadline = time.monotonic() + 60
+            while not heard or heard[-1].batch < last.batch:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert last.patterns["pattern"].open_partial_matches == open_ == partial_matches(checkpoint).count()
+            assert heard[-1] == last
+            assert sum(one.patterns["pattern"].matches for one in heard) == matches
+        assert sum(one.patterns["pattern"].events for one in heard) == 6
+        assert all(one.total >= one.work for one in heard)
+        assert heard[0].patterns["pattern"].matching > timedelta(0)
+        assert f'cepheid_events_total{{query="{last.query}",pattern="pattern"}} 3\n' in text.read_text()
+    finally:
+        for listener in listeners:
+            streams.streams.removeListener(listener)
