@@ -120,3 +120,24 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
     assert sorted(row.k for row in partial_matches(checkpoint, first).collect()) == ["q", "s"]
     (row,) = partial_matches(checkpoint, "second").collect()
     assert (row.k, row.stage, row.match_start) == ("p", "one", at(4).replace(tzinfo=None))
+
+
+def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
+    """Of several patterns on one stream each is read by its name, whatever stands beside it."""
+    checkpoint = tmp_path / "checkpoint"
+    single = Pattern.begin("only").where("x = 'a'").next("z").where("x = 'z'")
+    written([*BATCHES, events((9, "p", 7, "z"))], tmp_path / "events")
+    stream = streamed(streams, tmp_path / "events")
+    rows = detect(stream, {"pair": PAIR, "single": single}, **OPTIONS)
+    finished(rows.writeStream.format("noop"), checkpoint)
+    with pytest.raises(SnapshotError, match="of the patterns 'pair', 'single'; it is to be said which"):
+        partial_matches(checkpoint)
+    listed = {name: partial_matches(checkpoint, name).collect() for name in ("pair", "single")}
+    assert sorted((row.pattern, row.k, row.stage) for row in listed["pair"]) == [
+        ("pair", "q", "a"),
+        ("pair", "s", "a"),
+    ]
+    assert sorted((row.k, row.stage, row.deadline) for row in listed["single"]) == [
+        ("q", "only", None),
+        ("s", "only", None),
+    ]
