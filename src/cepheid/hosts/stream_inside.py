@@ -69,7 +69,7 @@ def kept_in(checkpoint: str, name: str | None) -> Kept:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet. {_NEEDED}")
     chosen = [kept for kept in found if name in (None, kept.name)]
     if len(chosen) != 1:
-        known = ", ".join(repr(kept.name) for kept in found)
+        known = ", ".join(sorted(repr(kept.name) for kept in found))
         wanted = "it is to be said which" if name is None else f"{name!r} is to be one of them"
         raise SnapshotError(f"the checkpoint at {checkpoint!r} is of the patterns {known}; {wanted}: pattern=…")
     return chosen[0]
