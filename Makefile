@@ -31,7 +31,7 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 # Without Kafka's jars its tests are skipped, and all others still run.
 test: $(READY) ## run all tests
 	-@$(MAKE) --no-print-directory kafka
-	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20
+	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 
 conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl

@@ -36,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
         warm_up(sets=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: at the end one of them would run alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One real local session for the run: starting one costs seconds, and tests do not change its settings."""

@@ -30,6 +30,7 @@ MEASURES = ["--measure", "low=low.price", "--measure", "high=high.price"]
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
     """All that is there is read once; the same command goes on from its checkpoint, where an event without a time is
     told, and rows are written once.
@@ -56,6 +57,7 @@ def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_from_topic_to_topic(folder: Path, process: Cepheid, spark: SparkSession, broker: str) -> None:
     """Messages of JSON come in, and go out with their ids as keys."""
     lines = spark.read.text(str(folder / "events.jsonl"))
@@ -72,6 +74,7 @@ def test_from_topic_to_topic(folder: Path, process: Cepheid, spark: SparkSession
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_until_it_is_stopped(folder: Path) -> None:
     """Rows come as lines while it runs, a terminal shows figures and the newest rows, and Ctrl-C ends it well."""
     (folder / "even.yaml").write_text("name: even\nstages:\n  - begin: one\n    where: value % 2 = 0\n")

@@ -348,11 +348,3 @@ def test_spark_names_the_pattern(spark: SparkSession) -> None:
     failing = detect(frame, {**PAIRS, "x": Pattern.begin("one").next("two").where("n / one.n > 0")}, **OPTIONS)
     with pytest.raises(Exception, match=r"pattern 'x': .* in the condition of stage 'two'"):
         failing.collect()
-
-
-@pytest.mark.spark
-def test_streams_take_one(spark: SparkSession) -> None:
-    """For now."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(SchemaError, match="a stream takes one pattern at a time yet: detect each of them with a query"):
-        detect(stream, PAIRS, time="timestamp", lateness="1 minute")

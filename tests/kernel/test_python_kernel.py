@@ -74,7 +74,6 @@ class Distinct(ReferenceMatcher):
         return moved, done
 
 
-@settings(max_examples=400)
 @share(50)
 @given(plans(scripted=False), KEYS, st.integers(1, 3), st.integers(1, 2))
 def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_matches: int, matches: int) -> None:
