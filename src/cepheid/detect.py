@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
-from cepheid.hosts.request import SHARDS, Nulls, Report, Request
+from cepheid.hosts.request import MOST_SHARDS, SHARDS, Nulls, Report, Request
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.plain_value import plain_value
@@ -319,9 +319,9 @@ def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
 
 
 def _shards(given: object, faults: list[str]) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
         return given
-    faults.append(f"shards: a whole number from 1 is expected, got {given!r}")
+    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {given!r}")
     return SHARDS
 
 

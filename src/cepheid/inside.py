@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,8 +31,8 @@ def partial_matches(
 
     Args:
         checkpoint: The query's checkpointLocation.
-        pattern: Its name, where the query has several tiers; the pattern itself, where it has conditions in Python,
-            which no checkpoint keeps.
+        pattern: Its name, where the query has several, in one tier or in several; the pattern itself, where it has
+            conditions in Python, which no checkpoint keeps.
         most: Of each key, list no more than so many: those that started last. A few events may make very many.
 
     Returns:
@@ -55,7 +56,9 @@ def partial_matches(
     kept = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
     if not isinstance(pattern, Pattern):
         pattern = _kept_pattern(kept.asked["pattern"], kept.asked["functions"])
-    request = request_of(pattern, limits=Limits(**kept.asked["limits"]), **kept.asked["arguments"])
+    arguments = dict(kept.asked["arguments"])
+    zone = arguments.pop("time_zone")  # the session's may be an offset, which is no zone to ask for
+    request = replace(request_of(pattern, limits=Limits(**kept.asked["limits"]), **arguments), time_zone=zone)
     return open_in(kept, request, most)
 
 
@@ -74,8 +77,9 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
     With the query's `checkpoint`, the number of open partial matches is read from it; without, it is known in the
     query's first micro-batch only.
     """
-    last = query.lastProgress
-    told = None if last is None else progress_of(json.loads(last.json))
+    # A trigger without anything to do tells a progress, too.
+    each = (progress_of(json.loads(one.json)) for one in reversed(query.recentProgress))
+    told = next((one for one in each if one is not None), None)
     if told is None or checkpoint is None:
         return told
     from cepheid.hosts.stream_listener import with_open

@@ -96,8 +96,8 @@ def test_another_store(stream: DataFrame) -> None:
     [
         ({"lateness": "soon"}, "lateness: not a length of time: 'soon'"),
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
-        ({"shards": 0}, "shards: a whole number from 1 is expected, got 0"),
-        ({"shards": True}, "shards: a whole number from 1 is expected, got True"),
+        ({"shards": 0}, "shards: a whole number from 1 to 65,536 is expected, got 0"),
+        ({"shards": True}, "shards: a whole number from 1 to 65,536 is expected, got True"),
     ],
 )
 def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str) -> None:

@@ -35,6 +35,7 @@ from cepheid.hosts.stream_packing import to_stream
 from cepheid.hosts.stream_shard import Matching, check_ledger, step
 from cepheid.hosts.stream_state import Live
 from cepheid.hosts.stream_store import Entry, Head
+from cepheid.hosts.worker import compiled
 from cepheid.plan.plan import OutputName, Plan
 
 SECOND = timedelta(seconds=1)
@@ -203,19 +204,38 @@ def test_a_failed_attempt() -> None:
     assert once.counts["matches"] == 1
 
 
+def test_other_measures() -> None:
+    """A query that goes on with other measures of the same values does so in a worker that has met the former ones."""
+    options = {"key": "k", "time": "at", "measures": {"m": "first(b.id)"}}
+    before = Stream(PAIR, PAIR_SCHEMA, options, timedelta(0), shards=1)
+    before.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 5, "z")))
+    after = Stream(PAIR, PAIR_SCHEMA, options | {"measures": {"m": "first(b.id) * 10"}}, timedelta(0), shards=1)
+    after.states, after.timers, after.watermark, after.live = (
+        before.states,
+        before.timers,
+        before.watermark,
+        before.live,
+    )
+    (state,) = after.states.values()
+    assert state.kept is not None
+    assert after.live.take(state.kept.state, compiled(after.matching.plan)) is None
+    assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
+
+
 def test_few_matchers_are_kept() -> None:
     """Only so many, those that were kept last."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     (shard,) = stream.states.values()
     assert shard.kept is not None
-    matcher = stream.live.take(shard.kept.state)
+    pattern = compiled(stream.matching.plan)
+    matcher = stream.live.take(shard.kept.state, pattern)
     assert matcher is not None
     few = Live(most=1)
     few.keep(b"one", matcher)
     few.keep(b"another", matcher)
-    assert few.take(b"one") is None
-    assert few.take(b"another") is matcher
+    assert few.take(b"one", pattern) is None
+    assert few.take(b"another", pattern) is matcher
 
 
 def test_times_before_1970() -> None:

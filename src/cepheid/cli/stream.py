@@ -175,6 +175,7 @@ class _Lines:
             sys.stdout.flush()
         except BrokenPipeError:
             self.closed = True
+            raise  # a micro-batch that nobody has read is not done
 
 
 def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) -> None:
@@ -199,6 +200,8 @@ def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) 
             query = writer.start()
             _wait(query, view, lambda: stopped.is_set() or lines.closed)
     except PySparkException as error:
+        if lines.closed:
+            raise BrokenPipeError from None
         raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
     if lines.closed:
         raise BrokenPipeError

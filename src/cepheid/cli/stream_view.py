@@ -58,7 +58,9 @@ class View:
         """Takes in the micro-batches that have ended since."""
         news = [progress for progress in query.recentProgress if progress.batchId > self._seen]
         for progress in news:
-            self._add(progress)
+            # A trigger without anything to do tells the number of the micro-batch that is next.
+            if f"{FOUND}.{self.name}" in progress.observedMetrics:
+                self._add(progress)
         if news and self.console.is_terminal:
             self._draw()
 
@@ -69,7 +71,7 @@ class View:
     def _add(self, progress: StreamingQueryProgress) -> None:
         self._seen = progress.batchId
         metrics = progress.observedMetrics
-        found = metrics[f"{FOUND}.{self.name}"].asDict() if f"{FOUND}.{self.name}" in metrics else {}
+        found = metrics[f"{FOUND}.{self.name}"].asDict()
         self.events += progress.numInputRows
         self._rate = progress.processedRowsPerSecond
         for name in _COUNTS:

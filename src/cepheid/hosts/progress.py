@@ -84,7 +84,7 @@ class Progress:
 
 def progress_of(told: Mapping[str, Any]) -> Progress | None:
     """Out of Spark's progress as JSON values; None where the query has no pattern."""
-    metrics: Mapping[str, Mapping[str, int]] = told["observedMetrics"]
+    metrics: Mapping[str, Mapping[str, int]] = told.get("observedMetrics", {})
     names = [name.removeprefix(f"{FOUND}.") for name in metrics if name.startswith(f"{FOUND}.")]
     if not names:
         return None

@@ -36,6 +36,7 @@ STREAM_TIMES = ("matching_us", "state_us")
 """Microseconds of all shards together: in matchers, and for what they keep (not Spark's commit)."""
 
 SHARDS = 16
+MOST_SHARDS = 65_536
 """As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
 MOST_LISTED = 1000

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -58,8 +59,8 @@ _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
-_OF_MATCHES = {"cepheid.detected_at": True}
-"""The metadata of the time of a stream's matches."""
+_OF_MATCHES = {"cepheid.detected_at": uuid4().hex}
+"""The metadata of the time of a stream's matches, in this process: files keep metadata, and their rows are others."""
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.hosts.progress import Progress, progress_of, prometheus_text
@@ -52,7 +53,10 @@ class ProgressListener(StreamingQueryListener):
     def _is_meant(self, progress: Progress) -> bool:
         if self._checkpoint is None or progress.query in self._so_far:
             return True
-        return query_of(self._checkpoint) == progress.query
+        try:
+            return query_of(self._checkpoint) == progress.query
+        except AnalysisException:  # its query has not started yet
+            return False
 
 
 def with_open(progress: Progress, checkpoint: str) -> Progress:

@@ -46,7 +46,7 @@ _ENTRY = StructType(
 
 
 class SparkStore:
-    """The shard that Spark calls, in its state store: a `stream_state.Store`."""
+    """The shard that Spark calls, in its state store: a `stream_store.Store`."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", _HEAD)
@@ -116,9 +116,11 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.stream_shard import LIVE, Matching, check_ledger, step
+        from cepheid.hosts.stream_shard import ANEW, LIVE, Matching, check_ledger, step
 
         pattern = ledger(shard) if shard < 0 else shard // self._shards
+        if pattern >= len(self._matchings):  # a timer's, which may come before a ledger
+            raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.ledger()

@@ -24,9 +24,9 @@ from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences
+from cepheid.snapshot import differences, fitting
 
-_ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
 
 class Matching(NamedTuple):
@@ -80,7 +80,10 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     pattern = compiled(matching.plan)
     began = perf_counter_ns()
     head = store.head()
-    matcher = LiveMatcher(pattern) if head is None else live.take(head.state) or _restored(matching, store, head)
+    if head is None:
+        matcher = LiveMatcher(pattern)
+    else:
+        matcher = live.take(head.state, pattern) or _restored(matching, store, head)
     before, called = _counts(matcher), perf_counter_ns()
     rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
     passed, events = matcher.now, events_of(values)
@@ -119,9 +122,12 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     Raises:
         SnapshotError: the checkpoint is of another query.
     """
-    made_for = json.loads(matching.made_for)
-    if known is not None and (changed := differences(json.loads(known)["made_for"], made_for)):
-        raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {_ANEW}")
+    made_for, before = json.loads(matching.made_for), None
+    if known is not None:
+        with fitting():
+            before = json.loads(known)["made_for"]
+    if known is not None and (changed := differences(before, made_for)):
+        raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
     return json.dumps({"made_for": made_for, "asked": json.loads(matching.asked)}).encode()
 
 
@@ -129,7 +135,7 @@ def _restored(matching: Matching, store: Store, head: Head) -> LiveMatcher:
     try:
         return restored(compiled(matching.plan), store, head, json.loads(matching.made_for), matching.columns)
     except SnapshotError as error:
-        raise SnapshotError(f"the checkpoint's state does not fit: {error}. {_ANEW}") from error
+        raise SnapshotError(f"the checkpoint's state does not fit: {error}. {ANEW}") from error
 
 
 def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:

@@ -3,7 +3,7 @@ that came since.
 
 A micro-batch writes what came in it, whatever is open: writing a shard anew costs as much as it has open. When the log
 is as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a bounded number of
-times and a matcher is restored from at most twice its size.
+times, and a matcher is restored from a few times its size at most.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ _MOST_ENTRIES = 1000
 class Live:
     """Matchers of earlier calls in this process, each by the state that it wrote.
 
-    A shard that is called again where it was called before need not be restored. The state's name alone decides: one
-    that another worker has written since, or a failed attempt's, has another.
+    A shard that is called again where it was called before need not be restored. The state's name decides, as one that
+    another worker has written since, or a failed attempt's, has another; and the pattern, as workers outlive a query
+    that is started again with other limits or measures.
     """
 
-    def __init__(self, most: int = 128) -> None:
+    def __init__(self, most: int = 1024) -> None:
         self._most = most
         self._matchers: dict[bytes, LiveMatcher] = {}
 
-    def take(self, state: bytes) -> LiveMatcher | None:
-        """The matcher that wrote the state; it then belongs to the caller."""
-        return self._matchers.pop(state, None)
+    def take(self, state: bytes, pattern: CompiledPattern) -> LiveMatcher | None:
+        """The pattern's matcher that wrote the state; it then belongs to the caller."""
+        matcher = self._matchers.pop(state, None)
+        return matcher if matcher is not None and matcher.detector.pattern.plan is pattern.plan else None
 
     def keep(self, state: bytes, matcher: LiveMatcher) -> None:
         """In place of the one that was kept longest, if there are too many."""
