@@ -226,7 +226,8 @@ def _primary(cursor: Cursor) -> Expression:
     if cursor.sees("SELECT", "*"):
         what = "subqueries are refused" if token.text == "SELECT" else "'*' is refused: name a column"
         raise refused(what, token.span)
-    if token.kind is Kind.WORD and not is_reserved(token) and after.kind is Kind.SYMBOL and after.text == "(":
+    callable_ = token.text == "END" or not is_reserved(token)  # end(v) is the end of an occurrence
+    if token.kind is Kind.WORD and callable_ and after.kind is Kind.SYMBOL and after.text == "(":
         return cursor.nested(_function)
     return name(cursor)
 

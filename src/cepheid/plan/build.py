@@ -85,7 +85,7 @@ def plan_or_problems(
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
-    lifting = Lifting(_ask(engine, nodes, schema.columns, problems), pattern, first_slot=first_slot)
+    lifting = Lifting(ask_types(engine, nodes, schema.columns, problems), pattern, first_slot=first_slot)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
@@ -265,15 +265,15 @@ def _parts(
 def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> StageCondition:
     try:
         for part in parts:
-            _check_boolean(lifting, part.node)
-        whole = _combined(parts)
+            check_boolean(lifting, part.node)
+        whole = combined(parts)
         return StageCondition(None, None) if whole is None else lifting.condition(whole, stage)
     except PatternError as error:
         problems += error.problems
         return StageCondition(None, None)
 
 
-def _check_boolean(lifting: Lifting, node: Node) -> None:
+def check_boolean(lifting: Lifting, node: Node) -> None:
     type_ = lifting.type_of(node)
     if not (pa.types.is_boolean(type_) or pa.types.is_null(type_)):
         assert node.source is not None
@@ -281,7 +281,7 @@ def _check_boolean(lifting: Lifting, node: Node) -> None:
         raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node)))
 
 
-def _combined(parts: Sequence[Part]) -> Node | None:
+def combined(parts: Sequence[Part]) -> Node | None:
     """Where is AND with what is before, or_where is OR with all that is before."""
     if not parts:
         return None
@@ -304,7 +304,7 @@ class _Asked:
     parts: frozenset[Shape]
 
 
-def _ask(
+def ask_types(
     engine: SqlEngine, nodes: Sequence[Node], columns: pa.Schema, problems: list[Problem]
 ) -> dict[Shape, pa.DataType]:
     """The types of all parts about one event, as the engine has them; of the parts that it refuses the innermost are

@@ -6,7 +6,7 @@ lifted like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -16,8 +16,10 @@ from cepheid.lang.pattern import Pattern, Subtype
 from cepheid.lang.taxonomy import Taxonomy, subtypes
 from cepheid.plan.types import is_string, sql_name
 
-_NO_TAXONOMY = 'Name the column of the types: taxonomy("type") or, where types have others below them, {}.'
-_WITH_KINDS = 'taxonomy("type", {"transfer": "payment"})'
+NO_TAXONOMY = (
+    'Name the column of the types: taxonomy("type") or, where types have others below them, '
+    'taxonomy("type", {"transfer": "payment"}).'
+)
 
 
 def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
@@ -28,15 +30,18 @@ def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: li
     asked = list(_asked(pattern))
     if not asked and pattern.types is None:
         return {}
-    found = [*_type_problems(pattern, asked), *_column_problems(pattern.types, columns)]
+    found = [*_type_problems(pattern, asked), *column_problems(pattern.types, columns)]
     problems += found
     if pattern.types is None or found:
         return {}
-    below, column = subtypes(pattern.types), pattern.types.column.replace("`", "``")
-    return {
-        name: f"`{column}` IN ({', '.join(string_literal(kind) for kind in below.get(name, (name,)))})"
-        for _, name in asked
-    }
+    below = subtypes(pattern.types)
+    return {name: type_condition(pattern.types, below.get(name, (name,))) for _, name in asked}
+
+
+def type_condition(types: Taxonomy, names: Sequence[str]) -> str:
+    """SQL that is true of events of these types."""
+    column = types.column.replace("`", "``")
+    return f"`{column}` IN ({', '.join(map(string_literal, names))})"
 
 
 def taxonomy_warnings(pattern: Pattern) -> Iterator[str]:
@@ -68,14 +73,15 @@ def _type_problems(pattern: Pattern, asked: list[tuple[str, str]]) -> Iterator[P
     types = pattern.types
     for where, name in asked:
         if types is None:
-            hint = _NO_TAXONOMY.format(_WITH_KINDS)
-            yield Problem("subtype needs to know which column holds the type", where, name, (0, len(name)), hint)
+            message = "subtype needs to know which column holds the type"
+            yield Problem(message, where, name, (0, len(name)), NO_TAXONOMY)
         elif types.kinds and name not in types.types:
             hint = did_you_mean(name, types.types)
             yield Problem(f"no type {name!r} in the taxonomy", where, name, (0, len(name)), hint)
 
 
-def _column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Iterator[Problem]:
+def column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Iterator[Problem]:
+    """What is wrong with the column that holds the types; `columns` None: they are not known."""
     if types is None or columns is None:
         return
     if types.column not in columns.names:

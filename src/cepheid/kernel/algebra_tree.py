@@ -1,0 +1,329 @@
+"""The event algebra, event by event: a tree of operators, or rather a graph, as equal ones are shared.
+
+Time goes on from one instant to the next at which there are events or timers. Only when all events of an instant are
+known, each operator makes, children first, the derivations that end at it, from those that its operands have just made
+and those that it remembers. With the recent policy at every operator each passes one derivation on (Carlson and Lisper:
+the starts and ends are the same as if all were made first), and remembers little:
+
+    and     the one of the latest start from each side
+    minus   the latest start of what it takes away; without the recent policy, too
+    then    of the left side those that no other has both a later start and an earlier end than; only the latest of
+            these where the right side takes no time, and none that ended too long ago where its length is bounded
+
+Otherwise a window around an operator bounds what it remembers. Snoop's contexts remember what they have not used up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from cepheid.kernel.algebra_contexts import offer, queue_of
+from cepheid.kernel.algebra_occurrence import (
+    Derivation,
+    Happening,
+    bound,
+    delayed,
+    holds,
+    joined,
+    least_of_each,
+    of_event,
+    recency,
+)
+from cepheid.lang.algebra import Policy
+from cepheid.plan.algebra import Kind, Operator
+
+UNBOUNDED = 1 << 62
+"""Microseconds: longer than any window."""
+
+
+@dataclass
+class State:
+    """What an operator remembers; which of these it uses says its kind."""
+
+    left: list[Derivation] = field(default_factory=list)
+    """Of THEN in the order of their ends; with the recent policy their starts ascend too."""
+    right: list[Derivation] = field(default_factory=list)
+    latest: int = -UNBOUNDED
+    """Of WITHOUT: the latest start of what is taken away."""
+    timers: list[tuple[int, int, Derivation]] = field(default_factory=list)
+    """Of DELAYED, a heap: time, number, the temporal event."""
+    set_so_far: int = 0
+    pruned_at: int = 16
+    """So many derivations that it is worth looking which of them are too old."""
+
+
+New: TypeAlias = list[list[Derivation]]
+"""What each operator has made at this instant."""
+
+
+class Tree:
+    """Evaluates operators over the events of one key."""
+
+    def __init__(
+        self,
+        operators: Sequence[Operator],
+        roots: Sequence[int],
+        policy: Policy,
+        *,
+        by_operator: bool = False,
+        time_value: int | None = None,
+    ) -> None:
+        self._operators = operators
+        self._roots = roots
+        self._policy = policy
+        self._recent = by_operator
+        """Whether each operator passes on the most recent one alone."""
+        self._time_value = time_value
+        self._leaves = [(row, 1 << op.number) for row, op in enumerate(operators) if op.kind is Kind.LEAF]
+        self._windows = windows_of(operators, roots)
+        self._spans = spans_of(operators)
+        self._states = [State() for _ in operators]
+        self._steps = _IN_CONTEXTS if policy.is_context else _STEPS
+        self._delays = [self._states[row] for row, op in enumerate(operators) if op.kind is Kind.DELAYED]
+        self._scripted = any(op.script is not None for op in operators)
+        self._events: dict[int, Happening] = {}
+        """By position, those that scripts may look at."""
+        self._now: int | None = None
+        self._coming: list[Happening] = []
+        """The events of the instant `_now`, as long as there may be more."""
+
+    def process(self, event: Happening) -> list[New]:
+        """What is certain as time comes to that of the event: for each instant passed what each root has made."""
+        passed = [] if event.time == self._now else self._pass(event.time - 1)
+        self._now = event.time
+        self._coming.append(event)
+        return passed
+
+    def advance_time(self, time: int) -> list[New]:
+        """What is certain once no event up to `time` comes any more."""
+        return self._pass(time)
+
+    @property
+    def remembered(self) -> int:
+        """How many derivations, and timers, operators remember."""
+        return sum(len(state.left) + len(state.right) + len(state.timers) for state in self._states)
+
+    def _pass(self, time: int) -> list[New]:
+        """Every instant up to `time`."""
+        passed = []
+        while (instant := self._next_instant()) is not None and instant <= time:
+            passed.append(self._step(instant))
+        return passed
+
+    def _next_instant(self) -> int | None:
+        timers = [state.timers[0][0] for state in self._delays if state.timers]
+        if self._coming:
+            assert self._now is not None
+            timers.append(self._now)
+        return min(timers, default=None)
+
+    def _step(self, now: int) -> New:
+        """All operators at one instant."""
+        events: list[Happening] = []
+        if self._coming and self._now == now:
+            events, self._coming = self._coming, []
+            if self._scripted:
+                self._events.update((event.position, event) for event in events)
+        new: New = [[] for _ in self._operators]
+        for row, bit in self._leaves:
+            new[row] = [of_event(event) for event in events if event.mask & bit]
+        for row, operator in enumerate(self._operators):
+            made = new[row] if operator.kind is Kind.LEAF else self._steps[operator.kind](self, row, new, now)
+            if self._recent and len(made) > 1:
+                made = [max(made, key=recency)]
+            new[row] = made
+        return [self._given(new[root]) for root in self._roots]
+
+    def _given(self, made: list[Derivation]) -> list[Derivation]:
+        """What a root gives of what it has made at an instant."""
+        if self._policy.is_context or not made:
+            return made
+        found = least_of_each(made)
+        return found if self._policy is Policy.UNRESTRICTED else [max(found, key=recency)]
+
+    # Operators. Each gives what it makes at the instant `now`.
+
+    def _both(self, row: int, new: New, now: int) -> list[Derivation]:
+        operator, state = self._operators[row], self._states[row]
+        left, right = new[operator.left], new[operator.right]
+        made = [joined(s, t) for s in left for t in (*state.right, *right)]
+        made += [joined(s, t) for s in state.left for t in right]
+        self._remember_both(state, left, right, now - self._windows[row])
+        return _distinct(made)
+
+    def _remember_both(self, state: State, left: list[Derivation], right: list[Derivation], since: int) -> None:
+        if self._recent:
+            state.left = _latest(state.left, left)
+            state.right = _latest(state.right, right)
+            return
+        state.left += left
+        state.right += right
+        _prune(state, since)
+
+    def _either(self, row: int, new: New, now: int) -> list[Derivation]:  # noqa: ARG002 - all steps are called alike
+        operator = self._operators[row]
+        return _distinct([*new[operator.left], *new[operator.right]])
+
+    def _then(self, row: int, new: New, now: int) -> list[Derivation]:
+        operator, state = self._operators[row], self._states[row]
+        made = []
+        for t in new[operator.right]:
+            before = bisect_left(state.left, t.occurrence.start, key=_end)
+            first = max(before - 1, 0) if self._recent else 0
+            made += [joined(s, t) for s in state.left[first:before]]
+        if self._recent:
+            self._remember_latest(row, new[operator.left], now)
+        else:
+            state.left += new[operator.left]
+            _prune(state, now - self._windows[row])
+        return _distinct(made)
+
+    def _remember_latest(self, row: int, left: list[Derivation], now: int) -> None:
+        """The left side of a sequence: starts ascend with ends, as one that starts no later than another which has
+        ended before is never the latest. Right sides that come take no longer than their span, so of those that have
+        ended before the earliest start of these only the last counts; and none that is too old for the window.
+        """
+        state, operator = self._states[row], self._operators[row]
+        state.left += [s for s in left if not state.left or s.occurrence.start > state.left[-1].occurrence.start]
+        earliest = now + 1 - min(self._spans[operator.right], self._windows[row])
+        ended = bisect_left(state.left, earliest, key=_end)
+        old = bisect_left(state.left, now - self._windows[row], key=_start)
+        if drop := max(ended - 1, old, 0):
+            del state.left[:drop]
+
+    def _in_context(self, row: int, new: New, now: int) -> list[Derivation]:  # noqa: ARG002 - as above
+        operator, state = self._operators[row], self._states[row]
+        waiting = state.left, state.right
+        queue = queue_of(new[operator.left], new[operator.right])
+        return [made for side, o in queue for made in offer(self._policy, operator.kind, waiting, side, o)]
+
+    def _either_in_context(self, row: int, new: New, now: int) -> list[Derivation]:  # noqa: ARG002 - as above
+        operator = self._operators[row]
+        return [o for _, o in queue_of(new[operator.left], new[operator.right])]
+
+    def _without(self, row: int, new: New, now: int) -> list[Derivation]:
+        operator, state = self._operators[row], self._states[row]
+        left, right = new[operator.left], new[operator.right]
+        if operator.script is None:
+            state.latest = max([state.latest, *(_start(t) for t in right)])
+            return [s for s in left if s.occurrence.start > state.latest]
+        state.right += right
+        made = [s for s in left if not any(self._takes_away(operator, s, t) for t in state.right)]
+        _prune(state, now - self._windows[row])
+        return made
+
+    def _takes_away(self, operator: Operator, s: Derivation, t: Derivation) -> bool:
+        """T has ended before now, and so before s does."""
+        return t.occurrence.start >= s.occurrence.start and self._holds(operator, s, t)
+
+    def _within(self, row: int, new: New, now: int) -> list[Derivation]:
+        operator = self._operators[row]
+        return [s for s in new[operator.left] if now - s.occurrence.start <= operator.number]
+
+    def _delayed(self, row: int, new: New, now: int) -> list[Derivation]:
+        operator, state = self._operators[row], self._states[row]
+        for s in new[operator.left]:
+            later = delayed(s, operator.number)
+            state.set_so_far += 1
+            heappush(state.timers, (later.occurrence.end, state.set_so_far, later))
+        made = []
+        while state.timers and state.timers[0][0] <= now:
+            made.append(heappop(state.timers)[2])
+        return made
+
+    def _bound(self, row: int, new: New, now: int) -> list[Derivation]:  # noqa: ARG002 - as above
+        operator = self._operators[row]
+        return [bound(s, operator.number) for s in new[operator.left]]
+
+    def _filtered(self, row: int, new: New, now: int) -> list[Derivation]:  # noqa: ARG002 - all steps are called alike
+        operator = self._operators[row]
+        return [s for s in new[operator.left] if self._holds(operator, s)]
+
+    def _holds(self, operator: Operator, *derivations: Derivation) -> bool:
+        assert operator.script is not None
+        binding = [one for derivation in derivations for one in derivation.binding]
+        return holds(operator.script, binding, self._events, self._time_value)
+
+
+# ruff: noqa: SLF001 - the tables of Tree's own steps
+Step: TypeAlias = Callable[[Tree, int, New, int], list[Derivation]]
+
+_STEPS: Mapping[Kind, Step] = {
+    Kind.BOTH: Tree._both,
+    Kind.EITHER: Tree._either,
+    Kind.THEN: Tree._then,
+    Kind.WITHOUT: Tree._without,
+    Kind.WITHIN: Tree._within,
+    Kind.DELAYED: Tree._delayed,
+    Kind.BOUND: Tree._bound,
+    Kind.FILTERED: Tree._filtered,
+}
+_IN_CONTEXTS: Mapping[Kind, Step] = {
+    Kind.BOTH: Tree._in_context,
+    Kind.EITHER: Tree._either_in_context,
+    Kind.THEN: Tree._in_context,
+    Kind.WITHIN: Tree._within,
+}
+
+
+def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
+    """For each operator the longest time that an occurrence may take which anything still asks for."""
+    windows = [-1] * len(operators)
+    for root in roots:
+        windows[root] = UNBOUNDED
+    for row in range(len(operators) - 1, -1, -1):  # operators come after their operands
+        operator, window = operators[row], windows[row]
+        if operator.kind is Kind.WITHIN:
+            window = min(window, operator.number)
+        elif operator.kind is Kind.DELAYED:
+            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
+        for operand in operator.operands:
+            windows[operand] = max(windows[operand], window)
+    return windows
+
+
+def spans_of(operators: Sequence[Operator]) -> list[int]:
+    """For each operator the longest time that one of its occurrences can take."""
+    spans: list[int] = []
+    for operator in operators:
+        match operator.kind:
+            case Kind.LEAF | Kind.DELAYED:
+                spans.append(0)
+            case Kind.BOTH | Kind.THEN:
+                spans.append(UNBOUNDED)
+            case Kind.EITHER:
+                spans.append(max(spans[operator.left], spans[operator.right]))
+            case Kind.WITHIN:
+                spans.append(min(spans[operator.left], operator.number))
+            case _:
+                spans.append(spans[operator.left])
+    return spans
+
+
+def _start(derivation: Derivation) -> int:
+    return derivation.occurrence.start
+
+
+def _end(derivation: Derivation) -> int:
+    return derivation.occurrence.end
+
+
+def _distinct(made: list[Derivation]) -> list[Derivation]:
+    return list(dict.fromkeys(made)) if len(made) > 1 else made
+
+
+def _latest(known: list[Derivation], new: list[Derivation]) -> list[Derivation]:
+    return [max((*known, *new), key=recency)] if new else known
+
+
+def _prune(state: State, since: int) -> None:
+    """Forgets what started before `since`, now and then."""
+    if len(state.left) + len(state.right) < state.pruned_at:
+        return
+    state.left = [s for s in state.left if _start(s) >= since]
+    state.right = [t for t in state.right if _start(t) >= since]
+    state.pruned_at = max(16, 2 * (len(state.left) + len(state.right)))

@@ -1,0 +1,106 @@
+"""The plan of an expression over occurrences: a table of operators, each after those that it works on.
+
+Equal sub-expressions are one operator, so each is evaluated once an event, in whichever expressions it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import pyarrow as pa
+
+from cepheid.events import Schema
+from cepheid.lang.algebra import OccurrencePattern, Policy
+from cepheid.lang.function import Function
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import Lifted, Measure, Slot
+from cepheid.plan.script import Script
+
+
+class Kind(IntEnum):
+    """What an operator does."""
+
+    LEAF = 0
+    """The events whose mask has bit `number`."""
+    BOTH = 1
+    EITHER = 2
+    THEN = 3
+    WITHOUT = 4
+    """With a script: only right ones for which it is true count."""
+    WITHIN = 5
+    """`number` microseconds at most."""
+    DELAYED = 6
+    """`number` microseconds behind the end."""
+    BOUND = 7
+    """As variable `number`."""
+    FILTERED = 8
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One row of the table; `left` and `right` are rows before it, -1 where there is none."""
+
+    kind: Kind
+    left: int = -1
+    right: int = -1
+    number: int = 0
+    script: Script | None = None
+    """Over the values of variables: those of the operands and, of WITHOUT, of both."""
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        return tuple(row for row in (self.left, self.right) if row >= 0)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A name for an occurrence; scripts know it by its number, which is its place in `OccurrencePlan.variables`."""
+
+    name: str
+    is_event: bool
+    """Whether it is sure to be one event, which has columns; else it has a start and an end."""
+    in_output: bool
+    """Whether it is known outside: one that stands in what minus takes away is not."""
+
+
+@dataclass(frozen=True)
+class OccurrencePlan:
+    """What a host needs to feed a matcher of occurrences, and the matcher to run."""
+
+    pattern: OccurrencePattern
+    schema: Schema
+    bits: tuple[Lifted, ...]
+    """One for each type asked for: whether an event is of it."""
+    values: tuple[Lifted, ...]
+    """Columns that scripts and measures read."""
+    operators: tuple[Operator, ...]
+    root: int
+    variables: tuple[Variable, ...]
+    time_value: int | None
+    """Which of `values` is the time of an event; scripts and measures find the start and end of a variable there."""
+    measures: tuple[Measure, ...] | None
+    """None: the variables and the events are given."""
+    columns: tuple[str, ...]
+    """The event columns that come along in the output."""
+    policy: Policy
+    by_operator: bool
+    """Whether the recent policy may be applied at every operator, which then remembers little."""
+    warnings: tuple[str, ...]
+    limits: Limits
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Conditions in Python, of which there are none."""
+        return ()
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        """Those of all measures, by name."""
+        return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
+
+    @property
+    def type_column(self) -> pa.Field:
+        """The column that holds the types of the events."""
+        assert self.pattern.types is not None
+        return self.schema.columns.field(self.pattern.types.column)

@@ -1,0 +1,235 @@
+"""Pattern of occurrences + schema → plan. Everything that can be wrong is found here, and reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cepheid.errors import LimitExceeded, PatternError, Problem
+from cepheid.events import Schema
+from cepheid.lang.algebra import (
+    Both,
+    Bound,
+    Delayed,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    Without,
+)
+from cepheid.lang.duration import microseconds
+from cepheid.lang.expression import Call, Expression
+from cepheid.lang.sql import parse_expression
+from cepheid.plan.algebra import Kind, OccurrencePlan, Operator, Variable
+from cepheid.plan.algebra_check import OUTPUT, check_depth, occurrence_problems, policy_warnings
+from cepheid.plan.algebra_conditions import VariableTexts, event_condition, stand_in, variable_condition
+from cepheid.plan.algebra_types import Chain, type_chains
+from cepheid.plan.algebra_variables import scopes_of
+from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.lift import Lifting
+from cepheid.plan.limits import Limits
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.script import Script
+
+
+def build_occurrence_plan(
+    pattern: OccurrencePattern,
+    schema: Schema,
+    engine: SqlEngine,
+    *,
+    columns: Sequence[str] | None = None,
+    measures: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+) -> OccurrencePlan:
+    """What a host and a matcher need to find the occurrences in events of the schema.
+
+    Raises:
+        SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
+        PatternError: with all problems of the pattern and the measures; before them those of the schema, if it has any.
+        LimitExceeded: it asks for more than MAX_CONDITIONS types.
+    """
+    if deep := check_depth(pattern):
+        raise PatternError(deep)
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), None, limits or Limits())
+    faults = schema_faults(schema, shared)
+    if schema.time is None:
+        faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
+    found = _Resolved(pattern, schema, measures or {})
+    if measures is not None:
+        found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
+    types = ask_types(engine, found.nodes, schema.columns, found.problems)
+    if found.problems or faults:
+        raise refusal(found.problems, faults)
+    built = _Builder(found, Lifting(types, stand_in(found.scopes.names)))
+    root = built.row(pattern.expression)
+    given = build_measures(built.lifting, found.measures, engine, built.problems)
+    if built.problems:
+        raise refusal(built.problems, [])
+    warnings, policy = tuple(policy_warnings(pattern)), pattern.chosen or Policy.UNRESTRICTED
+    return OccurrencePlan(
+        pattern=pattern,
+        schema=schema,
+        bits=tuple(lifted for _, lifted in built.lifting.bits.values()),
+        values=tuple(lifted for _, lifted in built.lifting.values.values()),
+        operators=tuple(built.rows),
+        root=root,
+        variables=tuple(Variable(s.name, s.is_event, s.in_output) for s in found.scopes.each),
+        time_value=built.time_value,
+        measures=None if measures is None else given,
+        columns=shared.columns,
+        policy=policy,
+        by_operator=policy is Policy.RECENT and not warnings,
+        warnings=warnings,
+        limits=shared.limits,
+    )
+
+
+class _Resolved:
+    """The pattern's texts with their names resolved; what is wrong with any of them is in `problems`."""
+
+    def __init__(self, pattern: OccurrencePattern, schema: Schema, measures: Mapping[str, str]) -> None:
+        self.pattern, self.columns = pattern, schema.columns
+        self.time = schema.time or ""
+        self.problems: list[Problem] = []
+        self.scopes = scopes_of(pattern.expression, self.problems)
+        self.problems += occurrence_problems(pattern, self.scopes, schema)
+        self.chains = type_chains(pattern, schema.columns, self.problems)
+        self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
+        self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
+        visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
+        texts = VariableTexts(self.scopes.names, visible, self.time)
+        given = stand_in(self.scopes.names)
+        self.measures = resolve_measures(given, measures, schema.columns, texts, self.problems)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All of them."""
+        conditions = [node for node in self.conditions.values() if node is not None]
+        types = [part for node in self.types.values() if node is not None for part in _parts(node)]
+        return [*types, *conditions, *(node for _, node in self.measures)]
+
+    def _condition(self, number: int) -> Node | None:
+        written = self.scopes.conditions[number]
+        what = "minus_if" if written.of_minus else "filter"
+        alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
+        where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
+        source = Source(written.text, where)
+        texts = VariableTexts(self.scopes.names, written.visible, self.time)
+        return variable_condition(source, self.columns, texts, self.problems)
+
+    def _type_condition(self, chain: Chain) -> Node | None:
+        """That an event is of the type: of one of its own types, and all conditions of restricted ones."""
+        source = Source(chain.sql, "taxonomy")
+        expression = parse_expression(chain.sql)
+        parts: list[tuple[Expression, Node]] = [
+            (expression, Resolver(source, self.columns, (), 0, self.problems).resolve(expression))
+        ]
+        for restricted in chain.restricted:
+            source = Source(restricted.condition, f"type {restricted.name!r}")
+            part = event_condition(source, self.columns, restricted.variable, self.time, self.problems)
+            if part is None:
+                return None
+            parts.append(part)
+        return _conjunction(parts)
+
+
+def _conjunction(parts: Sequence[tuple[Expression, Node]]) -> Node:
+    tree, node = parts[0]
+    for other, other_node in parts[1:]:
+        tree = Call("and", (tree, other), (0, 0))  # it stands in no text
+        node = Apply(tree, (node, other_node), None)
+    return node
+
+
+def _parts(node: Node) -> list[Node]:
+    """The conditions that `_conjunction` has joined."""
+    if isinstance(node, Apply) and node.source is None:
+        return [part for arg in node.args for part in _parts(arg)]
+    return [node]
+
+
+@dataclass
+class _Builder:
+    """Makes the table of operators, equal ones once."""
+
+    found: _Resolved
+    lifting: Lifting
+    rows: list[Operator] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    _known: dict[Operator, int] = field(default_factory=dict)
+    _conditions: int = 0
+    """How many conditions have been met, in the order of `Scopes.conditions`."""
+
+    def row(self, expression: Occurrence) -> int:
+        """The row of the expression, after those of what it is made of."""
+        match expression:
+            case Leaf(type_):
+                made = Operator(Kind.LEAF, number=self._bit(type_))
+            case Both(left, right) | Either(left, right) | Then(left, right):
+                made = Operator(_PAIRS[type(expression)], self.row(left), self.row(right))
+            case Without(left, right, condition):
+                rows = self.row(left), self.row(right)
+                made = Operator(Kind.WITHOUT, *rows, script=None if condition is None else self._script())
+            case Within(of, length):
+                made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
+            case Delayed(of, delay):
+                made = Operator(Kind.DELAYED, self.row(of), number=microseconds(delay))
+            case Bound(variable, of):
+                row, number = self.row(of), self.found.scopes.number(variable)
+                if self.rows[row].kind is Kind.LEAF:  # what can fail is only computed for events of the type
+                    self.lifting.guards[number] = [lifted for _, lifted in self.lifting.bits.values()][
+                        self.rows[row].number
+                    ]
+                made = Operator(Kind.BOUND, row, number=number)
+            case Filtered(of):
+                made = Operator(Kind.FILTERED, self.row(of), script=self._script())
+            case _:
+                raise AssertionError(expression)
+        if made not in self._known:
+            self._known[made] = len(self.rows)
+            self.rows.append(made)
+        return self._known[made]
+
+    def _bit(self, type_: str) -> int:
+        node = self.found.types[type_]
+        assert node is not None, type_
+        try:
+            for part in _parts(node):
+                check_boolean(self.lifting, part)
+            # No variable has the number behind the last, so nothing is guarded by this condition.
+            condition = self.lifting.condition(node, len(self.found.scopes.names))
+        except PatternError as error:
+            self.problems += error.problems
+            return 0
+        assert condition.bit is not None, type_
+        assert condition.script is None, type_
+        if len(self.lifting.bits) > MAX_CONDITIONS:
+            raise LimitExceeded(f"a pattern can have at most {MAX_CONDITIONS} different types. Split it into several")
+        return condition.bit
+
+    def _script(self) -> Script | None:
+        number, self._conditions = self._conditions, self._conditions + 1
+        node = self.found.conditions[number]
+        assert node is not None, number
+        try:
+            check_boolean(self.lifting, node)
+            return self.lifting.lower(node, guarded=False)
+        except PatternError as error:
+            self.problems += error.problems
+            return None
+
+    @property
+    def time_value(self) -> int | None:
+        key: Shape = ("coalesce", ("name", self.found.time))
+        found = self.lifting.values.get(key)
+        return None if found is None else found[0]
+
+
+_PAIRS: Mapping[type[Occurrence], Kind] = {Both: Kind.BOTH, Either: Kind.EITHER, Then: Kind.THEN}

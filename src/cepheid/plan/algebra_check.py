@@ -1,0 +1,101 @@
+"""What is wrong with a pattern of occurrences whatever its conditions say: names, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cepheid.errors import Problem
+from cepheid.events import Schema
+from cepheid.lang.algebra import (
+    Both,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    Without,
+    depth_of,
+    operands,
+)
+from cepheid.lang.algebra_text import MAX_DEPTH
+from cepheid.lang.taxonomy import subtypes
+from cepheid.plan.algebra_types import leaf_types
+from cepheid.plan.algebra_variables import Scopes
+
+OUTPUT = ("match_id", "match_start", "match_end", "detected_at", "events")
+"""Names of output columns, which variables and measures cannot have."""
+EVENT_FIELDS = ("type", "time")
+"""Fields of `events` in front of the chosen columns."""
+
+
+def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, schema: Schema) -> Iterator[Problem]:
+    """Problems of names and of the policy."""
+    taken = {column.lower(): f"a column of the events ({column!r})" for column in schema.columns.names}
+    taken |= dict.fromkeys(OUTPUT, "a column of the output")
+    for name in scopes.names:
+        if name.lower() in taken:
+            hint = "Case does not count; choose another name for the variable."
+            yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
+    if pattern.chosen is not None and pattern.chosen.is_context:
+        yield from _context_problems(pattern, pattern.chosen)
+
+
+def check_depth(pattern: OccurrencePattern) -> list[Problem]:
+    """Whether the expression is too deep for all that follows it down."""
+    if depth_of(pattern.expression) <= MAX_DEPTH:
+        return []
+    return [Problem(f"more than {MAX_DEPTH} operators within each other", hint="Split the pattern into several.")]
+
+
+def _context_problems(pattern: OccurrencePattern, policy: Policy) -> Iterator[Problem]:
+    hint = "Take the policy 'recent' or 'unrestricted', which are defined for every pattern."
+    for name in dict.fromkeys(_other_operators(pattern.expression)):
+        message = f"{policy.value} is defined for sequence, and, or and within alone, and here is {name}"
+        yield Problem(message, "policy", hint=hint)
+    types = leaf_types(pattern.expression)
+    restricted = {one.name for one in pattern.restricted}
+    below = {} if pattern.types is None else subtypes(pattern.types)
+    for type_ in dict.fromkeys(types):
+        if types.count(type_) > 1:
+            yield Problem(
+                f"{policy.value} is defined where each type stands once, and {type_!r} is twice", "policy", hint=hint
+            )
+        if type_ in restricted:
+            yield Problem(f"{policy.value} is not defined for restricted types such as {type_!r}", "policy", hint=hint)
+        if len(below.get(type_, ())) > 1:
+            message = f"{policy.value} is not defined for a type with others below it, such as {type_!r}"
+            yield Problem(message, "policy", hint=hint)
+
+
+def _other_operators(expression: Occurrence) -> Iterator[str]:
+    if not isinstance(expression, Leaf | Both | Either | Then | Within):
+        yield _CALLED[type(expression).__name__]
+    for operand in operands(expression):
+        yield from _other_operators(operand)
+
+
+_CALLED = {"Without": "minus", "Delayed": "a delay", "Bound": "a variable", "Filtered": "a filter"}
+
+
+def policy_warnings(pattern: OccurrencePattern) -> Iterator[str]:
+    """Why the recent policy costs more than it seems."""
+    if pattern.chosen is not Policy.RECENT:
+        return
+    conditions = list(_conditions(pattern.expression))
+    if conditions:
+        yield (
+            f"policy 'recent' with the condition {conditions[0]!r}: an operator below it that remembers only the "
+            "latest would lose what the condition asks for, so all occurrences are found first, and of these the "
+            "recent ones are given. Memory grows with the events, unless within(…) bounds it; conditions on single "
+            "events are better put in restricted types, which cost nothing"
+        )
+
+
+def _conditions(expression: Occurrence) -> Iterator[str]:
+    if isinstance(expression, Filtered | Without) and expression.condition is not None:
+        yield expression.condition
+    for operand in operands(expression):
+        yield from _conditions(operand)
