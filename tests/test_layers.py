@@ -26,6 +26,8 @@ LAYERS = (
     "working_set",
     "slots",
     "output",
+    "algebra_output",
+    "algebra_matcher",
     "told",
     "detector",
     "snapshot",

@@ -16,6 +16,7 @@ from cepheid.errors import (
 from cepheid.hosts.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.request import EventCounts, MatcherCounts, Report
 from cepheid.inside import partial_matches, progress, progress_listener
+from cepheid.lang.algebra import Occurrence, OccurrencePattern, Policy, event
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
@@ -31,9 +32,12 @@ __all__ = [
     "Matcher",
     "MatcherCounts",
     "MatcherFailed",
+    "Occurrence",
+    "OccurrencePattern",
     "Pattern",
     "PatternError",
     "PatternProgress",
+    "Policy",
     "Problem",
     "Progress",
     "Report",
@@ -42,6 +46,7 @@ __all__ = [
     "SkipError",
     "SnapshotError",
     "detect",
+    "event",
     "partial_matches",
     "pattern_from_text",
     "pattern_to_document",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
-from cepheid.hosts.request import MOST_SHARDS, SHARDS, Nulls, Report, Request
+from cepheid.hosts.request import MOST_SHARDS, SHARDS, AskedOccurrences, Nulls, Report, Request
+from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.plain_value import plain_value
@@ -37,7 +38,7 @@ _OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
 
 def detect(
     events: Events,
-    pattern: Pattern | Mapping[str, Pattern],
+    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
     *,
     key: str | Sequence[str] | None = None,
     time: str | None,
@@ -58,8 +59,9 @@ def detect(
     Args:
         events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
             speaks Arrow's C stream interface.
-        pattern: What to find; or several patterns by name, as in {"late": …, "lost": …}, which one pass over the events
-            finds. These names take the place of the patterns' own.
+        pattern: What to find: stages, or occurrences of the event algebra; or several patterns of stages by name, as in
+            {"late": …, "lost": …}, which one pass over the events finds. These names take the place of the patterns'
+            own.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
@@ -126,6 +128,7 @@ def plan_of(events: object, request: Request) -> Plan:
     Raises:
         PatternError, SchemaError: as `detect`.
     """
+    only_stages(request, "plan_of")
     if is_spark(events):
         from cepheid.hosts.spark_batch import plan_on_spark
 
@@ -138,7 +141,7 @@ def plan_of(events: object, request: Request) -> Plan:
 
 
 def request_of(
-    pattern: Pattern | Mapping[str, Pattern],
+    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
     *,
     time: str | None,
     key: str | Sequence[str] | None = None,
@@ -159,8 +162,15 @@ def request_of(
     named = isinstance(pattern, Mapping)
     if named and outputs is None:
         outputs = "matches"
+    asked: tuple[Asked, ...] = ()
+    occurrences = None
+    if isinstance(pattern, OccurrencePattern):
+        occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+    else:
+        asked = _asked(pattern, measures, faults)
     request = Request(
-        asked=_asked(pattern, measures, faults),
+        asked=asked,
+        occurrences=occurrences,
         named=named,
         key=_key(key, faults, with_outputs=outputs is not None),
         time=None if time is None else _name("time", time, faults),
@@ -186,6 +196,7 @@ def request_of(
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        only_stages(request, "Spark")
         if events.isStreaming:
             from cepheid.hosts.spark_stream import detect_on_stream
 
@@ -193,10 +204,15 @@ def _run(events: object, request: Request) -> object:
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)
-    from cepheid.hosts.in_process import detect_in_process
     from cepheid.hosts.tables import to_arrow
 
     table, from_arrow = to_arrow(events)
+    if request.occurrences is not None:
+        from cepheid.hosts.algebra_in_process import detect_occurrences
+
+        return from_arrow(detect_occurrences(table, request))
+    from cepheid.hosts.in_process import detect_in_process
+
     return from_arrow(detect_in_process(table, request))
 
 
@@ -214,6 +230,22 @@ def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked,
     if not isinstance(pattern, Pattern):
         raise PatternError(_not_a_pattern(pattern))
     return (Asked(pattern, None if measures is None else _measures(measures, faults)),)
+
+
+def _asked_occurrences(
+    pattern: OccurrencePattern, measures: object, outputs: object, faults: list[str]
+) -> AskedOccurrences:
+    if outputs is not None:
+        faults.append("outputs: of occurrences there are matches alone; leave it out")
+    return AskedOccurrences(pattern, None if measures is None else _measures(measures, faults))
+
+
+def only_stages(request: Request, where: str) -> None:
+    """PatternError where the request is for a pattern that is not found `where` it was given."""
+    if request.occurrences is not None:
+        name = request.occurrences.pattern.name
+        message = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
+        raise PatternError(Problem(message, hint="Use detect with a table or a DataFrame that is no stream."))
 
 
 def _named(patterns: Mapping[object, object]) -> list[Pattern]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.detect import arrow_table, request_of, time_of
+from cepheid.detect import arrow_table, only_stages, request_of, time_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 from cepheid.lang.duration import parse_duration
@@ -75,6 +75,7 @@ class Matcher:
             time_zone=time_zone,
             nulls=nulls,
         )
+        only_stages(request, "a Matcher")
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         self._host = TableMatcher(request, columns_of, _length(lateness, time))
 

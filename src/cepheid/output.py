@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError, SchemaError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch, Schema
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests, joined, raw_bytes
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
@@ -91,7 +91,7 @@ def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows in the columns of the schema; those that they have not are NULL."""
     there = dict(zip(rows.schema.names, rows.columns, strict=True))
     columns = [
-        _as(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
+        as_typed(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)
@@ -131,17 +131,18 @@ def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
     """Events that came when time had passed to `time`, as rows; the plan's outputs have "late"."""
     schema = row_schema(plan)
     detected_at = None if plan.schema.time is None or time == FOREVER else time
+    ids = identities(plan.schema, plan.columns, events)
     columns: dict[str, pa.Array] = {
         "kind": pa.array([LATE] * len(events)),
         "pattern": pa.array([plan.pattern.name] * len(events)),
-        "match_id": _hex(digests(_identities(plan, events), range(1, len(events) + 1), _purpose(plan, LATE))),
+        "match_id": hex_ids(digests(ids, range(1, len(events) + 1), purpose(plan.pattern.name, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
-        "event": _structs(_event_type(plan), plan, events, np.arange(len(events), dtype=np.int32)),
+        "event": event_structs(_event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
     }
     nothing = (pa.nulls(len(events), field.type) for field in schema)
     filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]
-    return pa.RecordBatch.from_arrays([_as(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
+    return pa.RecordBatch.from_arrays([as_typed(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
 
 
 def open_schema(plan: Plan) -> pa.Schema:
@@ -174,7 +175,7 @@ def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> 
         deadline,
         _stage_map(plan, emitted, events, position),
     ]
-    typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
+    typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
     return rows.take(pa.array(_first_of_equals(_match_ids(plan, TIMEOUT, emitted, events, position))))
 
@@ -213,7 +214,7 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
     if plan.outputs is not None:
         told = [pa.array([text] * count, pa.string()) for text in (kind, plan.pattern.name)]
         columns = [*told, *columns, pa.nulls(count, _event_type(plan))]
-    typed = [_as(field.type, column) for column, field in zip(columns, schema, strict=True)]
+    typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
 
@@ -225,7 +226,7 @@ def _slot_values(plan: Plan, name: str, taken: StageEvents, events: Batch) -> pa
         raise ConditionError(f"measure {measure.name!r}: {error}") from error
 
 
-def _as(type_: pa.DataType, column: pa.Array) -> pa.Array:
+def as_typed(type_: pa.DataType, column: pa.Array) -> pa.Array:
     """Arrow's own cast of a list to the type that it has fails where its elements are of type null."""
     return column if column.type == type_ else column.cast(type_)
 
@@ -243,8 +244,8 @@ def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: B
     type_ = _stage_field(plan, column).type
     if not column.repeats:
         row = taken.nth(0)
-        return _structs(type_, plan, events, row, absent=row < 0)
-    structs = _structs(type_.value_type, plan, events, taken.rows)
+        return event_structs(type_, plan.columns, events, row, absent=row < 0)
+    structs = event_structs(type_.value_type, plan.columns, events, taken.rows)
     return pa.ListArray.from_arrays(pa.array(taken.offsets, pa.int32()), structs, type=type_)
 
 
@@ -258,26 +259,26 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     order = np.argsort(entry, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(entry, minlength=count * len(stages)))])
     type_ = _stages_field(plan).type
-    structs = _structs(_event_type(plan), plan, events, position[order])
+    structs = event_structs(_event_type(plan), plan.columns, events, position[order])
     items = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=type_.item_type)
     names = pa.array([column.name for column in stages] * count, pa.string())
     entries = np.arange(count + 1) * len(stages)
     return pa.MapArray.from_arrays(pa.array(entries, pa.int32()), names, items, type=type_)
 
 
-def _structs(
-    type_: pa.DataType, plan: Plan, events: Batch, rows: Int32s, *, absent: np.ndarray | None = None
+def event_structs(
+    type_: pa.DataType, chosen: Sequence[str], events: Batch, rows: Int32s, *, absent: np.ndarray | None = None
 ) -> pa.Array:
     """Events as structs of their chosen columns, NULL where `absent`."""
     indices, missing = pa.array(rows), None
     if absent is not None and absent.any():
         indices, missing = pa.array(rows, mask=absent), pa.array(absent)
-    fields = [events.column(EVENT_PREFIX + name).take(indices) for name in plan.columns]
+    fields = [events.column(EVENT_PREFIX + name).take(indices) for name in chosen]
     if not fields:
         valid = None if missing is None else pc.invert(missing).buffers()[1]
         return pa.Array.from_buffers(type_, len(rows), [valid])
     return pa.StructArray.from_arrays(
-        [_as(type_.field(i).type, field) for i, field in enumerate(fields)],
+        [as_typed(type_.field(i).type, field) for i, field in enumerate(fields)],
         fields=[type_.field(i) for i in range(len(fields))],
         mask=missing,
     )
@@ -288,28 +289,28 @@ def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position:
     too: the same events may run out of time in two states.
     """
     stages = raw_bytes(emitted.stage.astype(np.int16))
-    parts = [stages, _identities(plan, events).take(pa.array(position))]
+    parts = [stages, identities(plan.schema, plan.columns, events).take(pa.array(position))]
     if kind == TIMEOUT:
         parts.append(raw_bytes(np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))))
     rows = joined(*parts)
-    return _hex(digests(rows, emitted.end, _purpose(plan, kind)))
+    return hex_ids(digests(rows, emitted.end, purpose(plan.pattern.name, kind)))
 
 
-def _identities(plan: Plan, events: Batch) -> pa.Array:
+def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array:
     """What tells each event apart from those of all keys. Of the chosen columns, key and time are there already."""
-    known = *plan.schema.key, plan.schema.time
-    content = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
+    known = *schema.key, schema.time
+    content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
     columns = [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or content)]
     return canonical_bytes(columns, len(events))
 
 
-def _purpose(plan: Plan, kind: str) -> bytes:
-    """Keeps the ids of patterns and of kinds of rows apart."""
-    name = plan.pattern.name.encode()
-    return blake2b(name, digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
+def purpose(name: str, kind: str) -> bytes:
+    """Keeps the ids of patterns, by name, and of kinds of rows apart."""
+    return blake2b(name.encode(), digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
 
 
-def _hex(found: list[bytes]) -> pa.Array:
+def hex_ids(found: list[bytes]) -> pa.Array:
+    """The digests as text."""
     length = 2 * DIGEST_SIZE
     offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # refuses what 32 bits cannot count
     text = b"".join(found).hex().encode()

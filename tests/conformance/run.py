@@ -1,5 +1,5 @@
 """Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on
-Spark as a batch or as a stream.
+Spark as a batch or as a stream. A file may also have cases of the event algebra, which are asked in process.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """
@@ -10,14 +10,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what lies beside it
 
+from tests.conformance.algebra_check import algebra_failure, check_algebra, is_algebra, read_algebra
 from tests.conformance.case import Case, read_cases
-from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, check_all
+from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all
 from tests.conformance.shown import expected_text, items_text, pattern_text
 
 
@@ -38,17 +39,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
     """How many passed and failed, and how many wait for which feature; failures are printed as they come."""
     passed, failed, gaps = 0, 0, Counter[str]()
-    cases = (case for file in files for case in read_cases(file))
-    for case, result in check_all(cases, host):
+    for result, text in (checked for file in files for checked in _checked(file, host)):
         match result:
             case Passed():
                 passed += 1
             case NotThere(feature):
                 gaps[feature] += 1
-            case Failed(got):
+            case Failed():
                 failed += 1
-                print(failure_text(case, got))
+                print(text)
     return passed, failed, gaps
+
+
+def _checked(file: Path, host: Host) -> Iterator[tuple[Result, str]]:
+    """The result of each case, and what is to be told of it if it failed."""
+    if is_algebra(file):
+        for algebra in read_algebra(file):
+            result = check_algebra(algebra)
+            yield result, algebra_failure(algebra, result.got) if isinstance(result, Failed) else ""
+        return
+    for case, result in check_all(read_cases(file), host):
+        yield result, failure_text(case, result.got) if isinstance(result, Failed) else ""
 
 
 def failure_text(case: Case, got: str) -> str:

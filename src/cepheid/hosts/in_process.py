@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cepheid.compile.compiled_plans import CompiledPlans, Words, compile_plans
+from cepheid.compile.compiled_plans import Words, compile_plans
 from cepheid.errors import ConditionError, SchemaError
 from cepheid.events import (
     Batch,
@@ -34,7 +34,7 @@ from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.output import filled, merged
 from cepheid.plan.plan import Lifted, Measure, Plan
-from cepheid.plan.plans import Plans, naming
+from cepheid.plan.plans import LiftedFor, Plans, naming
 from cepheid.sorted_matcher import SortedMatchers
 from cepheid.working_set import matters, with_any
 
@@ -61,9 +61,11 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
     events = without_views(events.select(used_columns(plans)))
     usable_events, counts = usable(timed(events, request), plans, request, until)
     matchers = SortedMatchers(patterns, until=until)
-    found = [matchers.process(batch) for batch in ahead(_batches(usable_events, patterns, engine))]
+    found = [
+        matchers.process(batch) for batch in ahead(ordered_batches(usable_events, plans, patterns.relevant, engine))
+    ]
     found.append(matchers.finish())
-    _tell(replace(counts, **matchers.counts), request)
+    tell(replace(counts, **matchers.counts), request)
     return _output(plans, [pa.concat_tables(rows) for rows in zip(*found, strict=True)], engine)
 
 
@@ -77,11 +79,12 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     columns = events.schema
     schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
-    _check(schema)
+    check_columns(schema)
     return planned(request, schema, engine)
 
 
-def _check(schema: Schema) -> None:
+def check_columns(schema: Schema) -> None:
+    """Raises SchemaError where names are ambiguous or keys have no order here."""
     faults = repeated_names(schema.columns.names)
     for name in schema.key:
         at = schema.columns.get_all_field_indices(name)
@@ -100,7 +103,8 @@ def _groups(type_: pa.DataType) -> bool:
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
-def _tell(counts: EventCounts, request: Request) -> None:
+def tell(counts: EventCounts, request: Request) -> None:
+    """The counts, in the report or, where they matter, as warnings."""
     dropped = counts.null_keys or counts.null_times
     if request.report is not None:
         request.report.set(lambda: counts)
@@ -116,11 +120,10 @@ def _tell(counts: EventCounts, request: Request) -> None:
         warn(f"{message}. Name a sequence column")
 
 
-def _batches(events: Timed, patterns: CompiledPlans, engine: DuckDbEngine) -> Iterator[Batch]:
+def ordered_batches(events: Timed, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine) -> Iterator[Batch]:
     """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns, without
-    those that cannot matter to any.
+    those that have none of the `relevant` bits.
     """
-    plans, relevant = patterns.plans, patterns.relevant
     ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
         for start in range(0, len(events), PIECE):

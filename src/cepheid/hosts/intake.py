@@ -28,10 +28,10 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine, Evaluated
 from cepheid.hosts.request import EventCounts, Request
 from cepheid.hosts.tables import as_plain, with_zone
 from cepheid.lang.expression import Call, Expression, Name
-from cepheid.plan.plans import OneOrMore
+from cepheid.plan.plans import LiftedFor
 
 
-def used_columns(plan: OneOrMore) -> list[str]:
+def used_columns(plan: LiftedFor) -> list[str]:
     """The event columns that the output, the order or a condition needs."""
     schema = plan.schema
     if plan.functions:
@@ -40,7 +40,7 @@ def used_columns(plan: OneOrMore) -> list[str]:
     return [name for name in schema.columns.names if name in needed]
 
 
-def _lifted_columns(plan: OneOrMore) -> list[str]:
+def _lifted_columns(plan: LiftedFor) -> list[str]:
     """Those that conditions name."""
     named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
     return [name for name in plan.schema.columns.names if name.lower() in named]
@@ -88,7 +88,7 @@ class Timed:
         return Timed(events, pa.chunked_array([whole(self.time)]))
 
 
-def usable(timed: Timed, plan: OneOrMore, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
+def usable(timed: Timed, plan: LiftedFor, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
     """The events up to `as_of` that have a key and a time; and how many had not."""
     if until is not None:
         reached = pc.less_equal(timed.time, pa.scalar(until, pa.int64()).cast(TIME_TYPE))
@@ -153,18 +153,18 @@ def timed(events: pa.Table, request: Request) -> Timed:
         ) from error
 
 
-def lifted(piece: Timed, plan: OneOrMore, engine: DuckDbEngine) -> Batch:
+def lifted(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
     """The events, in their order, as a matcher takes them."""
     return placed(piece, evaluated(piece, plan, engine), plan, engine.time_zone)
 
 
-def evaluated(piece: Timed, plan: OneOrMore, engine: DuckDbEngine) -> Evaluated:
+def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     """The lifted columns of the events, in their order."""
     events = as_plain(piece.events.select(_lifted_columns(plan)), plan.schema.columns)
     return engine.evaluate(events, bits=plan.bits, values=plan.values)
 
 
-def placed(piece: Timed, found: Evaluated, plan: OneOrMore, zone: str) -> Batch:
+def placed(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:
     """The events with their lifted columns as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.events import Schema
+from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import Asked
 from cepheid.plan.engine import SqlEngine
@@ -103,11 +104,20 @@ class Report:
         return self._read()
 
 
+class AskedOccurrences(NamedTuple):
+    """A pattern of occurrences, and what is wanted of its matches."""
+
+    pattern: OccurrencePattern
+    measures: Mapping[str, str] | None
+    """None: the variables and the events."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One detection."""
 
     asked: tuple[Asked, ...]
+    """None where `occurrences` is asked for."""
     key: tuple[str, ...]
     time: str | None
     """None: processing order."""
@@ -128,6 +138,7 @@ class Request:
     """None: the stream has a watermark of its own, if it is one."""
     shards: int = SHARDS
     """Into how many parts a stream's keys are divided."""
+    occurrences: AskedOccurrences | None = None
 
     @property
     def pattern(self) -> Pattern:

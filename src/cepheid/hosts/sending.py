@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.request import ERROR
 from cepheid.plan.plan import Plan
-from cepheid.plan.plans import OneOrMore, naming
+from cepheid.plan.plans import Plans, naming
 
 
-def packed(plan: OneOrMore) -> bytes:
+def packed(plan: Plan | Plans) -> bytes:
     """The plan, or plans, as they travel to the workers; functions do as those of any user do.
 
     Raises:

@@ -25,7 +25,7 @@ from cepheid.hosts.request import Nulls
 from cepheid.hosts.spark_engine import expression
 from cepheid.lang.expression import Name
 from cepheid.plan.plan import Lifted
-from cepheid.plan.plans import OneOrMore, words_of
+from cepheid.plan.plans import LiftedFor, words_of
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
 
@@ -159,7 +159,7 @@ class Lift:
         return F.col(self.layout[name])
 
 
-def lifting(plan: OneOrMore, times: Times) -> Lift:
+def lifting(plan: LiftedFor, times: Times) -> Lift:
     lift = Lift()
     schema = plan.schema
     for i, name in enumerate(schema.key):
@@ -178,7 +178,7 @@ def lifting(plan: OneOrMore, times: Times) -> Lift:
     return lift
 
 
-def _plain_column(value: Lifted, plan: OneOrMore) -> str | None:
+def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:
     """The event column that the value is, if it is no more than that."""
     if not isinstance(value.expression, Name) or len(value.expression.parts) > 1:
         return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from cepheid.kernel.ask import Value
 from cepheid.kernel.evaluate import evaluate
+from cepheid.kernel.reference import Event
 from cepheid.plan.script import Script
 
 Member: TypeAlias = tuple[Any, ...]
@@ -35,21 +35,11 @@ class Derivation(NamedTuple):
     binding: Binding = ()
 
 
-@dataclass(frozen=True)
-class Happening:
-    """An event as the kernel sees it: time, mask of the types that it is of, values of lifted columns (None: NULL)."""
-
-    position: int
-    time: int
-    mask: int
-    values: tuple[Value, ...]
-
-
-Happenings: TypeAlias = Mapping[int, Happening]
+Events: TypeAlias = Mapping[int, Event]
 """Events by position."""
 
 
-def of_event(event: Happening) -> Derivation:
+def of_event(event: Event) -> Derivation:
     return Derivation(Occurrence(event.time, event.time, ((event.time, event.position),)))
 
 
@@ -92,9 +82,7 @@ class _Row(NamedTuple):
     values: tuple[Value, ...]
 
 
-def holds(
-    script: Script, binding: Iterable[tuple[int, Occurrence]], events: Happenings, time_value: int | None
-) -> bool:
+def holds(script: Script, binding: Iterable[tuple[int, Occurrence]], events: Events, time_value: int | None) -> bool:
     """Whether the script is true of what the variables stand for: not false, and not unknown.
 
     A variable that is one event has its values. Any other has two rows without values, but for number `time_value`: its
@@ -104,7 +92,7 @@ def holds(
     return evaluate(script, taken, ()) is True
 
 
-def _rows(occurrence: Occurrence, events: Happenings, time_value: int | None) -> list[_Row]:
+def _rows(occurrence: Occurrence, events: Events, time_value: int | None) -> list[_Row]:
     first, last = occurrence.members[0], occurrence.members[-1]
     if first is last and not is_temporal(first):
         return [_Row(events[first[1]].values)]
@@ -113,7 +101,7 @@ def _rows(occurrence: Occurrence, events: Happenings, time_value: int | None) ->
     return [_Row(_only_time(member, events, time_value)) for member in (first, last)]
 
 
-def _only_time(member: Member, events: Happenings, time_value: int) -> tuple[Value, ...]:
+def _only_time(member: Member, events: Events, time_value: int) -> tuple[Value, ...]:
     """The values of a member that has none but its time, which the lifted column may have without a zone."""
     if is_temporal(member):
         _, _, delay, members = member

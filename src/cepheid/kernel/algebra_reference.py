@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from cepheid.kernel.algebra_contexts import Waiting, offer, queue_of
 from cepheid.kernel.algebra_occurrence import (
     Derivation,
-    Happening,
-    Happenings,
+    Events,
     bound,
     delayed,
     holds,
@@ -22,6 +21,7 @@ from cepheid.kernel.algebra_occurrence import (
     of_event,
     recency,
 )
+from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
 
@@ -30,7 +30,7 @@ def reference_occurrences(
     operators: Sequence[Operator],
     root: int,
     policy: Policy,
-    events: Sequence[Happening],
+    events: Sequence[Event],
     *,
     time_value: int | None = None,
     until: int | None = None,
@@ -54,10 +54,10 @@ class _Streams:
     """The derivations of each operator, over all events at once."""
 
     def __init__(
-        self, operators: Sequence[Operator], events: Sequence[Happening], time_value: int | None, until: int | None
+        self, operators: Sequence[Operator], events: Sequence[Event], time_value: int | None, until: int | None
     ) -> None:
         self._operators = operators
-        self._events: Happenings = {event.position: event for event in events}
+        self._events: Events = {event.position: event for event in events}
         self._time_value = time_value
         self._until = until
 
@@ -100,7 +100,7 @@ class _Streams:
 class _Contexts:
     """Snoop's contexts: what each operator emits, in order, and uses up."""
 
-    def __init__(self, operators: Sequence[Operator], policy: Policy, events: Sequence[Happening]) -> None:
+    def __init__(self, operators: Sequence[Operator], policy: Policy, events: Sequence[Event]) -> None:
         self._operators = operators
         self._policy = policy
         self._events = events

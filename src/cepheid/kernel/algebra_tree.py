@@ -24,7 +24,6 @@ from typing import TypeAlias
 from cepheid.kernel.algebra_contexts import offer, queue_of
 from cepheid.kernel.algebra_occurrence import (
     Derivation,
-    Happening,
     bound,
     delayed,
     holds,
@@ -33,6 +32,7 @@ from cepheid.kernel.algebra_occurrence import (
     of_event,
     recency,
 )
+from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
 
@@ -85,13 +85,13 @@ class Tree:
         self._steps = _IN_CONTEXTS if policy.is_context else _STEPS
         self._delays = [self._states[row] for row, op in enumerate(operators) if op.kind is Kind.DELAYED]
         self._scripted = any(op.script is not None for op in operators)
-        self._events: dict[int, Happening] = {}
+        self._events: dict[int, Event] = {}
         """By position, those that scripts may look at."""
         self._now: int | None = None
-        self._coming: list[Happening] = []
+        self._coming: list[Event] = []
         """The events of the instant `_now`, as long as there may be more."""
 
-    def process(self, event: Happening) -> list[New]:
+    def process(self, event: Event) -> list[New]:
         """What is certain as time comes to that of the event: for each instant passed what each root has made."""
         passed = [] if event.time == self._now else self._pass(event.time - 1)
         self._now = event.time
@@ -123,7 +123,7 @@ class Tree:
 
     def _step(self, now: int) -> New:
         """All operators at one instant."""
-        events: list[Happening] = []
+        events: list[Event] = []
         if self._coming and self._now == now:
             events, self._coming = self._coming, []
             if self._scripted:

@@ -17,17 +17,23 @@ _AT_ONCE = 4096
 
 
 def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Event]:
-    """The events, the first of them at position `first`. Of the lifted columns they have those named, and behind them
-    the event as functions see it.
-    """
+    """The events, the first of them at position `first`, with those of the lifted columns that are named."""
     for start in range(0, len(batch), _AT_ONCE):
         part = batch.slice(start, min(start + _AT_ONCE, len(batch)))
         times = part.column(TIME).cast(pa.int64()).to_pylist()
         masks = part.column(MASK).to_pylist()
         nothing = [None] * len(part)
         values = [_values(column) if i in columns else nothing for i, column in enumerate(part.values)]
-        for i, rest in enumerate(zip(times, masks, zip(*values, _seen(part), strict=True), strict=True)):
+        if _has_rows(part):
+            values.append(_seen(part))
+        each = zip(*values, strict=True) if values else [()] * len(part)
+        for i, rest in enumerate(zip(times, masks, each, strict=True)):
             yield Event(first + start + i, *rest)
+
+
+def _has_rows(batch: Batch) -> bool:
+    """Whether the events come as functions see them; that is then the last of their values."""
+    return any(name.startswith(ROW_PREFIX) for name in batch.data.schema.names)
 
 
 def _seen(batch: Batch) -> list[SeenEvent]:

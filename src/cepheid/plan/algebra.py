@@ -100,6 +100,11 @@ class OccurrencePlan:
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
 
     @property
+    def has_delays(self) -> bool:
+        """Whether there are temporal events."""
+        return any(operator.kind is Kind.DELAYED for operator in self.operators)
+
+    @property
     def type_column(self) -> pa.Field:
         """The column that holds the types of the events."""
         assert self.pattern.types is not None

@@ -25,7 +25,14 @@ from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call, Expression
 from cepheid.lang.sql import parse_expression
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator, Variable
-from cepheid.plan.algebra_check import OUTPUT, check_depth, occurrence_problems, policy_warnings
+from cepheid.plan.algebra_check import (
+    OUTPUT,
+    check_depth,
+    event_faults,
+    occurrence_problems,
+    policy_warnings,
+    with_types,
+)
 from cepheid.plan.algebra_conditions import VariableTexts, event_condition, stand_in, variable_condition
 from cepheid.plan.algebra_types import Chain, type_chains
 from cepheid.plan.algebra_variables import scopes_of
@@ -61,6 +68,8 @@ def build_occurrence_plan(
     faults = schema_faults(schema, shared)
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
+    if measures is None:
+        faults += event_faults(pattern, schema, shared.columns)
     found = _Resolved(pattern, schema, measures or {})
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
@@ -83,7 +92,7 @@ def build_occurrence_plan(
         variables=tuple(Variable(s.name, s.is_event, s.in_output) for s in found.scopes.each),
         time_value=built.time_value,
         measures=None if measures is None else given,
-        columns=shared.columns,
+        columns=with_types(pattern, shared.columns),
         policy=policy,
         by_operator=policy is Policy.RECENT and not warnings,
         warnings=warnings,

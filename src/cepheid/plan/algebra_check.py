@@ -27,8 +27,8 @@ from cepheid.plan.algebra_variables import Scopes
 
 OUTPUT = ("match_id", "match_start", "match_end", "detected_at", "events")
 """Names of output columns, which variables and measures cannot have."""
-EVENT_FIELDS = ("type", "time")
-"""Fields of `events` in front of the chosen columns."""
+EVENT_FIELDS = ("type", "time", "delay", "depth")
+"""Fields of `events` in front of the chosen columns; delay and depth where there are temporal events."""
 
 
 def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, schema: Schema) -> Iterator[Problem]:
@@ -41,6 +41,22 @@ def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, schema: Sche
             yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
     if pattern.chosen is not None and pattern.chosen.is_context:
         yield from _context_problems(pattern, pattern.chosen)
+
+
+def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """The event columns that come along: the chosen ones, and always the type's."""
+    column = None if pattern.types is None else pattern.types.column
+    return chosen if column is None or column in chosen else (*chosen, column)
+
+
+def event_faults(pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...]) -> list[str]:
+    """What is wrong with the columns that come along in `events`, behind its own fields."""
+    own = {schema.time, *with_types(pattern, ())}
+    return [
+        f"columns: {name!r} is the name of a field that 'events' has itself; rename the column, or choose others"
+        for name in chosen
+        if name.lower() in EVENT_FIELDS and name not in own
+    ]
 
 
 def check_depth(pattern: OccurrencePattern) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events import Schema
@@ -66,8 +66,19 @@ class Plans:
         return tuple(function for plan in self.each for function in plan.functions)
 
 
-OneOrMore: TypeAlias = Plan | Plans
-"""What columns are lifted for."""
+class LiftedFor(Protocol):
+    """What columns are lifted for: a plan of any kind, or several."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def bits(self) -> tuple[Lifted, ...]: ...
+    @property
+    def values(self) -> tuple[Lifted, ...]: ...
+    @property
+    def functions(self) -> tuple[Function, ...]: ...
 
 
 def naming(plans: Plans, plan: Plan) -> AbstractContextManager[None]:

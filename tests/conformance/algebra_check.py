@@ -1,0 +1,76 @@
+"""Asks `detect` what a case of the event algebra asks, and says what is wrong with its answer."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.algebra_case import Answer, answer
+from tests.conformance.check import Failed, NotThere, Passed, Result
+from tests.conformance.translate import Unsupported
+
+from cepheid import CepheidWarning
+
+Case = Mapping[str, Any]
+
+
+def read_algebra(path: Path) -> Iterator[Case]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def is_algebra(path: Path) -> bool:
+    """Whether the file has cases of the event algebra."""
+    return next((case.get("expr") is not None and "arrival" not in case for case in read_algebra(path)), False)
+
+
+def check_algebra(case: Case) -> Result:
+    """Whether all required answers are right."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CepheidWarning)  # the recent policy with conditions is asked on purpose
+            wrong = [*_wrong(case)]
+    except Unsupported as gap:
+        return NotThere(gap.feature)
+    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
+        return Failed(f"{type(error).__name__}: {error}")
+    return Failed("\n".join(wrong)) if wrong else Passed()
+
+
+def _wrong(case: Case) -> Iterator[str]:
+    expected = case["expected"]["lt"]
+    got = answer(case, "unrestricted")
+    if _normal(got) != _normal(expected["unrestricted"]):
+        yield _difference("unrestricted", got, expected["unrestricted"])
+    got = answer(case, "recent")
+    if not is_valid_recent(got, expected["unrestricted"], expected["recent_root"]):
+        yield _difference("recent", got, expected["recent_root"])
+    for context, listed in case["expected"].get("contexts", {}).items():
+        got = answer(case, context)
+        if _normal(got) != _normal(listed):
+            yield _difference(context, got, listed)
+
+
+def is_valid_recent(got: Answer, everything: Answer, expected: Answer) -> bool:
+    """Whether these are all of the policy's ends and starts, each once; which members they have it leaves open."""
+    given = _normal(got)
+    spans = [sorted(one[:2] for one in found) for found in (got, expected)]
+    return len({*given}) == len(given) and {*given} <= {*_normal(everything)} and spans[0] == spans[1]
+
+
+def _normal(found: Answer) -> list[str]:
+    return sorted(json.dumps([end, start, sorted(ids)]) for end, start, ids in found)
+
+
+def _difference(what: str, got: Answer, expected: Answer) -> str:
+    missing = [one for one in _normal(expected) if one not in _normal(got)]
+    more = [one for one in _normal(got) if one not in _normal(expected)]
+    return f"{what}: missing {', '.join(missing) or 'none'}; not expected {', '.join(more) or 'none'}"
+
+
+def algebra_failure(case: Case, got: str) -> str:
+    events = ", ".join(f"{one['id']}:{one['type']}@{one['t']}" for one in case["events"])
+    return f"FAILED {case['id']}\n  pattern:  {case['text']}\n  events:   {events}\n  got:      {got}\n"
