@@ -177,14 +177,14 @@ def _operand_kinds(operator: str, kind: str) -> tuple[str, str]:
     return ("number", "number") if kind == "number" else ("none", "none")
 
 
-def _constant(value: bool | float | str, kind: str) -> str | None:
+def _constant(value: object, kind: str) -> str | None:
     of_kind = next(name for name in ("truth", "text", "number") if isinstance(value, KINDS[name][0]))
     if kind == of_kind:
         return {"truth": str(value).upper(), "text": _text(str(value)), "number": f"{value}D"}[kind]
     if of_kind == "number" and kind == "length":
         return f"INTERVAL '{value}' SECOND"
     if of_kind == "number" and kind == "time":
-        return f"TIMESTAMP '{EPOCH + timedelta(seconds=float(value))}'"
+        return f"TIMESTAMP '{EPOCH + timedelta(seconds=float(str(value)))}'"
     return None
 
 

@@ -22,18 +22,25 @@ from cepheid.lang.algebra import (
     Without,
 )
 from cepheid.lang.duration import microseconds
-from cepheid.lang.expression import Call, Expression
+from cepheid.lang.expression import Call
 from cepheid.lang.sql import parse_expression
+from cepheid.plan import resolve
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator, Variable
 from cepheid.plan.algebra_check import (
     OUTPUT,
     check_depth,
+    costly,
     event_faults,
     occurrence_problems,
-    policy_warnings,
     with_types,
 )
-from cepheid.plan.algebra_conditions import VariableTexts, event_condition, stand_in, variable_condition
+from cepheid.plan.algebra_conditions import (
+    VariableTexts,
+    event_condition,
+    of_current_event,
+    stand_in,
+    variable_condition,
+)
 from cepheid.plan.algebra_types import Chain, type_chains
 from cepheid.plan.algebra_variables import scopes_of
 from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
@@ -81,7 +88,8 @@ def build_occurrence_plan(
     given = build_measures(built.lifting, found.measures, engine, built.problems)
     if built.problems:
         raise refusal(built.problems, [])
-    warnings, policy = tuple(policy_warnings(pattern)), pattern.chosen or Policy.UNRESTRICTED
+    policy = pattern.chosen or Policy.UNRESTRICTED
+    recent = policy is Policy.RECENT
     return OccurrencePlan(
         pattern=pattern,
         schema=schema,
@@ -94,8 +102,8 @@ def build_occurrence_plan(
         measures=None if measures is None else given,
         columns=with_types(pattern, shared.columns),
         policy=policy,
-        by_operator=policy is Policy.RECENT and not warnings,
-        warnings=warnings,
+        by_operator=recent and not built.scripted,
+        warnings=(costly(built.scripted[0]),) if recent and built.scripted else (),
         limits=shared.limits,
     )
 
@@ -136,24 +144,22 @@ class _Resolved:
     def _type_condition(self, chain: Chain) -> Node | None:
         """That an event is of the type: of one of its own types, and all conditions of restricted ones."""
         source = Source(chain.sql, "taxonomy")
-        expression = parse_expression(chain.sql)
-        parts: list[tuple[Expression, Node]] = [
-            (expression, Resolver(source, self.columns, (), 0, self.problems).resolve(expression))
-        ]
+        parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
         for restricted in chain.restricted:
             source = Source(restricted.condition, f"type {restricted.name!r}")
             part = event_condition(source, self.columns, restricted.variable, self.time, self.problems)
             if part is None:
                 return None
             parts.append(part)
-        return _conjunction(parts)
+        return _conjunction(*parts)
 
 
-def _conjunction(parts: Sequence[tuple[Expression, Node]]) -> Node:
-    tree, node = parts[0]
-    for other, other_node in parts[1:]:
-        tree = Call("and", (tree, other), (0, 0))  # it stands in no text
-        node = Apply(tree, (node, other_node), None)
+def _conjunction(first: Node, *others: Node) -> Node:
+    """All of the conditions, which are about one event."""
+    node = first
+    for other in others:
+        call = Call("and", (resolve.tree_of(node), resolve.tree_of(other)), (0, 0))  # it stands in no text
+        node = Apply(call, (node, other), None)
     return node
 
 
@@ -173,6 +179,8 @@ class _Builder:
     rows: list[Operator] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     _known: dict[Operator, int] = field(default_factory=dict)
+    scripted: list[str] = field(default_factory=list)
+    """The conditions that are about several events."""
     _conditions: int = 0
     """How many conditions have been met, in the order of `Scopes.conditions`."""
 
@@ -190,25 +198,51 @@ class _Builder:
                 made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
             case Delayed(of, delay):
                 made = Operator(Kind.DELAYED, self.row(of), number=microseconds(delay))
+            case Filtered() if (bound := self._bound_event(expression)) is not None:
+                return bound
             case Bound(variable, of):
-                row, number = self.row(of), self.found.scopes.number(variable)
-                if self.rows[row].kind is Kind.LEAF:  # what can fail is only computed for events of the type
-                    self.lifting.guards[number] = [lifted for _, lifted in self.lifting.bits.values()][
-                        self.rows[row].number
-                    ]
-                made = Operator(Kind.BOUND, row, number=number)
+                return self._bound(self.row(of), variable)
             case Filtered(of):
                 made = Operator(Kind.FILTERED, self.row(of), script=self._script())
             case _:
                 raise AssertionError(expression)
+        return self._added(made)
+
+    def _added(self, made: Operator) -> int:
         if made not in self._known:
             self._known[made] = len(self.rows)
             self.rows.append(made)
         return self._known[made]
 
-    def _bit(self, type_: str) -> int:
+    def _bound(self, row: int, variable: str) -> int:
+        number = self.found.scopes.number(variable)
+        if self.rows[row].kind is Kind.LEAF:  # what can fail is only computed for events of the type
+            bits = [lifted for _, lifted in self.lifting.bits.values()]
+            self.lifting.guards[number] = bits[self.rows[row].number]
+        return self._added(Operator(Kind.BOUND, row, number=number))
+
+    def _bound_event(self, expression: Occurrence) -> int | None:
+        """Conditions on one event: as if its type were restricted by them. None, and nothing is done, where they are
+        not.
+        """
+        filters, inner = 0, expression
+        while isinstance(inner, Filtered):
+            filters, inner = filters + 1, inner.of
+        if not (isinstance(inner, Bound) and isinstance(inner.of, Leaf)):
+            return None
+        conditions = [self.found.conditions[self._conditions + i] for i in range(filters)]
+        parts = [part for node in conditions if node is not None and (part := of_current_event(node)) is not None]
+        if len(parts) < filters:
+            return None
+        self._conditions += filters
+        leaf = self._added(Operator(Kind.LEAF, number=self._bit(inner.of.type, *parts)))
+        return self._bound(leaf, inner.variable)
+
+    def _bit(self, type_: str, *more: Node) -> int:
+        """The bit of the events of the type for which the conditions are true."""
         node = self.found.types[type_]
         assert node is not None, type_
+        node = _conjunction(node, *more)
         try:
             for part in _parts(node):
                 check_boolean(self.lifting, part)
@@ -227,6 +261,7 @@ class _Builder:
         number, self._conditions = self._conditions, self._conditions + 1
         node = self.found.conditions[number]
         assert node is not None, number
+        self.scripted.append(self.found.scopes.conditions[number].text)
         try:
             check_boolean(self.lifting, node)
             return self.lifting.lower(node, guarded=False)

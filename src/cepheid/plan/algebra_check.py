@@ -9,14 +9,12 @@ from cepheid.events import Schema
 from cepheid.lang.algebra import (
     Both,
     Either,
-    Filtered,
     Leaf,
     Occurrence,
     OccurrencePattern,
     Policy,
     Then,
     Within,
-    Without,
     depth_of,
     operands,
 )
@@ -96,22 +94,11 @@ def _other_operators(expression: Occurrence) -> Iterator[str]:
 _CALLED = {"Without": "minus", "Delayed": "a delay", "Bound": "a variable", "Filtered": "a filter"}
 
 
-def policy_warnings(pattern: OccurrencePattern) -> Iterator[str]:
-    """Why the recent policy costs more than it seems."""
-    if pattern.chosen is not Policy.RECENT:
-        return
-    conditions = list(_conditions(pattern.expression))
-    if conditions:
-        yield (
-            f"policy 'recent' with the condition {conditions[0]!r}: an operator below it that remembers only the "
-            "latest would lose what the condition asks for, so all occurrences are found first, and of these the "
-            "recent ones are given. Memory grows with the events, unless within(…) bounds it; conditions on single "
-            "events are better put in restricted types, which cost nothing"
-        )
-
-
-def _conditions(expression: Occurrence) -> Iterator[str]:
-    if isinstance(expression, Filtered | Without) and expression.condition is not None:
-        yield expression.condition
-    for operand in operands(expression):
-        yield from _conditions(operand)
+def costly(condition: str) -> str:
+    """Why the recent policy costs more than it seems with a condition that is about several events."""
+    return (
+        f"policy 'recent' with the condition {condition!r}: an operator below it that remembers only the latest would "
+        "lose what the condition asks for, so all occurrences are found first, and of these the recent ones are given. "
+        "Memory grows with the events, unless within(…) bounds it. Where the condition compares what a key can tell "
+        "apart, give the key"
+    )

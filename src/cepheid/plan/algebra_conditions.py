@@ -17,7 +17,7 @@ from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.pattern import Pattern, Quantifier, Stage
 from cepheid.lang.refused import PATTERN_FUNCTIONS
 from cepheid.plan.parameters import Parameters
-from cepheid.plan.resolve import Node, Resolver, Source
+from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Folded, Node, Pick, Resolver, Source, events_of, walk
 
 TIMES = {"start": "min", "end": "max"}
 """Of a variable; and what they are to the resolver."""
@@ -62,7 +62,7 @@ def variable_condition(
 
 def event_condition(
     source: Source, columns: pa.Schema, variable: str | None, time: str, problems: list[Problem]
-) -> tuple[Expression, Node] | None:
+) -> Node | None:
     """The condition over one event, whose columns may stand behind the variable; None where it has problems."""
     expression = Parameters(stand_in(())).parse(source, problems)
     if expression is None:
@@ -71,7 +71,22 @@ def event_condition(
     expression = _of_event(expression, variable, time, source, found)
     node = Resolver(source, columns, (), 0, found).resolve(expression)
     problems += found
-    return None if found else (expression, node)
+    return None if found else node
+
+
+def of_current_event(node: Node) -> Node | None:
+    """The same condition about the event that is looked at, if it is about one variable and that is an event; None
+    where it asks for starts and ends.
+    """
+    if len(events_of(node)) > 1 or any(isinstance(part, Folded | Pick | Called) for part in walk(node)):
+        return None
+    return _of_current(node)
+
+
+def _of_current(node: Node) -> Node:
+    if isinstance(node, Column) and node.event is not None:
+        return replace(node, event=CURRENT)
+    return replace(node, args=tuple(map(_of_current, node.args))) if isinstance(node, Apply) else node
 
 
 @dataclass
