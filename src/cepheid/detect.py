@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.plan import Plan
 
 Events = TypeVar("Events")
@@ -122,14 +123,14 @@ def detect(
     return cast("Events", _run(events, request))
 
 
-def plan_of(events: object, request: Request) -> Plan:
+def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
     """What `detect` would run for these events, of which only the columns count.
 
     Raises:
         PatternError, SchemaError: as `detect`.
     """
-    only_stages(request, "plan_of")
     if is_spark(events):
+        only_stages(request, "Spark")
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
@@ -137,6 +138,10 @@ def plan_of(events: object, request: Request) -> Plan:
     from cepheid.hosts.in_process import plan_in_process
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    if request.occurrences is not None:
+        from cepheid.hosts.algebra_in_process import occurrence_plan
+
+        return occurrence_plan(arrow_table(events).schema, request, engine)
     return plan_in_process(arrow_table(events).schema, request, engine)
 
 

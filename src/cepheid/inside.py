@@ -68,7 +68,9 @@ def _kept_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
             f"pattern: {document['name']!r} has conditions in Python ({', '.join(functions)}), which no checkpoint "
             "keeps. Give the pattern: partial_matches(checkpoint, pattern)"
         )
-    return pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
+    kept = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
+    assert isinstance(kept, Pattern), "a stream finds no other"
+    return kept
 
 
 def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = None) -> Progress | None:

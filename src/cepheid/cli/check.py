@@ -35,14 +35,13 @@ def check(
         files, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for
     )
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for
+        from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events
         from cepheid.errors import PatternError
-        from cepheid.plan.build import check_pattern
 
         opened = open_pattern(pattern, parameters)
         if events:
             plan_for(opened, options)
-        elif problems := check_pattern(opened.pattern, measures):
+        elif problems := problems_without_events(opened, measures):
             with opened.problems_located():
                 raise PatternError(problems)
         if as_json:

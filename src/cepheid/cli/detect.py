@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
+    from cepheid.lang.algebra import OccurrencePattern
     from cepheid.lang.parameters import ParameterValue
     from cepheid.lang.pattern import Pattern
 
@@ -103,7 +104,7 @@ def _run(asked: _Detection) -> None:
     _show(matches, counts, asked, perf_counter() - start)
 
 
-def _matches(pattern: Pattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
+def _matches(pattern: Pattern | OccurrencePattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import detect as find
 

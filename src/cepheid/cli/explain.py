@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.plan.limits import Limits
+
+if TYPE_CHECKING:
+    from cepheid.cli.pattern_file import PatternFile
+    from cepheid.lang.algebra import OccurrencePattern
+    from cepheid.lang.pattern import Pattern
 
 
 def explain(
@@ -46,27 +51,60 @@ def explain(
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
-        from cepheid.compile.compiled import compile_plan, relevance_text
-        from cepheid.compile.diagram import automaton_mermaid, automaton_text
-        from cepheid.compile.form import form_text
-        from cepheid.errors import PatternError
-        from cepheid.plan.build import check_pattern
-        from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
-        from cepheid.plan.parameters import with_nulls
+        from cepheid.lang.pattern import Pattern
 
         opened = open_pattern(pattern, parameters)
-        if not events and (problems := check_pattern(with_nulls(opened.pattern), measures)):
-            with opened.problems_located():
-                raise PatternError(problems)
-        diagram = automaton_mermaid(opened.pattern)
-        if events:
-            compiled = compile_plan(plan_for(opened, options))
-            text = f"{explain_plan(compiled.plan)}{relevance_text(compiled)}\n{form_text(compiled)}\n"
+        plan = plan_for(opened, options) if events else None
+        if isinstance(opened.pattern, Pattern):
+            told = _stages(opened, opened.pattern, measures, plan)
         else:
-            text = explain_pattern(opened.pattern)
-        text = f"{text}\n{automaton_text(opened.pattern)}\n"
+            told = _occurrences(opened, opened.pattern, measures, plan)
         if as_json:
-            warnings = list(pattern_warnings(opened.pattern))
-            print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": diagram, "warnings": warnings})
+            warnings = list(told.warnings)
+            print_json({"ok": True, "exit_code": 0, "plan": told.text, "mermaid": told.diagram, "warnings": warnings})
         else:
-            sys.stdout.write(f"{diagram}\n" if mermaid else text)
+            sys.stdout.write(f"{told.diagram}\n" if mermaid else told.text)
+
+
+class _Told(NamedTuple):
+    text: str
+    diagram: str
+    warnings: tuple[str, ...]
+
+
+def _stages(opened: PatternFile, pattern: Pattern, measures: dict[str, str] | None, plan: object) -> _Told:
+    from cepheid.compile.compiled import compile_plan, relevance_text
+    from cepheid.compile.diagram import automaton_mermaid, automaton_text
+    from cepheid.compile.form import form_text
+    from cepheid.errors import PatternError
+    from cepheid.plan.build import check_pattern
+    from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
+    from cepheid.plan.parameters import with_nulls
+    from cepheid.plan.plan import Plan
+
+    if plan is None and (problems := check_pattern(with_nulls(pattern), measures)):
+        with opened.problems_located():
+            raise PatternError(problems)
+    diagram = automaton_mermaid(pattern)
+    if isinstance(plan, Plan):
+        compiled = compile_plan(plan)
+        text = f"{explain_plan(compiled.plan)}{relevance_text(compiled)}\n{form_text(compiled)}\n"
+    else:
+        text = explain_pattern(pattern)
+    return _Told(f"{text}\n{automaton_text(pattern)}\n", diagram, tuple(pattern_warnings(pattern)))
+
+
+def _occurrences(
+    opened: PatternFile, pattern: OccurrencePattern, measures: dict[str, str] | None, plan: object
+) -> _Told:
+    from cepheid.cli.pattern_file import problems_without_events
+    from cepheid.errors import PatternError
+    from cepheid.plan.algebra import OccurrencePlan
+    from cepheid.plan.algebra_explain import explain_occurrence_plan, explain_occurrences, occurrence_mermaid
+
+    if isinstance(plan, OccurrencePlan):
+        return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan), plan.warnings)
+    if problems := problems_without_events(opened, measures):
+        with opened.problems_located():
+            raise PatternError(problems)
+    return _Told(explain_occurrences(pattern), "", ())

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.document import located_in_document, pattern_from_text, read_text
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.algebra_build import check_occurrences
 from cepheid.plan.build import check_pattern
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
+    from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.plan import Plan
 
 
@@ -25,7 +28,7 @@ class PatternFile:
 
     path: Path
     text: str
-    pattern: Pattern
+    pattern: Pattern | OccurrencePattern
 
     @contextmanager
     def problems_located(self) -> Iterator[None]:
@@ -46,10 +49,21 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> Patter
     """
     text = read_text(path)
     pattern = pattern_from_text(text, source=str(path))
-    return PatternFile(path, text, pattern.with_parameters(**parameters))
+    if isinstance(pattern, Pattern):
+        return PatternFile(path, text, pattern.with_parameters(**parameters))
+    if parameters:
+        raise PatternError("a pattern of occurrences has no parameters: leave --parameter out")
+    return PatternFile(path, text, pattern)
 
 
-def plan_for(opened: PatternFile, options: EventOptions) -> Plan:
+def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | None) -> list[Problem]:
+    """What is wrong with the pattern whatever the events are."""
+    if isinstance(opened.pattern, Pattern):
+        return check_pattern(opened.pattern, measures)
+    return check_occurrences(opened.pattern, measures)
+
+
+def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan:
     """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
     column is it, if time is to pass.
 
@@ -62,15 +76,15 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Plan:
     from cepheid.detect import plan_of, request_of
 
     with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
-        time = None if options.no_time else options.time or _first_timestamp(events, opened.pattern, options)
+        time = None if options.no_time else options.time or _first_timestamp(events, opened, options)
         return plan_of(events, request_of(opened.pattern, time=time, **options.asked()))
 
 
-def _first_timestamp(events: Any, pattern: Pattern, options: EventOptions) -> str:
+def _first_timestamp(events: Any, opened: PatternFile, options: EventOptions) -> str:
     """The column's name; `events` are a table or a DataFrame, whose schemas both name their types."""
     for field in events.schema:
         if str(getattr(field, "dataType", None) or field.type).lower().startswith("timestamp"):
             return str(field.name)
     there = f"{events.schema.names} are there"
     message = f"no column of the events is a timestamp: name the event time by --time, or give --no-time; {there}"
-    raise PatternError([Problem(message), *check_pattern(pattern, options.measures)])
+    raise PatternError([Problem(message), *problems_without_events(opened, options.measures)])

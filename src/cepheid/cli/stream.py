@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cepheid.cli.stream_view import View
+    from cepheid.lang.algebra import OccurrencePattern
     from cepheid.lang.parameters import ParameterValue
     from cepheid.lang.pattern import Pattern
 
@@ -178,7 +179,7 @@ class _Lines:
             raise  # a micro-batch that nobody has read is not done
 
 
-def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) -> None:
+def _follow(rows: DataFrame, pattern: Pattern | OccurrencePattern, asked: _Stream, errors: Console) -> None:
     """Runs the query until it ends or is told to."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it

@@ -14,6 +14,13 @@ from itertools import chain
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.algebra_document import (
+    is_occurrence,
+    occurrence_from_document,
+    occurrence_to_document,
+    span_in_occurrence,
+)
 from cepheid.lang.document_problems import NAME_KEYS, document_problems, pattern_schema, place, stages_in
 from cepheid.lang.document_values import (
     condition_document,
@@ -52,8 +59,8 @@ _FLAGS = {
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
-def read_pattern(path: str | pathlib.Path) -> Pattern:
-    """The pattern in a YAML or JSON file.
+def read_pattern(path: str | pathlib.Path) -> Pattern | OccurrencePattern:
+    """The pattern in a YAML or JSON file: of stages or, with the key `occurrence`, of occurrences.
 
     Raises:
         OSError: the file cannot be read.
@@ -77,25 +84,29 @@ def read_text(path: str | pathlib.Path) -> str:
         raise PatternError(Problem(f"a pattern file is UTF-8 text, this is not ({path}, line {line})")) from None
 
 
-def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern:
+def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern | OccurrencePattern:
     """The pattern in a YAML or JSON document; `source` names it in messages.
 
     Raises:
         PatternError: all problems of the document, with line and column.
     """
     marked = load_marked(text, source=source)
+    if is_occurrence(marked):
+        return occurrence_from_document(marked)
     problems = [*marked.problems, *document_problems(marked)]
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
     return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 
-def pattern_to_document(pattern: Pattern) -> dict[str, Value]:
+def pattern_to_document(pattern: Pattern | OccurrencePattern) -> dict[str, Value]:
     """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name.
 
     Raises:
-        PatternError: it has conditions in Python.
+        PatternError: it has conditions in Python or, of occurrences, no taxonomy.
     """
+    if isinstance(pattern, OccurrencePattern):
+        return occurrence_to_document(pattern)
     hint = "Write the condition in SQL, or keep the pattern in Python."
     refused = [
         Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
@@ -123,7 +134,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     return document
 
 
-def pattern_to_yaml(pattern: Pattern) -> str:
+def pattern_to_yaml(pattern: Pattern | OccurrencePattern) -> str:
     """The same document as YAML text."""
     return dump_yaml(pattern_to_document(pattern))
 
@@ -137,10 +148,11 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
     are.
     """
     marked = load_marked(text, source=source)
-    span = _span_of(problem, marked)
+    span = span_in_occurrence(problem, marked) if is_occurrence(marked) else _span_of(problem, marked)
     if span is None:
         return problem
-    return Problem(problem.message, where=f"{source}, {problem.where}", text=text, span=span, hint=problem.hint)
+    where = f"{source}, {problem.where}" if problem.where else source
+    return Problem(problem.message, where=where, text=text, span=span, hint=problem.hint)
 
 
 def _span_of(problem: Problem, marked: MarkedText) -> Span | None:

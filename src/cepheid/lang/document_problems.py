@@ -27,17 +27,22 @@ if TYPE_CHECKING:
 NAME_KEYS = ("begin", *(contiguity.value for contiguity in Contiguity))
 """The keys of a stage that hold its name or, of a group, its stages."""
 _SHOWN = 60
+_PATTERN = "pattern.schema.json"
 
 
 def pattern_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of pattern documents."""
-    schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath("pattern.schema.json").read_text("utf-8"))
+    return _schema(_PATTERN)
+
+
+def _schema(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath(name).read_text("utf-8"))
     return schema
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
     """Where the document breaks the schema, and what its values cannot be."""
-    yield from _structure_problems(marked)
+    yield from structure_problems(marked, _PATTERN)
     yield from _value_problems(marked)
 
 
@@ -51,14 +56,15 @@ def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator(schema: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # a third of the time that `import cepheid` would take
 
-    return Draft202012Validator(pattern_schema())
+    return Draft202012Validator(_schema(schema))
 
 
-def _structure_problems(marked: MarkedText) -> Iterator[Problem]:
-    for error in _validator().iter_errors(marked.value):
+def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
+    """Where the document breaks the schema of that file name."""
+    for error in _validator(schema).iter_errors(marked.value):
         yield from _structure_problem(error, marked)
 
 
@@ -154,11 +160,11 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
     yield from _duration_problems(document, (), "within", marked)
     if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
         assert isinstance(taxonomy, dict)
-        yield from _refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
+        yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
     parameters = document.get("parameters")
     for name, given in parameters.items() if isinstance(parameters, dict) else ():
         if _is_valid(given, "parameter"):
-            yield from _refused(partial(parameter_of, name, given), ("parameters", name), marked)
+            yield from refused(partial(parameter_of, name, given), ("parameters", name), marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
         yield from _duration_problems(stage, path, "within_previous", marked)
@@ -184,19 +190,20 @@ def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> It
 def _duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
     length = holder.get(key)
     if _is_valid(length, "duration"):
-        yield from _refused(partial(parse_duration, str(length)), (*path, key), marked)
+        yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
 
 
 def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
     if isinstance(count, list) and _is_valid(count, "count"):
-        yield from _refused(partial(check_times, *map(int, count)), path, marked)
+        yield from refused(partial(check_times, *map(int, count)), path, marked)
 
 
 def _is_valid(value: object, part: str) -> bool:
-    return _validator().evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
+    return _validator(_PATTERN).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
 
 
-def _refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
+def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    """The problems of what cannot be made, at the path."""
     try:
         make()
     except PatternError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events import Schema
 from cepheid.lang.algebra import (
@@ -77,7 +79,7 @@ def build_occurrence_plan(
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
     if measures is None:
         faults += event_faults(pattern, schema, shared.columns)
-    found = _Resolved(pattern, schema, measures or {})
+    found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
     types = ask_types(engine, found.nodes, schema.columns, found.problems)
@@ -108,22 +110,31 @@ def build_occurrence_plan(
     )
 
 
+def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
+    """The problems that are there whatever the events are: syntax, types, variables, the policy."""
+    if deep := check_depth(pattern):
+        return deep
+    problems = measure_problems(measures or {}, OUTPUT)
+    return problems + _Resolved(pattern, None, "", measures or {}).problems
+
+
 class _Resolved:
     """The pattern's texts with their names resolved; what is wrong with any of them is in `problems`."""
 
-    def __init__(self, pattern: OccurrencePattern, schema: Schema, measures: Mapping[str, str]) -> None:
-        self.pattern, self.columns = pattern, schema.columns
-        self.time = schema.time or ""
+    def __init__(
+        self, pattern: OccurrencePattern, columns: pa.Schema | None, time: str, measures: Mapping[str, str]
+    ) -> None:
+        self.pattern, self.columns, self.time = pattern, columns, time
         self.problems: list[Problem] = []
         self.scopes = scopes_of(pattern.expression, self.problems)
-        self.problems += occurrence_problems(pattern, self.scopes, schema)
-        self.chains = type_chains(pattern, schema.columns, self.problems)
+        self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
+        self.chains = type_chains(pattern, columns, self.problems)
         self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
         texts = VariableTexts(self.scopes.names, visible, self.time)
         given = stand_in(self.scopes.names)
-        self.measures = resolve_measures(given, measures, schema.columns, texts, self.problems)
+        self.measures = resolve_measures(given, measures, columns, texts, self.problems)
 
     @property
     def nodes(self) -> list[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cepheid.errors import Problem
 from cepheid.events import Schema
@@ -29,9 +29,9 @@ EVENT_FIELDS = ("type", "time", "delay", "depth")
 """Fields of `events` in front of the chosen columns; delay and depth where there are temporal events."""
 
 
-def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, schema: Schema) -> Iterator[Problem]:
-    """Problems of names and of the policy."""
-    taken = {column.lower(): f"a column of the events ({column!r})" for column in schema.columns.names}
+def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Sequence[str]) -> Iterator[Problem]:
+    """Problems of names and of the policy; `columns` are those of the events, as far as they are known."""
+    taken = {column.lower(): f"a column of the events ({column!r})" for column in columns}
     taken |= dict.fromkeys(OUTPUT, "a column of the output")
     for name in scopes.names:
         if name.lower() in taken:

@@ -48,7 +48,7 @@ class VariableTexts(Parameters):
 
 
 def variable_condition(
-    source: Source, columns: pa.Schema, texts: VariableTexts, problems: list[Problem]
+    source: Source, columns: pa.Schema | None, texts: VariableTexts, problems: list[Problem]
 ) -> Node | None:
     """The condition over the variables that `texts` knows, None where it has problems."""
     expression = texts.parse(source, problems)
@@ -61,7 +61,7 @@ def variable_condition(
 
 
 def event_condition(
-    source: Source, columns: pa.Schema, variable: str | None, time: str, problems: list[Problem]
+    source: Source, columns: pa.Schema | None, variable: str | None, time: str, problems: list[Problem]
 ) -> Node | None:
     """The condition over one event, whose columns may stand behind the variable; None where it has problems."""
     expression = Parameters(stand_in(())).parse(source, problems)

@@ -31,7 +31,7 @@ def leaf_types(expression: Occurrence) -> list[str]:
     return [type_ for operand in operands(expression) for type_ in leaf_types(operand)]
 
 
-def type_chains(pattern: OccurrencePattern, columns: pa.Schema, problems: list[Problem]) -> Mapping[str, Chain]:
+def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, Chain]:
     """For each type that a leaf asks for what that means; none where there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
     problems += found

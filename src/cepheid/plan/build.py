@@ -266,7 +266,7 @@ def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], proble
     try:
         for part in parts:
             check_boolean(lifting, part.node)
-        whole = combined(parts)
+        whole = _combined(parts)
         return StageCondition(None, None) if whole is None else lifting.condition(whole, stage)
     except PatternError as error:
         problems += error.problems
@@ -281,7 +281,7 @@ def check_boolean(lifting: Lifting, node: Node) -> None:
         raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node)))
 
 
-def combined(parts: Sequence[Part]) -> Node | None:
+def _combined(parts: Sequence[Part]) -> Node | None:
     """Where is AND with what is before, or_where is OR with all that is before."""
     if not parts:
         return None

@@ -1,0 +1,101 @@
+"""Pattern files with an expression of the event algebra ⇄ the same OccurrencePattern values as Python makes.
+
+Such a document has the key `occurrence`; `occurrence.schema.json` says what else it may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.algebra import OccurrencePattern, RestrictedType
+from cepheid.lang.algebra_print import expression_text, restricted_text
+from cepheid.lang.algebra_text import parse_occurrences, parse_restricted
+from cepheid.lang.document_problems import place, refused, structure_problems
+from cepheid.lang.document_values import taxonomy_document, taxonomy_of, version_document, version_of
+from cepheid.lang.expression import Span
+from cepheid.lang.marked_text import MarkedText, Path, Value
+
+KEY = "occurrence"
+SCHEMA = "occurrence.schema.json"
+
+
+def is_occurrence(marked: MarkedText) -> bool:
+    """Whether the document is one of these."""
+    return isinstance(marked.value, dict) and KEY in marked.value
+
+
+def occurrence_from_document(marked: MarkedText) -> OccurrencePattern:
+    """The pattern of the document.
+
+    Raises:
+        PatternError: all its problems, with line and column.
+    """
+    problems = [*marked.problems, *structure_problems(marked, SCHEMA)]
+    document = cast("dict[str, Any]", marked.value)
+    if not problems:
+        problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
+        for name, text in document.get("types", {}).items():
+            problems += _text_problems(partial(parse_restricted, name, text), ("types", name), marked)
+        problems += _text_problems(partial(parse_occurrences, document[KEY]), (KEY,), marked)
+    if problems:
+        raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
+    pattern = parse_occurrences(document[KEY]).named(document.get("name", "pattern"))
+    types: tuple[RestrictedType, ...] = tuple(
+        parse_restricted(name, text) for name, text in document.get("types", {}).items()
+    )
+    pattern = replace(pattern, restricted=(*types, *pattern.restricted), version=version_of(marked))
+    if "policy" in document:
+        pattern = pattern.policy(document["policy"])
+    return replace(pattern, types=taxonomy_of(document["taxonomy"]))
+
+
+def occurrence_to_document(pattern: OccurrencePattern) -> dict[str, Value]:
+    """The document that reads as `pattern`.
+
+    Raises:
+        PatternError: it has no taxonomy, without which there is no such document.
+    """
+    if pattern.types is None:
+        raise PatternError(Problem("a pattern file of occurrences names the column of the types", "taxonomy"))
+    document: dict[str, Value] = {"name": pattern.name}
+    if pattern.version is not None:
+        document["version"] = version_document(pattern.version)
+    document["taxonomy"] = taxonomy_document(pattern.types)
+    if pattern.restricted:
+        document["types"] = {one.name: restricted_text(one) for one in pattern.restricted}
+    if pattern.chosen is not None:
+        document["policy"] = pattern.chosen.value
+    document[KEY] = expression_text(pattern.expression)
+    return document
+
+
+def span_in_occurrence(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where the problem of the pattern that the document was read as stands in it; None if it is about none of it."""
+    document, where = cast("dict[str, Any]", marked.value), problem.where or ""
+    if where in ("policy", "taxonomy"):
+        return place((where, "column") if where == "taxonomy" else (where,), marked)
+    for name in document.get("types", {}):
+        if where == f"type {name!r}":
+            return _span_of_text(problem, ("types", name), marked)
+    return _span_of_text(problem, (KEY,), marked) if problem.text else None
+
+
+def _text_problems(read: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    try:
+        read()
+    except PatternError as error:
+        for problem in error.problems:
+            yield marked.problem(problem.message, _span_of_text(problem, path, marked), problem.hint)
+
+
+def _span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
+    """The place of the problem in the text at the path; where the file writes it in another way, the whole text."""
+    start, end = marked.spans[path]
+    verbatim = marked.text.find(problem.text, start, end) if problem.text else -1
+    if verbatim < 0 or problem.span is None:
+        return start, end
+    return verbatim + problem.span[0], verbatim + problem.span[1]

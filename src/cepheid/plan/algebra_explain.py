@@ -1,0 +1,93 @@
+"""A pattern of occurrences, or its plan, as readable text and as a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from cepheid.lang.algebra import OccurrencePattern, Policy
+from cepheid.lang.algebra_print import pattern_text
+from cepheid.lang.duration import format_duration
+from cepheid.lang.taxonomy import Taxonomy
+from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
+from cepheid.plan.types import sql_name
+
+_NAMES = {
+    Kind.LEAF: "event",
+    Kind.BOTH: "and",
+    Kind.EITHER: "or",
+    Kind.THEN: "then",
+    Kind.WITHOUT: "minus",
+    Kind.WITHIN: "within",
+    Kind.DELAYED: "plus",
+    Kind.BOUND: "as",
+    Kind.FILTERED: "where",
+}
+_POLICIES = {
+    Policy.UNRESTRICTED: "all occurrences",
+    Policy.RECENT: "of those that end together, one of the latest start",
+    Policy.SNOOP_RECENT: "Snoop's recent context",
+    Policy.CHRONICLE: "Snoop's chronicle context",
+    Policy.CONTINUOUS: "Snoop's continuous context",
+    Policy.CUMULATIVE: "Snoop's cumulative context",
+}
+
+
+def explain_occurrences(pattern: OccurrencePattern) -> str:
+    """What the pattern looks for."""
+    lines = [f"Pattern {pattern.name!r}: occurrences of"]
+    lines += [f"  {line}" for line in pattern_text(pattern).split("\n")]
+    lines.append(f"Policy: {_POLICIES[pattern.chosen or Policy.UNRESTRICTED]}")
+    return "\n".join([*lines, *_types(pattern.types)]) + "\n"
+
+
+def explain_occurrence_plan(plan: OccurrencePlan) -> str:
+    """What it looks for, and how it will run."""
+    lines = [explain_occurrences(plan.pattern)]
+    if plan.by_operator:
+        lines.append("Each operator passes on the most recent occurrence alone, and remembers no more than it needs.")
+    lines += [f"Note: {warning}" for warning in plan.warnings]
+    lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
+    if plan.values:
+        lines += ["Columns for conditions and measures:"]
+        lines += [f"  {value.sql}: {sql_name(value.type)}" for value in plan.values]
+    return "\n".join(lines) + "\n"
+
+
+def occurrence_mermaid(plan: OccurrencePlan) -> str:
+    """The operators as a Mermaid diagram, events below."""
+    lines = ["flowchart BT"]
+    for row, operator in enumerate(plan.operators):
+        label = _label(plan, operator).replace('"', "#quot;")
+        lines.append(f'    n{row}["{label}"]')
+        lines += [f"    n{operand} --> n{row}" for operand in operator.operands]
+    return "\n".join(lines)
+
+
+def _rows(plan: OccurrencePlan) -> Iterator[str]:
+    for operator in plan.operators:
+        of = " and ".join(map(str, operator.operands))
+        yield f"{_label(plan, operator)}{f' of {of}' if of else ''}"
+
+
+def _label(plan: OccurrencePlan, operator: Operator) -> str:
+    name = _NAMES[operator.kind]
+    match operator.kind:
+        case Kind.LEAF:
+            return f"{name} {plan.bits[operator.number].sql}"
+        case Kind.WITHIN | Kind.DELAYED:
+            return f"{name} {format_duration(timedelta(microseconds=operator.number)) or '0 seconds'}"
+        case Kind.BOUND:
+            return f"{name} {plan.variables[operator.number].name}"
+        case Kind.WITHOUT if operator.script is not None:
+            return "minus if"
+    return name
+
+
+def _types(types: Taxonomy | None) -> Iterator[str]:
+    if types is None:
+        return
+    yield f"Types: column {types.column!r}"
+    for kind, above in types.kinds:
+        if above:
+            yield f"  {kind} is a kind of {', '.join(above)}"
