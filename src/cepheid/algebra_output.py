@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, Batch
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.identity import digests, joined, raw_bytes
 from cepheid.kernel.algebra_occurrence import Derivation, Member, Occurrence, is_temporal
 from cepheid.output import MATCH, as_typed, event_structs, hex_ids, identities, purpose
@@ -212,8 +212,8 @@ def _slot_column(rows: _Rows, name: str, slot: Slot, found: Sequence[Derivation]
     variable, plan = slot.stage, rows.plan
     bound = [_bound(derivation, variable) for derivation in found]
     if isinstance(slot, Aggregate) and slot.column == plan.time_value:
-        starts = slot.fold is Fold.MIN
-        return _local(_times([None if one is None else one.start if starts else one.end for one in bound]), slot.type)
+        at = 0 if slot.fold is Fold.MIN else -1
+        return _member_times(rows, [None if one is None else one.members[at] for one in bound], slot.type)
     single = [one is not None and len(one.members) == 1 and not is_temporal(one.members[0]) for one in bound]
     taken = rows.of(
         [one.members[0][1] for one, is_one in zip(bound, single, strict=True) if one is not None and is_one]
@@ -226,6 +226,19 @@ def _slot_column(rows: _Rows, name: str, slot: Slot, found: Sequence[Derivation]
         raise ConditionError(f"measure {measure.name!r}: {error}") from error
 
 
-def _local(times: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Instants in the type of the time column."""
-    return times.cast(type_) if type_.tz else pc.local_timestamp(times)
+def _member_times(rows: _Rows, members: Sequence[Member | None], type_: pa.DataType) -> pa.Array:
+    """The times of the members in the type of the time column, which may be one without a zone."""
+    positions, delays = zip(*map(_behind, members), strict=True)
+    row = rows.of(positions)
+    times = rows.events.column(f"{VALUE_PREFIX}{rows.plan.time_value}").take(pa.array(row, mask=row < 0))
+    return pc.add(times.cast(pa.int64()), pa.array(delays, pa.int64())).cast(type_)
+
+
+def _behind(member: Member | None) -> tuple[int, int]:
+    """The position of the event that the member is or comes behind in the end, -1 for none, and how far behind."""
+    if member is None:
+        return -1, 0
+    if not is_temporal(member):
+        return member[1], 0
+    position, delay = _behind(member[3][-1])
+    return position, delay + member[2]

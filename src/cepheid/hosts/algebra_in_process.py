@@ -35,7 +35,8 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     relevant = ((1 << len(plan.bits)) - 1,)
     found = [matcher.process(batch) for batch in ordered_batches(usable_events, plan, relevant, engine)]
     rows = pa.concat_tables([*found, matcher.finish()])
-    tell(replace(counts, **matcher.counts), request)
+    # What is simultaneous is so in any order; only contexts use up one of such events before another.
+    tell(replace(counts, **matcher.counts), request, ties_matter=plan.policy.is_context)
     return rows if plan.measures is None else with_measures(rows, plan.measures, engine)
 
 

@@ -103,7 +103,7 @@ def _groups(type_: pa.DataType) -> bool:
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
-def tell(counts: EventCounts, request: Request) -> None:
+def tell(counts: EventCounts, request: Request, *, ties_matter: bool = True) -> None:
     """The counts, in the report or, where they matter, as warnings."""
     dropped = counts.null_keys or counts.null_times
     if request.report is not None:
@@ -114,7 +114,7 @@ def tell(counts: EventCounts, request: Request) -> None:
     over = counts.dropped_partial_matches, counts.dropped_matches
     if any(over) and request.report is None:
         warn(f"{over[0]} partial matches and {over[1]} matches were over a limit and dropped, as on_limit says")
-    if counts.ties and not request.sequence:
+    if counts.ties and ties_matter and not request.sequence:
         each = ", counted for each pattern" if len(request.asked) > 1 else ""
         message = f"{counts.ties} events agree in key and time with another{each}; their content orders them"
         warn(f"{message}. Name a sequence column")

@@ -32,10 +32,11 @@ _PATTERN = "pattern.schema.json"
 
 def pattern_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of pattern documents."""
-    return _schema(_PATTERN)
+    return schema_of(_PATTERN)
 
 
-def _schema(name: str) -> dict[str, Any]:
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema in the file of that name."""
     schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath(name).read_text("utf-8"))
     return schema
 
@@ -59,7 +60,7 @@ def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]
 def _validator(schema: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # a third of the time that `import cepheid` would take
 
-    return Draft202012Validator(_schema(schema))
+    return Draft202012Validator(schema_of(schema))
 
 
 def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:

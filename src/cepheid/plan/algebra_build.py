@@ -165,13 +165,13 @@ class _Resolved:
         return _conjunction(*parts)
 
 
-def _conjunction(first: Node, *others: Node) -> Node:
+def _conjunction(*nodes: Node) -> Node:
     """All of the conditions, which are about one event."""
-    node = first
-    for other in others:
-        call = Call("and", (resolve.tree_of(node), resolve.tree_of(other)), (0, 0))  # it stands in no text
-        node = Apply(call, (node, other), None)
-    return node
+    parts = tuple(part for node in nodes for part in _parts(node))
+    if len(parts) == 1:
+        return parts[0]
+    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it stands in no text
+    return Apply(call, parts, None)
 
 
 def _parts(node: Node) -> list[Node]:

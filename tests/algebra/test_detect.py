@@ -1,0 +1,273 @@
+"""`detect` finds occurrences in tables of this process."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algebra.shop import ROWS, at, found, shop, spans
+from cepheid import (
+    CepheidWarning,
+    ConditionError,
+    EventError,
+    LimitExceeded,
+    Limits,
+    Matcher,
+    OccurrencePattern,
+    PatternError,
+    Report,
+    SchemaError,
+    detect,
+    event,
+)
+
+SESSION = "((?l:Login; ?o:Logout)[l.user = o.user] -[b.user = l.user] ?b:Buy)"
+
+
+def test_a_row_of_an_occurrence() -> None:
+    """The times, a struct for each variable that is known outside, and the events in order."""
+    (row,) = found(SESSION)
+    assert len(row.pop("match_id")) == 32
+    login = {"at": at(1), "type": "Login", "user": "ann", "price": None}
+    logout = {"at": at(5), "type": "Logout", "user": "ann", "price": None}
+    assert row == {
+        "match_start": at(1),
+        "match_end": at(5),
+        "detected_at": at(5),
+        "l": login,
+        "o": logout,
+        "events": [
+            {"type": "Login", "time": at(1), "user": "ann", "price": None},
+            {"type": "Logout", "time": at(5), "user": "ann", "price": None},
+        ],
+    }
+
+
+def test_each_key_alone() -> None:
+    """With a key each user's events are a sequence of their own, and the key is a column."""
+    rows = found("(Login; Logout) - Buy", key="user")
+    assert [(row["user"], span) for row, span in zip(rows, spans(rows), strict=True)] == [("ann", (1, 5))]
+
+
+def test_kinds_of_tables() -> None:
+    """Pandas in, pandas out."""
+    frame = detect(shop().to_pandas(), OccurrencePattern.of("Buy").taxonomy("type"), time="at")
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["match_end"].tolist() == [pd.Timestamp(at(3))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Login; Logout", [(1, 5), (2, 5), (1, 7), (2, 7)]),
+        ("Logout & Buy", [(3, 5), (3, 7)]),
+        ("Buy | (Login; Buy)", [(1, 3), (2, 3), (3, 3)]),
+        ("(Login; Logout) - Buy", []),
+        ("(Login; Logout)_4s", [(1, 5), (2, 5)]),
+        ("Buy + 2s; Logout", [(5, 7)]),
+        ("Buy + 4s & Logout", [(5, 7), (7, 7)]),
+        ("Paid = Buy[price > 29] Login; Paid", [(1, 3), (2, 3)]),
+        ("(?a:Login; ?b:Login)[start(b) - end(a) > INTERVAL '7' SECOND]", [(1, 9)]),
+        ("?w:(Login; Login)[end(w) - start(w) = INTERVAL '1' SECOND]", [(1, 2)]),
+        ("(?a:Login | ?b:Buy)[b.price = 30]", [(3, 3)]),
+    ],
+)
+def test_operators(text: str, expected: list[tuple[int, int]]) -> None:
+    """Each operator, by starts and ends in the order of emission."""
+    assert sorted(spans(found(text)), key=lambda span: span[::-1]) == sorted(expected, key=lambda span: span[::-1])
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("recent", [(2, 5), (2, 7)]),
+        ("snoop_recent", [(2, 5), (2, 7)]),
+        ("chronicle", [(1, 5), (2, 7)]),
+        ("continuous", [(1, 5), (2, 5)]),
+        ("cumulative", [(1, 5)]),
+    ],
+)
+def test_policies(policy: str, expected: list[tuple[int, int]]) -> None:
+    """Of each end one occurrence, or as Snoop's contexts use events up."""
+    assert spans(found("Login; Logout", policy=policy)) == expected
+
+
+def test_temporal_events() -> None:
+    """A temporal event has a delay; what it comes behind follows, one deeper."""
+    (row,) = found("(Buy + 2s) + 1min", columns=["price"])
+    assert (row["match_start"], row["match_end"]) == (at(65), at(65))
+    minute, two = timedelta(minutes=1), timedelta(seconds=2)
+    assert row["events"] == [
+        {"type": None, "time": at(65), "delay": minute, "depth": 0, "price": None},
+        {"type": None, "time": at(5), "delay": two, "depth": 1, "price": None},
+        {"type": "Buy", "time": at(3), "delay": None, "depth": 2, "price": 30},
+    ]
+
+
+def test_variables_that_are_no_event() -> None:
+    """They have a start and an end; one that an occurrence has not is NULL."""
+    rows = found("?w:(Login; Buy) | ?l:Logout", columns=[])
+    assert [(row["w"], row["l"]) for row in rows][1:3] == [
+        ({"start": at(2), "end": at(3)}, None),
+        (None, {"type": "Logout"}),
+    ]
+
+
+def test_the_least_derivation() -> None:
+    """Where an occurrence comes about in several ways its variables are those of the way with the earliest events."""
+    rows = found("?a:Login & ?b:Login")
+    variables = [(row["a"]["at"], row["b"]["at"]) for row in rows]
+    seconds = [(1, 1), (1, 2), (2, 2), (1, 9), (2, 9), (9, 9)]
+    assert variables == [(at(a), at(b)) for a, b in seconds]
+
+
+def test_measures() -> None:
+    """SQL over variables, in the place of variables and events."""
+    measures = {"who": "upper(l.user)", "lasted": "end(w) - start(w)", "next": "date_trunc('MINUTE', end(o))"}
+    rows = found("?w:(?l:Login; ?o:Logout)[l.user = o.user]", measures=measures)
+    assert [list(row)[4:] for row in rows] == [["who", "lasted", "next"]] * 2
+    assert [row["who"] for row in rows] == ["ANN", "BOB"]
+    assert [row["lasted"] for row in rows] == [timedelta(seconds=4), timedelta(seconds=5)]
+    assert rows[0]["next"] == at(0)
+    (row,) = found("?w:(Buy + 1s)", measures={"s": "start(w)", "e": "end(w)"})
+    assert (row["s"], row["e"]) == (at(4), at(4))
+
+
+def test_measures_of_local_times() -> None:
+    """Starts and ends are of the type of the time column."""
+    table = shop(time=pa.timestamp("us"))
+    (row,) = found("?w:(Login; Buy)_1s", table, time_zone="Europe/Berlin", measures={"s": "start(w)", "t": "1"})
+    assert row["s"] == at(2).replace(tzinfo=None)
+    assert row["match_start"] == at(2) - timedelta(hours=2)
+
+
+@pytest.mark.parametrize(("as_of", "expected"), [(4, []), (5, [(5, 5)]), (64, [(5, 5)]), (65, [(5, 5), (65, 65)])])
+def test_time_stands(as_of: int, expected: list[tuple[int, int]]) -> None:
+    """With as_of only events up to it count, and temporal events behind it have not happened."""
+    rows = [(5, "Logout", "ann", None), (70, "Logout", "ann", None)]
+    assert spans(found("Logout | Logout + 1min", shop(rows), as_of=at(as_of))) == expected
+
+
+def test_simultaneous_events() -> None:
+    """What happens at the end of an occurrence counts, in whatever order events of that time come."""
+    rows = [(1, "A", "u", 1), (2, "B", "u", 1), (2, "C", "u", 1)]
+    for order in (rows, rows[::-1]):
+        assert found("(A; B) - C", shop(order)) == []
+        assert spans(found("(A; B) - C", shop(order), sequence="type")) == []
+        assert spans(found("B; C", shop(order))) == []
+
+
+ids = st.lists(st.sampled_from(["A", "B", "C"]), max_size=8)
+
+
+@settings(max_examples=10, deadline=None)
+@given(ids, st.randoms(use_true_random=False))
+def test_ids_do_not_depend_on_the_order_of_rows(types: list[str], random: Any) -> None:
+    """An occurrence has one match_id, however the events are shuffled; different ones have different ids."""
+    rows = [(second // 2, type_, "u", second % 3) for second, type_ in enumerate(types)]
+    shuffled = random.sample(rows, len(rows))
+    if not rows:
+        return
+    once, again = ({row["match_id"] for row in found("(A; B) | (A & C)", shop(r))} for r in (rows, shuffled))
+    assert once == again
+    assert len(once) == len(found("(A; B) | (A & C)", shop(rows)))
+
+
+def test_ids_tell_temporal_events_apart() -> None:
+    """A temporal event is not what it comes behind, nor one of another delay at the same time."""
+    rows = [(1, "A", "u", None), (2, "A", "u", None)]
+    texts = ["A", "A + 2s", "A + 1s", "(A + 1s) + 1s"]
+    all_ids = [row["match_id"] for text in texts for row in found(text, shop(rows))]
+    assert len({*all_ids}) == len(all_ids) == 8
+
+
+def test_the_name_is_part_of_ids() -> None:
+    """Two patterns never share an id."""
+    pattern = OccurrencePattern.of("Buy").taxonomy("type")
+    first, second = (detect(shop(), pattern.named(name), time="at")["match_id"][0] for name in ("a", "b"))
+    assert first != second
+
+
+def test_reports() -> None:
+    """What was read, dropped and found is counted."""
+    report = Report()
+    table = pa.concat_tables(
+        [shop(), shop([(4, "Login", "x", 1)]).set_column(0, "at", [pa.nulls(1, shop()["at"].type)])]
+    )
+    found("Login", table, report=report, nulls="drop")
+    assert (report.counts.events, report.counts.null_times, report.counts.matches) == (7, 1, 3)
+    with pytest.raises(EventError, match="1 without a time"):
+        found("Login", table)
+
+
+def test_ties_in_contexts() -> None:
+    """Events that only their content orders are told where one is used up before the other, and nowhere else."""
+    tied = shop([(1, "A", "u", 1), (1, "A", "u", 2)])
+    assert len(found("A", tied)) == 2
+    with pytest.warns(CepheidWarning, match="2 events agree in key and time"):
+        found("A", tied, policy="chronicle")
+
+
+def test_recent_with_conditions_warns() -> None:
+    """It is right, and costs more than the recent policy seems to; with conditions on single events it does not."""
+    with pytest.warns(CepheidWarning, match=re.escape("policy 'recent' with the condition 'l.user = o.user'")):
+        assert spans(found("(?l:Login; ?o:Logout)[l.user = o.user]", policy="recent")) == [(1, 5), (2, 7)]
+    assert spans(found("?l:Login[l.user = 'ann']; Logout", policy="recent")) == [(1, 5), (1, 7)]
+
+
+def test_limits() -> None:
+    """What a key keeps open, and what an instant completes, is bounded."""
+    rows = [(second, "A", "u", second) for second in range(30)]
+    with pytest.raises(LimitExceeded, match="a key keeps more than 10 occurrences open"):
+        found("A; A", shop(rows), limits=Limits(max_partial_matches=10))
+    with pytest.raises(LimitExceeded, match="one instant completes more than 5 matches"):
+        found("A; A", shop(rows), limits=Limits(max_matches_per_event=5))
+    assert len(found("A; A", shop(rows), policy="recent", limits=Limits(max_partial_matches=2))) == 29
+
+
+def test_conditions_that_fail() -> None:
+    """Only for events that they are about, as in SQL's ANSI mode."""
+    rows = [(1, "A", "1", None), (2, "B", "x", None), (3, "A", "2", None)]
+    assert spans(found("(?a:A; ?b:A)[CAST(a.user AS INT) < CAST(b.user AS INT)]", shop(rows))) == [(1, 3)]
+    with pytest.raises(ConditionError):
+        found("(?a:A; ?b:B)[CAST(a.user AS INT) < CAST(b.user AS INT)]", shop(rows))
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda p: detect(shop(), p, time=None), SchemaError, "time: occurrences have a start and an end"),
+        (lambda p: detect(shop(), p, time="at", outputs="matches"), SchemaError, "outputs: of occurrences there are"),
+        (lambda p: detect(shop(), {"a": p}, time="at"), PatternError, "a pattern is made with Pattern.begin(…)"),
+        (
+            lambda p: Matcher(p, shop(), time="at"),
+            PatternError,
+            "one of occurrences, which a Matcher does not find yet",
+        ),
+        (lambda _: detect(shop(), event("Buy"), time="at"), PatternError, "a pattern is made with Pattern.begin(…)"),
+        (lambda p: detect(shop(), p, time="at", columns="no"), SchemaError, "columns: no column named 'no'"),
+        (
+            lambda p: detect(shop().append_column("time", [[1] * len(ROWS)]), p, time="at"),
+            SchemaError,
+            "columns: 'time' is the name of a field that 'events' has itself; rename the column, or choose others",
+        ),
+    ],
+)
+def test_refusals(ask: Any, error: type[Exception], message: str) -> None:
+    """What cannot be asked is refused with words."""
+    with pytest.raises(error, match=re.escape(message)):
+        ask(OccurrencePattern.of("Buy").taxonomy("type"))
+
+
+def test_no_events() -> None:
+    """An empty table has no rows, in the columns of the output."""
+    table = detect(shop().slice(0, 0), OccurrencePattern.of("Buy").taxonomy("type"), time="at", key="user")
+    assert table.schema.names == ["match_id", "user", "match_start", "match_end", "detected_at", "events"]
+    assert table.num_rows == 0

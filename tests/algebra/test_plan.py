@@ -1,0 +1,142 @@
+"""Whatever is wrong with a pattern of occurrences is told at once, before any event is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from algebra.shop import shop
+from cepheid import OccurrencePattern, PatternError, detect
+from cepheid.detect import plan_of, request_of
+from cepheid.plan.algebra import Kind, OccurrencePlan
+from cepheid.plan.algebra_build import check_occurrences
+
+KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any"}
+
+
+def plan(text: str, policy: str = "recent") -> OccurrencePlan:
+    pattern = OccurrencePattern.of(text).taxonomy("type", KINDS).policy(policy)
+    built = plan_of(shop(), request_of(pattern, time="at"))
+    assert isinstance(built, OccurrencePlan)
+    return built
+
+
+def problems(text: str, policy: str = "unrestricted", measures: Any = None) -> list[str]:
+    pattern = OccurrencePattern.of(text).taxonomy("type", KINDS).policy(policy)
+    with pytest.raises(PatternError) as raised:
+        detect(shop(), pattern, time="at", measures=measures)
+    return [str(problem).split("\n")[0] for problem in raised.value.problems]
+
+
+def test_all_problems_at_once() -> None:
+    """Types, variables, columns and measures."""
+    text = "T = ?x:Login[x.age > 1] (?l:T; ?user:Logoff)[l.usr = x.user AND l AND count(l) > 1 AND price > start(1)]"
+    assert problems(text, measures={"a": "l.user", "A": "m.user", "events": "l.price + 'x' || l"}) == [
+        "the variable 'user' has the name of a column of the events ('user')",
+        "no type 'Logoff' in the taxonomy, nor among the restricted types (column 1)",
+        "no variable is named 'x' (filter, column 9)",
+        "'l' is an occurrence, not a value (filter, column 20)",
+        "count(…) looks over several events, and a variable is one occurrence (filter, column 26)",
+        "whose 'price'? Columns stand behind a variable (filter, column 43)",
+        "start takes one variable (filter, column 51)",
+        "no variable is named 'm' (measure 'A', column 1)",
+        "'l' is an occurrence, not a value (measure 'events', column 18)",
+        "two measures are named 'A', as case does not count",
+        "measure 'events' has the name of another column of the output",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("T = ?x:Login[x.age > 1] T", "no column named 'age' (type 'T', column 3)"),
+        ("T = Login[count(user) > 1] T", "count(…) looks over several events, and a restricted type is about one"),
+        ("T = Login[start(user) > 1] T", "start takes one variable (type 'T', column 1)"),
+        ("T = Login[user] T", "a condition must be BOOLEAN, this is STRING (type 'T', column 1)"),
+        ("T = Logon[user = 'x'] T", "no type 'Logon' in the taxonomy, nor among the restricted types (type 'T', col"),
+        ("Login = Buy[user = 'x'] Login", "the type 'Login' is in the taxonomy, too (type 'Login')"),
+        ("T = U[a] U = T[b] T", "restricted types cannot be made of each other in a circle: 'T' → 'U' → 'T'"),
+        ("T = T[a] T", "restricted types cannot be made of each other in a circle: 'T' → 'T' (type 'T')"),
+        ("T = Buy[a = 1] T = Buy[b = 1] T", "the type 'T' is declared twice"),
+        ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
+        ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (filter, column 1)"),
+        ("(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']", "concat cannot be applied across events (filter, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.user = ] ", "a value is expected, but the text ends here (filter, column 8)"),
+        ("(?a:Buy; ?b:Buy)[a.x = 1] -[a.y = 1] Buy", "no column named 'y' (minus_if, column 3)"),
+    ],
+)
+def test_a_problem(text: str, message: str) -> None:
+    """Each is told with its place."""
+    assert any(message in problem for problem in problems(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Buy - Login", "chronicle is defined for sequence, and, or and within alone, and here is minus (policy)"),
+        ("Buy + 1s", "chronicle is defined for sequence, and, or and within alone, and here is a delay (policy)"),
+        ("?b:Buy", "chronicle is defined for sequence, and, or and within alone, and here is a variable (policy)"),
+        ("Buy[TRUE]", "chronicle is defined for sequence, and, or and within alone, and here is a filter (policy)"),
+        ("Buy; Buy", "chronicle is defined where each type stands once, and 'Buy' is twice (policy)"),
+        ("Any; Buy", "chronicle is not defined for a type with others below it, such as 'Any' (policy)"),
+        ("T = Buy[price > 1] T", "chronicle is not defined for restricted types such as 'T' (policy)"),
+    ],
+)
+def test_contexts_have_limits(text: str, message: str) -> None:
+    """Snoop's contexts are refused where they are not defined."""
+    assert problems(text, "chronicle") == [message]
+
+
+def test_without_a_taxonomy() -> None:
+    """The column of the types must be named, be there, and hold text."""
+    with pytest.raises(PatternError, match="which column holds the type of an event is not known"):
+        detect(shop(), OccurrencePattern.of("A"), time="at")
+    with pytest.raises(PatternError, match="no column named 'kind', which holds the types"):
+        detect(shop(), OccurrencePattern.of("A").taxonomy("kind"), time="at")
+    with pytest.raises(PatternError, match="the column of the types must be STRING, 'price' is BIGINT"):
+        detect(shop(), OccurrencePattern.of("A").taxonomy("price"), time="at")
+
+
+def test_depth() -> None:
+    """An expression made in Python is not deeper than one that can be read."""
+    pattern = OccurrencePattern.of("A").taxonomy("type")
+    expression = pattern.expression
+    for _ in range(300):
+        expression = expression.within("1 second")
+    with pytest.raises(PatternError, match="more than 200 operators within each other"):
+        detect(shop(), OccurrencePattern.of(expression).taxonomy("type"), time="at")
+
+
+def test_equal_parts_are_one() -> None:
+    """Equal sub-expressions are one operator, and equal types one column."""
+    built = plan("((Login; Buy) & Logout) | ((Login; Buy) - Logout)")
+    assert [operator.kind for operator in built.operators].count(Kind.THEN) == 1
+    assert len(built.bits) == 3
+
+
+def test_conditions_on_one_event_are_lifted() -> None:
+    """They restrict the type, so that the recent policy is applied at every operator."""
+    built = plan("?l:Login[l.user = 'ann'][length(l.user) = 3]; Logout")
+    assert [bit.sql for bit in built.bits] == [
+        "(`type` IN ('Login')) AND (user = 'ann') AND (length(user) = 3)",
+        "`type` IN ('Logout')",
+    ]
+    assert built.by_operator
+    assert not built.warnings
+    assert not plan("(?l:Login; ?o:Logout)[l.user = o.user]").by_operator
+
+
+def test_without_events() -> None:
+    """What needs no columns is told without events."""
+    text = "(?l:Login; ?l:Out)[x.user = 1 AND l.anything = 2 AND l.user =]"
+    pattern = OccurrencePattern.of(text).taxonomy("type", KINDS)
+    assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern, {"m": "k.user"})] == [
+        "the variable 'l' is bound twice",
+        "no type 'Out' in the taxonomy, nor among the restricted types (column 1)",
+        "a value is expected, but the text ends here (filter, column 42)",
+        "no variable is named 'k' (measure 'm', column 1)",
+    ]
+    assert not check_occurrences(OccurrencePattern.of("(?l:Login; Buy)[l.anything = 2]").taxonomy("type", KINDS))
