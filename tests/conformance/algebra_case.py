@@ -59,7 +59,7 @@ def pattern(case: Mapping[str, Any]) -> OccurrencePattern:
     asked = OccurrencePattern.of(expression(case["expr"])).taxonomy("type", case.get("taxonomy") or {})
     asked = _declared(asked, case)
     for name, restricted in (case.get("types") or {}).items():
-        condition = _condition(restricted["filter"], frozenset({restricted["var"]}))
+        condition = conjunction(restricted["filter"], frozenset({restricted["var"]}))
         asked = asked.restrict(name, restricted["base"], condition, variable=restricted["var"])
     return asked
 
@@ -103,10 +103,10 @@ def expression(expr: Expression) -> Occurrence:
         case ["bind", variable, of]:
             return expression(of).named(variable)
         case ["filter", of, condition]:
-            return expression(of).where(_condition(condition, variables(of)))
+            return expression(of).where(conjunction(condition, variables(of)))
         case ["minus_if", left, right, condition]:
             visible = variables(left) | variables(right)
-            return expression(left).minus_if(expression(right), _condition(condition, visible))
+            return expression(left).minus_if(expression(right), conjunction(condition, visible))
     raise Unsupported(str(expr[0]))
 
 
@@ -125,7 +125,8 @@ def variables(expr: Expression) -> frozenset[str]:
 # Conditions
 
 
-def _condition(atoms: Sequence[Sequence[Any]], visible: frozenset[str]) -> str:
+def conjunction(atoms: Sequence[Sequence[Any]], visible: frozenset[str]) -> str:
+    """SQL for a condition of a case; `visible` are the variables that are bound there."""
     return " AND ".join(_atom(*atom, visible) for atom in atoms) or "TRUE"
 
 
