@@ -34,22 +34,22 @@ class OccurrenceMatcher:
         """The events of the key so far."""
         self._matches = 0
 
-    def process(self, batch: Batch) -> pa.Table:
-        """The rows that these events make certain, in the order of keys and emission.
+    def process(self, batch: Batch) -> list[pa.Table]:
+        """The rows that these events make certain, in the order of keys and emission; one table.
 
         Raises:
             EventError: the events are not in order.
             ConditionError: a condition fails on an event.
             LimitExceeded: a key has more open, or an instant completes more, than the plan's limits allow.
         """
-        return self._run([*self._ordering.process(batch)])
+        return [self._run([*self._ordering.process(batch)])]
 
-    def finish(self) -> pa.Table:
+    def finish(self) -> list[pa.Table]:
         """No more events come: the last key is over too."""
         rows = [self._run([*self._ordering.finish()])]
         if self._held:
             rows.append(self._end_key())
-        return pa.concat_tables(rows)
+        return [pa.concat_tables(rows)]
 
     @property
     def counts(self) -> dict[str, int]:

@@ -164,16 +164,11 @@ def _bound(derivation: Derivation, variable: int) -> Occurrence | None:
     return next((occurrence for number, occurrence in derivation.binding if number == variable), None)
 
 
-def _member_columns(plan: OccurrencePlan) -> list[str]:
-    """The chosen columns but for type and time, which stand in front of them."""
-    return [name for name in plan.columns if name not in (plan.type_column.name, plan.schema.time)]
-
-
 def _member_type(plan: OccurrencePlan) -> pa.DataType:
     told = [pa.field("type", plan.type_column.type), pa.field("time", TIME_TYPE)]
     if plan.has_delays:
         told += [pa.field("delay", pa.duration("us")), pa.field("depth", pa.int32())]
-    return pa.struct([*told, *(plan.schema.columns.field(name) for name in _member_columns(plan))])
+    return pa.struct([*told, *(plan.schema.columns.field(name) for name in plan.member_columns)])
 
 
 def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, int, int | None, int]]:
@@ -194,7 +189,7 @@ def _events_column(rows: _Rows, occurrences: Sequence[Occurrence]) -> pa.Array:
     row = rows.of(positions)
     taken = pa.array(row, mask=row < 0)
     kind, *chosen = (
-        rows.events.column(EVENT_PREFIX + name).take(taken) for name in (plan.type_column.name, *_member_columns(plan))
+        rows.events.column(EVENT_PREFIX + name).take(taken) for name in (plan.type_column.name, *plan.member_columns)
     )
     told = [kind, _times(times)]
     if plan.has_delays:

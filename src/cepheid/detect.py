@@ -130,7 +130,10 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
         PatternError, SchemaError: as `detect`.
     """
     if is_spark(events):
-        only_stages(request, "Spark")
+        if request.occurrences is not None:
+            from cepheid.hosts.algebra_on_spark import occurrence_plan_on_spark
+
+            return occurrence_plan_on_spark(events, request)
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
@@ -201,11 +204,15 @@ def request_of(
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
-        only_stages(request, "Spark")
         if events.isStreaming:
+            only_stages(request, "a stream")
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
+        if request.occurrences is not None:
+            from cepheid.hosts.algebra_on_spark import occurrences_on_spark
+
+            return occurrences_on_spark(events, request)
         from cepheid.hosts.spark_batch import detect_on_spark
 
         return detect_on_spark(events, request)

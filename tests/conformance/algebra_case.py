@@ -27,9 +27,15 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], pa.DataType]] = {
 }
 
 
-def answer(case: Mapping[str, Any], policy: str) -> Answer:
+def answer(case: Mapping[str, Any], policy: str, *, on_spark: bool = False) -> Answer:
     """The case's occurrences, in the order in which `detect` gives them."""
-    rows = detect(table(case), pattern(case).policy(policy), time="at", sequence="id", columns=["id"])
+    events: Any = table(case)
+    if on_spark:
+        from cepheid.hosts.spark_session import local_session
+
+        events = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
+    found = detect(events, pattern(case).policy(policy), time="at", sequence="id", columns=["id"])
+    rows = found.toArrow() if on_spark else found
     return [[_seconds(row["match_end"]), _seconds(row["match_start"]), _ids(row["events"])] for row in rows.to_pylist()]
 
 

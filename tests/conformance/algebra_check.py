@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.conformance.algebra_case import Answer, answer
-from tests.conformance.check import Failed, NotThere, Passed, Result
+from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, NotThere, Passed, Result
 from tests.conformance.translate import Unsupported
 
 from cepheid import CepheidWarning
@@ -27,12 +29,19 @@ def is_algebra(path: Path) -> bool:
     return next((case.get("expr") is not None and "arrival" not in case for case in read_algebra(path)), False)
 
 
-def check_algebra(case: Case) -> Result:
+def check_all_algebra(cases: Iterable[Case], *, on_spark: bool) -> Iterator[tuple[Case, Result]]:
+    """Each case and its result; on Spark several at a time, as most wait for its scheduler."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME if on_spark else 1) as pool:
+        # The recent policy with conditions is asked on purpose; and there is no key, so on Spark one partition.
+        warnings.simplefilter("ignore", CepheidWarning)
+        cases = list(cases)
+        yield from zip(cases, pool.map(partial(check_algebra, on_spark=on_spark), cases), strict=True)
+
+
+def check_algebra(case: Case, *, on_spark: bool = False) -> Result:
     """Whether all required answers are right."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CepheidWarning)  # the recent policy with conditions is asked on purpose
-            wrong = [*_wrong(case)]
+        wrong = [*_wrong(case, partial(answer, case, on_spark=on_spark))]
     except Unsupported as gap:
         return NotThere(gap.feature)
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
@@ -40,16 +49,16 @@ def check_algebra(case: Case) -> Result:
     return Failed("\n".join(wrong)) if wrong else Passed()
 
 
-def _wrong(case: Case) -> Iterator[str]:
+def _wrong(case: Case, asked: Callable[[str], Answer]) -> Iterator[str]:
     expected = case["expected"]["lt"]
-    got = answer(case, "unrestricted")
+    got = asked("unrestricted")
     if _normal(got) != _normal(expected["unrestricted"]):
         yield _difference("unrestricted", got, expected["unrestricted"])
-    got = answer(case, "recent")
+    got = asked("recent")
     if not is_valid_recent(got, expected["unrestricted"], expected["recent_root"]):
         yield _difference("recent", got, expected["recent_root"])
     for context, listed in case["expected"].get("contexts", {}).items():
-        got = answer(case, context)
+        got = asked(context)
         if _normal(got) != _normal(listed):
             yield _difference(context, got, listed)
 

@@ -1,5 +1,5 @@
 """Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on
-Spark as a batch or as a stream. A file may also have cases of the event algebra, which are asked in process.
+Spark as a batch or as a stream. A file may also have cases of the event algebra, for a batch or in process.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """
@@ -16,9 +16,9 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what lies beside it
 
-from tests.conformance.algebra_check import algebra_failure, check_algebra, is_algebra, read_algebra
+from tests.conformance.algebra_check import algebra_failure, check_all_algebra, is_algebra, read_algebra
 from tests.conformance.case import Case, read_cases
-from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all
+from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all, spark_batch
 from tests.conformance.shown import expected_text, items_text, pattern_text
 
 
@@ -54,8 +54,7 @@ def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
 def _checked(file: Path, host: Host) -> Iterator[tuple[Result, str]]:
     """The result of each case, and what is to be told of it if it failed."""
     if is_algebra(file):
-        for algebra in read_algebra(file):
-            result = check_algebra(algebra)
+        for algebra, result in check_all_algebra(read_algebra(file), on_spark=host is spark_batch):
             yield result, algebra_failure(algebra, result.got) if isinstance(result, Failed) else ""
         return
     for case, result in check_all(read_cases(file), host):

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 from tests.conformance.algebra_case import conjunction, pattern, table
-from tests.conformance.algebra_check import algebra_failure, check_algebra, is_valid_recent, read_algebra
+from tests.conformance.algebra_check import (
+    algebra_failure,
+    check_algebra,
+    check_all_algebra,
+    is_valid_recent,
+    read_algebra,
+)
 from tests.conformance.check import Failed, NotThere, Passed
 from tests.conformance.run import main
 
@@ -28,10 +34,18 @@ def case(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("start", range(2))
 def test_a_sample_of_the_facts(start: int) -> None:
     """Every third fact, spread over two tests; `make conformance` asks all."""
-    results = [(case, check_algebra(case)) for case in CASES[3 * start :: 6]]
+    results = [*check_all_algebra(CASES[3 * start :: 6], on_spark=False)]
     failures = [algebra_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
     assert not [case["id"] for case, result in results if isinstance(result, NotThere)]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_sample_on_spark() -> None:
+    """Four facts of different kinds; `make conformance` asks all."""
+    results = [*check_all_algebra([case for case in CASES if case["kind"] != "paper"][::60], on_spark=True)]
+    assert [result for _, result in results] == [Passed()] * 4
 
 
 def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

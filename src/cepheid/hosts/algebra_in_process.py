@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import pyarrow as pa
 
@@ -32,9 +33,8 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     events = without_views(events.select(used_columns(plan)))
     usable_events, counts = usable(timed(events, request), plan, request, until)
     matcher = OccurrenceMatcher(plan, until=until)
-    relevant = ((1 << len(plan.bits)) - 1,)
-    found = [matcher.process(batch) for batch in ordered_batches(usable_events, plan, relevant, engine)]
-    rows = pa.concat_tables([*found, matcher.finish()])
+    found = [matcher.process(batch) for batch in ordered_batches(usable_events, plan, plan.relevant, engine)]
+    rows = pa.concat_tables(chain.from_iterable([*found, matcher.finish()]))
     # What is simultaneous is so in any order; only contexts use up one of such events before another.
     tell(replace(counts, **matcher.counts), request, ties_matter=plan.policy.is_context)
     return rows if plan.measures is None else with_measures(rows, plan.measures, engine)

@@ -64,15 +64,15 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         request.report.set(lambda: EventCounts(**read.get, **found.get))
     times = Times.of(events, request.time, request.time_zone)
     lift = lifting(plans, times)
-    shipped = _counted(events, request, times, read).select(*lift.shipped)
+    shipped = counted(events, request, times, read).select(*lift.shipped)
     if relevant is not None:
         words = [lift[mask_column(word)].bitwiseAND(F.lit(bits)) != 0 for word, bits in enumerate(relevant)]
         shipped = shipped.where(reduce(Column.__or__, words))
     spark_rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     until = None if request.as_of is None else microseconds(request.as_of)
     task = (packed(plans), tuple(lift.layout.items()), until)
-    rows = _in_order(shipped, plans.schema, lift).mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
-    return _told(rows, found).select(*output_columns(*plans.each))
+    rows = in_order(shipped, plans.schema, lift).mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    return told_rows(rows, found).select(*output_columns(*plans.each))
 
 
 def plan_on_spark(events: DataFrame, request: Request) -> Plan:
@@ -82,13 +82,14 @@ def plan_on_spark(events: DataFrame, request: Request) -> Plan:
 
 def plans_on_spark(events: DataFrame, request: Request) -> Plans:
     """Raises PatternError and SchemaError, as `detect_on_spark` does."""
-    _check(events, request)
+    check_columns(events, request)
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
     engine = SparkEngine(events)
     return planned(request, schema, engine)
 
 
-def _check(events: DataFrame, request: Request) -> None:
+def check_columns(events: DataFrame, request: Request) -> None:
+    """Raises SchemaError where names are ambiguous, or a column cannot be sent to a worker."""
     names = events.columns
     faults = repeated_names(names)
     if request.time is None and not request.sequence:
@@ -118,7 +119,7 @@ def _advice(what: str) -> str:
             return "Cast it, for example to STRING"
 
 
-def _counted(events: DataFrame, request: Request, times: Times, read: Observation) -> DataFrame:
+def counted(events: DataFrame, request: Request, times: Times, read: Observation) -> DataFrame:
     """The usable events up to `as_of`, the counts taken before those without key or time are dropped."""
     if request.as_of is not None:
         events = events.where(times.until(request.as_of))
@@ -129,7 +130,7 @@ def _counted(events: DataFrame, request: Request, times: Times, read: Observatio
     return usable(events, request.key, times, request.nulls)
 
 
-def _in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
+def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """Each key's events in one partition, by time and sequence.
 
     Spark may join partitions when it runs (adaptive execution), but splits none: it does so for joins and REBALANCE
@@ -171,7 +172,7 @@ def row_type(plan: Plan, events: StructType) -> StructType:
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
-def _told(rows: DataFrame, found: Observation) -> DataFrame:
+def told_rows(rows: DataFrame, found: Observation) -> DataFrame:
     """The matcher's rows alone. What workers tell besides is counted, or fails the query.
 
     It fails in a filter, because a column that raises is left out where a later select does not need it.

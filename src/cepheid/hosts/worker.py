@@ -10,10 +10,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from cepheid.algebra_matcher import OccurrenceMatcher
+from cepheid.algebra_output import occurrence_schema
 from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.compile.compiled_plans import CompiledPlans, compile_plans
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
@@ -30,7 +32,9 @@ class Task(NamedTuple):
     """What a worker is to do."""
 
     plans: bytes
-    """Pickled Plans: they come with the function that Spark pickles, and are read only once the versions agree."""
+    """Pickled Plans, or an OccurrencePlan: they come with the function that Spark pickles, and are read only once the
+    versions agree.
+    """
     layout: tuple[tuple[str, str], ...]
     """The matcher's columns, each with the shipped column that holds it; one may hold several."""
     until: int | None
@@ -40,8 +44,30 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     """The matches in a partition, whose events come in the order of key, time and sequence; `given` is a Task's."""
     task = Task(*given)
     patterns = compiled_plans(task.plans)
-    matchers = SortedMatchers(patterns, until=task.until)
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in patterns.plans.each])))
+    yield from _told_by(SortedMatchers(patterns, until=task.until), batches, task, schema)
+
+
+def find_occurrences(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+    """The same for a pattern of occurrences."""
+    task = Task(*given)
+    plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
+    schema = output_schema(occurrence_schema(plan))
+    yield from _told_by(OccurrenceMatcher(plan, until=task.until), batches, task, schema)
+
+
+class _Matchers(Protocol):
+    """One or several, each with a table of rows."""
+
+    def process(self, batch: Batch) -> list[pa.Table]: ...
+    def finish(self) -> list[pa.Table]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
+
+def _told_by(
+    matchers: _Matchers, batches: Iterator[pa.RecordBatch], task: Task, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     try:
         for events in gathered(batches):
             yield from _rows(matchers.process(_batch(events, task.layout)), schema)

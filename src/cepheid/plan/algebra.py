@@ -100,9 +100,19 @@ class OccurrencePlan:
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
 
     @property
+    def relevant(self) -> tuple[int]:
+        """The bits of which an event must have one to matter, as a word of the mask."""
+        return ((1 << len(self.bits)) - 1,)
+
+    @property
     def has_delays(self) -> bool:
         """Whether there are temporal events."""
         return any(operator.kind is Kind.DELAYED for operator in self.operators)
+
+    @property
+    def member_columns(self) -> tuple[str, ...]:
+        """The chosen columns but for type and time, which stand in front of them in `events`."""
+        return tuple(name for name in self.columns if name not in (self.type_column.name, self.schema.time))
 
     @property
     def type_column(self) -> pa.Field:
