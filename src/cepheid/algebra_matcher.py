@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cepheid.algebra_output import occurrence_rows, occurrence_schema, positions_of
+from cepheid.algebra_output import occurrence_rows, occurrence_schema
 from cepheid.compile.script import columns_of
 from cepheid.errors import LimitExceeded
 from cepheid.events import Batch, join
 from cepheid.kernel.algebra_occurrence import Derivation
+from cepheid.kernel.algebra_occurrence import events_of as events_of_derivation
 from cepheid.kernel.algebra_tree import UNBOUNDED, Tree
 from cepheid.kernel.python_events import events_of
 from cepheid.order import Ordered, Ordering
 from cepheid.plan.algebra import OccurrencePlan
+
+_LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
+_FEW = 4096
+"""Events that nothing needs may be kept in any case."""
 
 
 class OccurrenceMatcher:
@@ -29,9 +34,17 @@ class OccurrenceMatcher:
         self._columns = frozenset(
             column for op in plan.operators if op.script is not None for column in columns_of(op.script)
         )
-        self._tree = self._planted()
+        self._tree = Tree(
+            plan.operators, (plan.root,), plan.policy, by_operator=plan.by_operator, time_value=plan.time_value
+        )
+        self._begun = False
+        """Whether a key is open."""
         self._held: list[Batch] = []
-        """The events of the key so far."""
+        """The events that are still needed, and perhaps others."""
+        self._positions = np.empty(0, np.int64)
+        """Theirs, counted over all keys."""
+        self._seen = 0
+        self._kept = 0
         self._matches = 0
 
     def process(self, batch: Batch) -> list[pa.Table]:
@@ -46,67 +59,67 @@ class OccurrenceMatcher:
 
     def finish(self) -> list[pa.Table]:
         """No more events come: the last key is over too."""
-        rows = [self._run([*self._ordering.finish()])]
-        if self._held:
-            rows.append(self._end_key())
-        return [pa.concat_tables(rows)]
+        return [self._run([*self._ordering.finish()], ends=True)]
 
     @property
     def counts(self) -> dict[str, int]:
         """What was found; and "ties": events that agree with another in key, time and sequence."""
         return {"ties": self._ordering.ties, "matches": self._matches}
 
-    def _run(self, parts: list[Ordered]) -> pa.Table:
-        rows = [occurrence_schema(self._plan).empty_table()]
+    def _run(self, parts: list[Ordered], *, ends: bool = False) -> pa.Table:
+        found: list[Derivation] = []
         for part in parts:
-            starts = np.flatnonzero(part.key_start).tolist()
-            for start, stop in zip([0, *starts], [*starts, len(part.batch)], strict=True):
-                if start in starts and self._held:
-                    rows.append(self._end_key())
-                if start < stop:
-                    rows.append(self._take(part.batch.slice(start, stop)))
-        return pa.concat_tables(rows)
-
-    def _take(self, events: Batch) -> pa.Table:
-        """More events of the key."""
-        first = sum(map(len, self._held))
-        self._held.append(events)
-        found = []
-        for event in events_of(self._columns, events, first):
-            for instant in self._tree.process(event):
-                found += self._checked(instant[0])
-        return self._rows(found)
-
-    def _end_key(self) -> pa.Table:
-        found = [one for instant in self._tree.advance_time(self._until) for one in self._checked(instant[0])]
+            events = events_of(self._columns, part.batch, self._seen)
+            self._hold(part.batch)
+            for event, starts_key in zip(events, part.key_start.tolist(), strict=True):
+                if starts_key:
+                    found += self._end_key()
+                self._begun = True
+                for (instant,) in self._tree.process(event):
+                    found += self._checked(instant)
+        if ends:
+            found += self._end_key()
         rows = self._rows(found)
-        self._tree, self._held = self._planted(), []
+        self._forget()
         return rows
 
-    def _planted(self) -> Tree:
-        plan = self._plan
-        roots = (plan.root,)
-        return Tree(plan.operators, roots, plan.policy, by_operator=plan.by_operator, time_value=plan.time_value)
+    def _end_key(self) -> list[Derivation]:
+        """What is certain as the key is over."""
+        if not self._begun:
+            return []
+        found = [one for (instant,) in self._tree.advance_time(self._until) for one in self._checked(instant)]
+        self._tree.reset()
+        self._begun = False
+        return found
+
+    def _hold(self, batch: Batch) -> None:
+        self._held.append(batch)
+        self._positions = np.concatenate([self._positions, np.arange(self._seen, self._seen + len(batch))])
+        self._seen += len(batch)
+
+    def _forget(self) -> None:
+        """Keeps the events that are still needed, once there are twice as many as when this was last looked at."""
+        if len(self._positions) < max(_FEW, 2 * self._kept):
+            return
+        needed = np.array(sorted(self._tree.positions()), np.int64)
+        rows = np.searchsorted(self._positions, needed)
+        self._held, self._positions = [join(self._held).take(pa.array(rows))], needed
+        self._kept = len(needed)
 
     def _checked(self, found: list[Derivation]) -> list[Derivation]:
         limits = self._plan.limits
         if self._tree.remembered > limits.most_partial_matches:
-            message = f"a key keeps more than {limits.most_partial_matches:,} occurrences open (max_partial_matches)"
-            raise LimitExceeded(
-                f"{message}. Bound the pattern with within(…), take the policy 'recent', or raise the limit"
-            )
+            most = f"{limits.most_partial_matches:,} occurrences open (max_partial_matches)"
+            raise LimitExceeded(f"a key keeps more than {most}. {_LESS}")
         if len(found) > limits.max_matches_per_event:
-            message = (
-                f"one instant completes more than {limits.max_matches_per_event:,} matches (max_matches_per_event)"
-            )
-            raise LimitExceeded(
-                f"{message}. Bound the pattern with within(…), take the policy 'recent', or raise the limit"
-            )
+            most = f"{limits.max_matches_per_event:,} matches (max_matches_per_event)"
+            raise LimitExceeded(f"one instant completes more than {most}. {_LESS}")
         return found
 
     def _rows(self, found: list[Derivation]) -> pa.Table:
         if not found:
             return occurrence_schema(self._plan).empty_table()
         self._matches += len(found)
-        positions = positions_of(found)
-        return occurrence_rows(self._plan, found, join(self._held).take(pa.array(positions)), positions)
+        positions = np.unique([position for derivation in found for position in events_of_derivation(derivation)])
+        rows = pa.array(np.searchsorted(self._positions, positions))
+        return occurrence_rows(self._plan, found, join(self._held).take(rows), positions)

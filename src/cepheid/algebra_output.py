@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,14 @@ import pyarrow.compute as pc
 from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.identity import digests, joined, raw_bytes
-from cepheid.kernel.algebra_occurrence import Derivation, Member, Occurrence, is_temporal
+from cepheid.kernel.algebra_occurrence import Derivation, Member, Occurrence, events_in, is_temporal
 from cepheid.output import MATCH, as_typed, event_structs, hex_ids, identities, purpose
 from cepheid.plan.algebra import OccurrencePlan, Variable
 from cepheid.plan.plan import Slot
 from cepheid.plan.script import Aggregate, Fold
 from cepheid.slots import StageEvents, slot_values
+
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 _EVENT, _CLOSES, _OPENS = 0, 1, 2
 """What stands in the identity of an occurrence: an event; and a temporal event, with its delay, around the members of
@@ -43,14 +46,12 @@ def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     return pa.schema([*fields, *variables, pa.field("events", pa.list_(_member_type(plan)))])
 
 
-def occurrence_rows(
-    plan: OccurrencePlan, found: Sequence[Derivation], events: Batch, positions: Sequence[int]
-) -> pa.Table:
+def occurrence_rows(plan: OccurrencePlan, found: Sequence[Derivation], events: Batch, positions: Positions) -> pa.Table:
     """The occurrences as rows; `events` are those that they and their variables are made of, at ascending positions."""
     schema = occurrence_schema(plan)
     if not found:
         return schema.empty_table()
-    rows = _Rows(plan, events, np.asarray(positions, np.int64))
+    rows = _Rows(plan, events, positions)
     occurrences = [derivation.occurrence for derivation in found]
     first = rows.of([next(events_in(occurrence.members)) for occurrence in occurrences])
     ends = [occurrence.end for occurrence in occurrences]
@@ -70,32 +71,13 @@ def occurrence_rows(
     return pa.table(typed, schema=schema)
 
 
-def events_in(members: Iterable[Member]) -> Iterator[int]:
-    """The positions of the events among the members, and of those that temporal ones come behind."""
-    for member in members:
-        if is_temporal(member):
-            yield from events_in(member[3])
-        else:
-            yield member[1]
-
-
-def positions_of(found: Iterable[Derivation]) -> list[int]:
-    """The positions of all events that rows of these are made of, in ascending order."""
-    positions: set[int] = set()
-    for derivation in found:
-        positions.update(events_in(derivation.occurrence.members))
-        for _, occurrence in derivation.binding:
-            positions.update(events_in(occurrence.members))
-    return sorted(positions)
-
-
 @dataclass(frozen=True)
 class _Rows:
     """Events, and where they stand."""
 
     plan: OccurrencePlan
     events: Batch
-    positions: npt.NDArray[np.int64]
+    positions: Positions
 
     def of(self, positions: Sequence[int]) -> npt.NDArray[np.int32]:
         """The rows of the events; -1 of -1, which is no event."""

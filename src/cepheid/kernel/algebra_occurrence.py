@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from cepheid.kernel.ask import Value
@@ -63,6 +63,22 @@ def delayed(derivation: Derivation, delay: int) -> Derivation:
 
 def bound(derivation: Derivation, variable: int) -> Derivation:
     return Derivation(derivation.occurrence, tuple(sorted((*derivation.binding, (variable, derivation.occurrence)))))
+
+
+def events_in(members: Iterable[Member]) -> Iterator[int]:
+    """The positions of the events among the members, and of those that temporal ones come behind."""
+    for member in members:
+        if is_temporal(member):
+            yield from events_in(member[3])
+        else:
+            yield member[1]
+
+
+def events_of(derivation: Derivation) -> Iterator[int]:
+    """The positions of the events that the occurrence and its variables are made of; some more than once."""
+    yield from events_in(derivation.occurrence.members)
+    for _, occurrence in derivation.binding:
+        yield from events_in(occurrence.members)
 
 
 def recency(derivation: Derivation) -> tuple[int, list[Member]]:

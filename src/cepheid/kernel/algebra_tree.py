@@ -26,6 +26,7 @@ from cepheid.kernel.algebra_occurrence import (
     Derivation,
     bound,
     delayed,
+    events_of,
     holds,
     joined,
     least_of_each,
@@ -81,10 +82,19 @@ class Tree:
         self._leaves = [(row, 1 << op.number) for row, op in enumerate(operators) if op.kind is Kind.LEAF]
         self._windows = windows_of(operators, roots)
         self._spans = spans_of(operators)
-        self._states = [State() for _ in operators]
         self._steps = _IN_CONTEXTS if policy.is_context else _STEPS
-        self._delays = [self._states[row] for row, op in enumerate(operators) if op.kind is Kind.DELAYED]
         self._scripted = any(op.script is not None for op in operators)
+        self._inner = [
+            (row, operator, operator.left, operator.right, operator.kind is Kind.DELAYED)
+            for row, operator in enumerate(operators)
+            if operator.kind is not Kind.LEAF
+        ]
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins anew, with another key."""
+        self._states = [State() for _ in self._operators]
+        self._delays = [self._states[row] for row, _, _, _, delays in self._inner if delays]
         self._events: dict[int, Event] = {}
         """By position, those that scripts may look at."""
         self._now: int | None = None
@@ -106,6 +116,15 @@ class Tree:
     def remembered(self) -> int:
         """How many derivations, and timers, operators remember."""
         return sum(len(state.left) + len(state.right) + len(state.timers) for state in self._states)
+
+    def positions(self) -> set[int]:
+        """Those of all events that may still be part of what is given, or that scripts may look at."""
+        held = {event.position for event in self._coming}
+        for state in self._states:
+            for derivation in (*state.left, *state.right, *(later for _, _, later in state.timers)):
+                held.update(events_of(derivation))
+        self._events = {position: self._events[position] for position in held & self._events.keys()}
+        return held
 
     def _pass(self, time: int) -> list[New]:
         """Every instant up to `time`."""
@@ -131,11 +150,12 @@ class Tree:
         new: New = [[] for _ in self._operators]
         for row, bit in self._leaves:
             new[row] = [of_event(event) for event in events if event.mask & bit]
-        for row, operator in enumerate(self._operators):
-            made = new[row] if operator.kind is Kind.LEAF else self._steps[operator.kind](self, row, new, now)
-            if self._recent and len(made) > 1:
-                made = [max(made, key=recency)]
-            new[row] = made
+            if self._recent:
+                new[row] = _most_recent(new[row])
+        for row, operator, left, right, delays in self._inner:
+            if new[left] or (right >= 0 and new[right]) or delays:
+                made = self._steps[operator.kind](self, row, new, now)
+                new[row] = _most_recent(made) if self._recent else made
         return [self._given(new[root]) for root in self._roots]
 
     def _given(self, made: list[Derivation]) -> list[Derivation]:
@@ -314,6 +334,10 @@ def _end(derivation: Derivation) -> int:
 
 def _distinct(made: list[Derivation]) -> list[Derivation]:
     return list(dict.fromkeys(made)) if len(made) > 1 else made
+
+
+def _most_recent(made: list[Derivation]) -> list[Derivation]:
+    return [max(made, key=recency)] if len(made) > 1 else made
 
 
 def _latest(known: list[Derivation], new: list[Derivation]) -> list[Derivation]:
