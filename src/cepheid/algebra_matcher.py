@@ -17,6 +17,8 @@ from cepheid.order import Ordered, Ordering
 from cepheid.plan.algebra import OccurrencePlan
 
 _LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
+_CHECKED_EVERY = 64
+"""Events after which it is looked how much a key keeps open, as it is when the key is over."""
 _FEW = 4096
 """Events that nothing needs may be kept in any case."""
 
@@ -77,6 +79,8 @@ class OccurrenceMatcher:
                 self._begun = True
                 for (instant,) in self._tree.process(event):
                     found += self._checked(instant)
+                if not event.position % _CHECKED_EVERY:
+                    self._check_open()
         if ends:
             found += self._end_key()
         rows = self._rows(found)
@@ -87,6 +91,7 @@ class OccurrenceMatcher:
         """What is certain as the key is over."""
         if not self._begun:
             return []
+        self._check_open()
         found = [one for (instant,) in self._tree.advance_time(self._until) for one in self._checked(instant)]
         self._tree.reset()
         self._begun = False
@@ -106,14 +111,15 @@ class OccurrenceMatcher:
         self._held, self._positions = [join(self._held).take(pa.array(rows))], needed
         self._kept = len(needed)
 
+    def _check_open(self) -> None:
+        most = self._plan.limits.most_partial_matches
+        if self._tree.remembered > most:
+            raise LimitExceeded(f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}")
+
     def _checked(self, found: list[Derivation]) -> list[Derivation]:
-        limits = self._plan.limits
-        if self._tree.remembered > limits.most_partial_matches:
-            most = f"{limits.most_partial_matches:,} occurrences open (max_partial_matches)"
-            raise LimitExceeded(f"a key keeps more than {most}. {_LESS}")
-        if len(found) > limits.max_matches_per_event:
-            most = f"{limits.max_matches_per_event:,} matches (max_matches_per_event)"
-            raise LimitExceeded(f"one instant completes more than {most}. {_LESS}")
+        most = self._plan.limits.max_matches_per_event
+        if len(found) > most:
+            raise LimitExceeded(f"one instant completes more than {most:,} matches (max_matches_per_event). {_LESS}")
         return found
 
     def _rows(self, found: list[Derivation]) -> pa.Table:

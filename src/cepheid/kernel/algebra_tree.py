@@ -134,11 +134,11 @@ class Tree:
         return passed
 
     def _next_instant(self) -> int | None:
+        coming = self._now if self._coming else None
+        if not self._delays:
+            return coming
         timers = [state.timers[0][0] for state in self._delays if state.timers]
-        if self._coming:
-            assert self._now is not None
-            timers.append(self._now)
-        return min(timers, default=None)
+        return min([*timers, *([] if coming is None else [coming])], default=None)
 
     def _step(self, now: int) -> New:
         """All operators at one instant."""
