@@ -140,3 +140,35 @@ def _script(draw: st.DrawFn, known: list[int]) -> Operation:
     sign = draw(st.sampled_from([Sign.EQUAL, Sign.LESS, Sign.LESS_OR_EQUAL]))
     sides: Any = [StageValue(draw(st.sampled_from(known)), 0, pa.int64()) for _ in range(2)]
     return Operation(sign, tuple(sides), pa.bool_())
+
+
+# Tables in which windows matter: what an operator forgets is told by those around it
+
+many_events = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from([1, 1, 2, 2, 4, 3]), st.integers(0, 2)), min_size=8, max_size=30
+).map(lambda rows: [Event(i, t, mask, (n, t)) for i, (t, mask, n) in enumerate(sorted(rows))])
+
+
+@st.composite
+def windowed_tables(draw: st.DrawFn) -> list[Operator]:
+    """A window within, around or beside a sequence, perhaps behind a delay; a pair of leaves may be shared."""
+    lengths = st.integers(0, 6)
+    pair = Operator(draw(st.sampled_from([Kind.BOTH, Kind.THEN])), 0, 1)
+    rows = [
+        *(Operator(Kind.LEAF, number=number) for number in range(TYPES)),
+        pair,
+        Operator(Kind.WITHIN, 3, number=draw(lengths)),
+    ]
+    match draw(st.sampled_from(["inside", "around", "delayed", "shared", "minus"])):
+        case "inside":
+            rows += [Operator(Kind.THEN, 2, 4)]
+        case "around":
+            rows += [Operator(Kind.THEN, 2, 4), Operator(Kind.WITHIN, 5, number=draw(lengths) + 2)]
+        case "delayed":
+            rows += [Operator(Kind.DELAYED, 3, number=draw(lengths)), Operator(Kind.BOTH, 2, 5)]
+            rows += [Operator(Kind.WITHIN, 6, number=draw(lengths))]
+        case "shared":
+            rows += [Operator(Kind.THEN, 3, 2), Operator(Kind.EITHER, 4, 5)]
+        case "minus":
+            rows += [Operator(Kind.WITHOUT, 3, 2), Operator(Kind.WITHIN, 5, number=draw(lengths))]
+    return rows

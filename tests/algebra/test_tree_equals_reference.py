@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algebra.strategies import TIME_VALUE, events_of_key, tables
+from algebra.strategies import TIME_VALUE, events_of_key, many_events, tables, windowed_tables
 from cepheid.kernel.algebra_occurrence import Derivation
 from cepheid.kernel.algebra_reference import reference_occurrences
 from cepheid.kernel.algebra_tree import UNBOUNDED, Tree
@@ -65,6 +65,19 @@ def test_recent_by_operator(operators: list[Operator], events: list[Event]) -> N
     assert {one.occurrence for one in recent} <= {
         one.occurrence for one in defined(operators, events, Policy.UNRESTRICTED)
     }
+
+
+@settings(max_examples=200)
+@given(windowed_tables(), many_events)
+def test_windows(operators: list[Operator], events: list[Event]) -> None:
+    """What a window lets an operator forget is missed by nothing, with either policy."""
+    everything = defined(operators, events, Policy.UNRESTRICTED)
+    assert told(operators, events, Policy.UNRESTRICTED) == everything
+    recent = told(operators, events, Policy.RECENT, by_operator=True)
+    latest: dict[int, int] = {}
+    for one in everything:
+        latest[one.occurrence.end] = max(latest.get(one.occurrence.end, -1), one.occurrence.start)
+    assert [one.occurrence[:2] for one in recent] == [*latest.items()]
 
 
 @pytest.mark.parametrize("policy", CONTEXTS)
@@ -128,6 +141,14 @@ def test_recent_remembers_little(operators: list[Operator], most: int) -> None:
         tree.process(Event(position, position, 1 << position * 7 % 3, ()))
         remembered = max(remembered, tree.remembered)
     assert remembered <= most
+
+
+def test_what_ended_just_before_a_bounded_right_side() -> None:
+    """Of the left side one that ended before the earliest start of what may still come is kept, and all behind it."""
+    operators = [*LEAVES, Operator(Kind.THEN, 0, 1), Operator(Kind.WITHIN, 3, number=1), Operator(Kind.THEN, 2, 4)]
+    events = [Event(0, 1, 4, ()), Event(1, 3, 1 | 4, ()), Event(2, 4, 2, ())]
+    recent = told(operators, events, Policy.RECENT, by_operator=True)
+    assert [one.occurrence[:2] for one in recent] == [(4, 1)]
 
 
 def test_windows_bound_what_is_remembered() -> None:
