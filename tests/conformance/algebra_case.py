@@ -19,6 +19,8 @@ Expression: TypeAlias = list[Any]
 Answer: TypeAlias = list[list[Any]]
 """Occurrences, each [end, start, ids]."""
 
+ID, TYPE, AT = "event id", "event type", "event time"
+"""Columns whose names no variable has."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KINDS: Mapping[str, tuple[type | tuple[type, ...], pa.DataType]] = {
     "number": ((int, float), pa.float64()),
@@ -34,7 +36,7 @@ def answer(case: Mapping[str, Any], policy: str, *, on_spark: bool = False) -> A
         from cepheid.hosts.spark_session import local_session
 
         events = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
-    found = detect(events, pattern(case).policy(policy), time="at", sequence="id", columns=["id"])
+    found = detect(events, pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
     rows = found.toArrow() if on_spark else found
     return [[_seconds(row["match_end"]), _seconds(row["match_start"]), _ids(row["events"])] for row in rows.to_pylist()]
 
@@ -50,7 +52,7 @@ def _ids(events: Sequence[Mapping[str, Any]], depth: int = 0) -> list[str]:
         if one.get("depth", 0) != depth:
             continue
         if one.get("delay") is None:
-            ids.append(one["id"])
+            ids.append(one[ID])
             continue
         inner = []
         for behind in events[at + 1 :]:
@@ -62,7 +64,7 @@ def _ids(events: Sequence[Mapping[str, Any]], depth: int = 0) -> list[str]:
 
 
 def pattern(case: Mapping[str, Any]) -> OccurrencePattern:
-    asked = OccurrencePattern.of(expression(case["expr"])).taxonomy("type", case.get("taxonomy") or {})
+    asked = OccurrencePattern.of(expression(case["expr"])).taxonomy(TYPE, case.get("taxonomy") or {})
     asked = _declared(asked, case)
     for name, restricted in (case.get("types") or {}).items():
         condition = conjunction(restricted["filter"], frozenset({restricted["var"]}))
@@ -74,11 +76,11 @@ def _declared(asked: OccurrencePattern, case: Mapping[str, Any]) -> OccurrencePa
     """With a taxonomy all types are declared; a case names only those that are below others."""
     if not case.get("taxonomy"):
         return asked
-    kinds = dict(case["taxonomy"])
-    for name in _types(case["expr"]):
-        if name not in (case.get("types") or {}):
+    kinds, restricted = dict(case["taxonomy"]), case.get("types") or {}
+    for name in (*_types(case["expr"]), *(one["base"] for one in restricted.values())):
+        if name not in restricted:
             kinds.setdefault(name, [])
-    return asked.taxonomy("type", kinds)
+    return asked.taxonomy(TYPE, kinds)
 
 
 def _types(expr: Expression) -> Iterator[str]:
@@ -210,9 +212,9 @@ def _column(name: str, kind: str) -> str:
 def table(case: Mapping[str, Any]) -> pa.Table:
     events = case["events"]
     columns = {
-        "id": pa.array([one["id"] for one in events], pa.string()),
-        "type": pa.array([one["type"] for one in events], pa.string()),
-        "at": pa.array([one["t"] * 1_000_000 for one in events], pa.timestamp("us", "UTC")),
+        ID: pa.array([one["id"] for one in events], pa.string()),
+        TYPE: pa.array([one["type"] for one in events], pa.string()),
+        AT: pa.array([one["t"] * 1_000_000 for one in events], pa.timestamp("us", "UTC")),
     }
     for name in sorted({*_attributes(case)}):
         given = [(one.get("attrs") or {}).get(name) for one in events]

@@ -1,0 +1,67 @@
+"""Pattern files of the event algebra on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cepheid = Callable[..., Any]
+
+RISE = """\
+name: rise
+taxonomy: {column: symbol}
+types:
+  Dear: "?p: a [p.price > 12]"
+occurrence: >
+  (?low: b; ?high: Dear)
+  [low.price < high.price]
+"""
+
+
+@pytest.fixture(autouse=True)
+def rise(folder: Path) -> Path:
+    file = folder / "rise.yaml"
+    file.write_text(RISE)
+    return file
+
+
+def test_detect(cepheid: Cepheid) -> None:
+    """Its occurrences are found as matches of any file are."""
+    done = cepheid("detect", "rise.yaml", "events.csv", "--time", "at", "--columns", "price", "--json")
+    printed = json.loads(done.stdout)
+    assert (done.returncode, printed["match_count"]) == (0, 3)
+    assert [match["low"]["price"] for match in printed["matches"]] == [8, 7, 11]
+
+
+def test_check(cepheid: Cepheid, rise: Path) -> None:
+    """Problems have their places in the file, with events and without."""
+    assert cepheid("check", "rise.yaml", "--events", "events.csv").returncode == 0
+    rise.write_text(RISE.replace("low.price", "lowest.price"))
+    for events in ([], ["--events", "events.csv"]):
+        done = cepheid("check", "rise.yaml", *events)
+        assert done.returncode == 1
+        assert "no variable is named 'lowest' (rise.yaml, filter, line 7, column 4)" in done.stderr
+    rise.write_text(RISE.replace("p.price", "p.prize"))
+    done = cepheid("check", "rise.yaml", "--events", "events.csv")
+    assert "no column named 'prize' (rise.yaml, type 'Dear', line 4, column 19)" in done.stderr
+
+
+def test_explain(cepheid: Cepheid) -> None:
+    """The pattern; with events its operators, also drawn."""
+    text = cepheid("explain", "rise.yaml").stdout
+    assert text.startswith("Pattern 'rise': occurrences of\n  Dear = ?p:a[p.price > 12]\n  (?low:b; ?high:Dear)[")
+    planned = cepheid("explain", "rise.yaml", "--events", "events.csv").stdout
+    assert "   4  then of 1 and 3\n   5  where of 4\n" in planned
+    drawn = cepheid("explain", "rise.yaml", "--events", "events.csv", "--mermaid").stdout
+    assert drawn.startswith('flowchart BT\n    n0["event `symbol` IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
+
+
+def test_parameters_are_refused(cepheid: Cepheid) -> None:
+    """There are none in such files."""
+    done = cepheid("check", "rise.yaml", "--parameter", "x=1")
+    assert done.returncode == 1
+    assert "a pattern of occurrences has no parameters: leave --parameter out" in done.stderr
