@@ -59,6 +59,11 @@ def test_all_problems_at_once() -> None:
         ("T = U[a] U = T[b] T", "restricted types cannot be made of each other in a circle: 'T' → 'U' → 'T'"),
         ("T = T[a] T", "restricted types cannot be made of each other in a circle: 'T' → 'T' (type 'T')"),
         ("T = Buy[a = 1] T = Buy[b = 1] T", "the type 'T' is declared twice"),
+        (
+            "?a:Buy[a.price > $least]",
+            "$least is a parameter, and patterns of occurrences have none (filter, column 11)",
+        ),
+        ("T = Buy[price > $least] T", "$least is a parameter, and patterns of occurrences have none (type 'T', col"),
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
+from cepheid.errors import ConditionError
 from cepheid.kernel.algebra_contexts import offer, queue_of
 from cepheid.kernel.algebra_occurrence import (
     Derivation,
@@ -266,7 +267,10 @@ class Tree:
     def _holds(self, operator: Operator, *derivations: Derivation) -> bool:
         assert operator.script is not None
         binding = [one for derivation in derivations for one in derivation.binding]
-        return holds(operator.script, binding, self._events, self._time_value)
+        try:
+            return holds(operator.script, binding, self._events, self._time_value)
+        except ConditionError as error:
+            raise ConditionError(f"{error} in {operator.text!r}") from error
 
 
 # ruff: noqa: SLF001 - the tables of Tree's own steps

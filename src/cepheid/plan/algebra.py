@@ -47,6 +47,8 @@ class Operator:
     number: int = 0
     script: Script | None = None
     """Over the values of variables: those of the operands and, of WITHOUT, of both."""
+    text: str = ""
+    """The condition that the script is, as it was written."""
 
     @property
     def operands(self) -> tuple[int, ...]:

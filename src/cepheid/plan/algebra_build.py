@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -204,7 +204,9 @@ class _Builder:
                 made = Operator(_PAIRS[type(expression)], self.row(left), self.row(right))
             case Without(left, right, condition):
                 rows = self.row(left), self.row(right)
-                made = Operator(Kind.WITHOUT, *rows, script=None if condition is None else self._script())
+                made = Operator(Kind.WITHOUT, *rows)
+                if condition is not None:
+                    made = replace(made, script=self._script(), text=condition)
             case Within(of, length):
                 made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
             case Delayed(of, delay):
@@ -213,8 +215,8 @@ class _Builder:
                 return bound
             case Bound(variable, of):
                 return self._bound(self.row(of), variable)
-            case Filtered(of):
-                made = Operator(Kind.FILTERED, self.row(of), script=self._script())
+            case Filtered(of, condition):
+                made = Operator(Kind.FILTERED, self.row(of), script=self._script(), text=condition)
             case _:
                 raise AssertionError(expression)
         return self._added(made)

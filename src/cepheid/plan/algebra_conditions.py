@@ -7,7 +7,7 @@ these functions they are min and max of the time column. What is said of names i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.pattern import Pattern, Quantifier, Stage
 from cepheid.lang.refused import PATTERN_FUNCTIONS
+from cepheid.lang.tokens import Token
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Folded, Node, Pick, Resolver, Source, events_of, walk
 
@@ -28,11 +29,22 @@ def stand_in(variables: Sequence[str]) -> Pattern:
     return Pattern(tuple(Stage(name, quantifier=Quantifier(optional=True)) for name in variables))
 
 
-class VariableTexts(Parameters):
+class _WithoutParameters(Parameters):
+    """Reads texts of patterns that have none."""
+
+    def __init__(self, variables: Sequence[str] = ()) -> None:
+        super().__init__(stand_in(variables))
+
+    def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
+        message = f"${name} is a parameter, and patterns of occurrences have none"
+        yield Problem(message, source.where, source.text, token.span, "Write the value in its place.")
+
+
+class VariableTexts(_WithoutParameters):
     """Reads texts in which names are those of variables; `visible` are the numbers of those that are known."""
 
     def __init__(self, variables: Sequence[str], visible: frozenset[int], time: str) -> None:
-        super().__init__(stand_in(variables))
+        super().__init__(variables)
         self.variables = variables
         self._visible = visible
         self._time = time
@@ -64,7 +76,7 @@ def event_condition(
     source: Source, columns: pa.Schema | None, variable: str | None, time: str, problems: list[Problem]
 ) -> Node | None:
     """The condition over one event, whose columns may stand behind the variable; None where it has problems."""
-    expression = Parameters(stand_in(())).parse(source, problems)
+    expression = _WithoutParameters().parse(source, problems)
     if expression is None:
         return None
     found: list[Problem] = []
