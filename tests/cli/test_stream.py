@@ -30,16 +30,16 @@ MEASURES = ["--measure", "low=low.price", "--measure", "high=high.price"]
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
-    """All that is there is read once; the same command goes on from its checkpoint, where an event without a time is
-    told, and rows are written once.
+def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, spark: SparkSession) -> None:
+    """All that is there is read once; the same command goes on from its checkpoint in another process, where an event
+    without a time is told, and rows are written once.
     """
+    assert spark.getActiveSession() is not None
     (folder / "in").mkdir()
     (folder / "events.jsonl").rename(folder / "in" / "first.jsonl")
-    command = ["stream", "rising.yaml", "--from", "files://in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
-    command += ["--to", "files://out", "--checkpoint", "state"]
-    done = process(*command)
+    command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
+    command += ["--to", f"files://{folder}/out", "--checkpoint", f"{folder}/state"]
+    done = cepheid(*command)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     told = done.stderr.splitlines()
     assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", told[-3])
@@ -57,13 +57,12 @@ def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_from_topic_to_topic(folder: Path, process: Cepheid, spark: SparkSession, broker: str) -> None:
+def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
     """Messages of JSON come in, and go out with their ids as keys."""
     lines = spark.read.text(str(folder / "events.jsonl"))
     lines.write.format("kafka").options(**{"kafka.bootstrap.servers": broker, "topic": "prices"}).save()
-    command = ["stream", "rising.yaml", *COLUMNS, *OPTIONS, *MEASURES, "--once", "--checkpoint", "state"]
-    done = process(*command, "--from", f"kafka://{broker}/prices", "--to", f"kafka://{broker}/rises")
+    command = ["stream", "rising.yaml", *COLUMNS, *OPTIONS, *MEASURES, "--once", "--checkpoint", f"{folder}/state"]
+    done = cepheid(*command, "--from", f"kafka://{broker}/prices", "--to", f"kafka://{broker}/rises")
     assert done.returncode == 0, done.stderr
     found = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": broker, "subscribe": "rises"}).load()
     rows = {row.key.decode(): json.loads(row.value) for row in found.collect()}
