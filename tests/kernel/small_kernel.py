@@ -1,0 +1,26 @@
+"""A process with a kernel that is compiled in a second: prints what it gives, or waits for its turn before."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernel.jit import compiling_alone, inlined, kernel
+
+
+@inlined
+def square(number: int) -> int:
+    return number * number
+
+
+@kernel
+def sum_of_squares(numbers: npt.NDArray[np.int64]) -> int:
+    total = 0
+    for number in numbers:
+        total += square(number)
+    return total
+
+
+if __name__ == "__main__":
+    with compiling_alone():
+        print(sum_of_squares(np.arange(4)))
