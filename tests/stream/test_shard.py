@@ -6,7 +6,7 @@ import json
 import pickle
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
-from tests.live.events import PAIR
+from tests.live.events import PAIR, told
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
-from cepheid import CepheidWarning, Pattern, SnapshotError, detect
+from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
 from cepheid.compile.compiled import compile_plan
 from cepheid.detect import request_of
 from cepheid.hosts import stream_state
@@ -220,6 +220,75 @@ def test_other_measures() -> None:
     assert state.kept is not None
     assert after.live.take(state.kept.state, compiled(after.matching.plan)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
+
+
+def is_b(event: Mapping[str, Any]) -> bool:
+    return bool(event["x"] == "b")
+
+
+FOLLOWED: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id"}
+
+
+def three_open(limits: Limits, pattern: Pattern = PAIR) -> Stream:
+    """A stream of which three events that begin a match are in the log, behind a snapshot with one more."""
+    stream = Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    stream.batch(pair_events((1, "p", 1, "a"), (2, "p", 2, "a"), (3, "p", 3, "a")))
+    stream.batch(pair_events((4, "p", 3.5, "z")))
+    stream.batch(pair_events((10, "p", 3.6, "z")))
+    assert len(stream.states[0].entries) == 3
+    return stream
+
+
+def going_on(stream: Stream, limits: Limits) -> Stream:
+    """The query, started again with these limits."""
+    after = Stream(stream.pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), 1, stream.watermark)
+    after.latest, after.states, after.timers = stream.latest, stream.states, stream.timers
+    return after
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_the_log_has_its_limits(in_python: bool) -> None:  # noqa: FBT001
+    """What was dropped stays dropped under higher limits, and these count from there on, also if it starts again."""
+    by_function = Pattern.begin("a").where("x = 'a'").followed_by("b").where(is_b).within("10 seconds")
+    stream = going_on(three_open(Limits(2, on_limit="drop"), by_function if in_python else PAIR), Limits())
+    for wanted in (Limits(), Limits(9, on_limit="drop"), Limits(4)):
+        assert stream.batch(PAIR_SCHEMA.empty_table()).num_rows == 0
+        stream = going_on(stream, wanted)
+    stream.batch(pair_events((5, "p", 4, "a"), (6, "p", 5, "b"), (7, "p", 6, "z")))
+    assert not stream.states[0].entries  # the log was not written on under other limits
+    found = stream.batch(pair_events((8, "p", 7, "z")))
+    assert [kinds for kinds, _, _ in told(found)] == ["match"] * 3
+    assert sorted(ids for _, ids, _ in told(found)) == [(2, 6), (3, 6), (5, 6)]
+
+
+def test_lower_limits() -> None:
+    """What is in the log was not over its limits; the lower ones are told where the query goes on, if they are met."""
+    stream = going_on(three_open(Limits(4)), Limits(1))
+    stream.batch(pair_events((5, "p", 4, "a")))
+    assert not stream.states[0].entries
+    stream.batch(pair_events((11, "p", 4.5, "z")))
+    with pytest.raises(LimitExceeded, match="more than 1 partial matches are open"):
+        stream.batch(pair_events((6, "p", 5, "z")))
+    wide = going_on(stream, Limits())
+    wide.batch(pair_events((6, "p", 5, "b"), (7, "p", 6, "z")))
+    assert wide.batch(pair_events((8, "p", 7, "z"))).num_rows == 5
+
+
+def test_limits_that_ask_for_another_form() -> None:
+    """Where sets serve, `on_limit` decides the form of what is kept: then it may not change, which is said."""
+    pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").within("10 seconds")
+    before, after = (
+        Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), outputs=("matches",))
+        for limits in (Limits(), Limits(on_limit="drop"))
+    )
+    known = check_ledger(before.matching, None)
+    with pytest.raises(SnapshotError) as caught:
+        check_ledger(after.matching, known)
+    assert str(caught.value).startswith(
+        'the checkpoint is of another query: partial_matches was "in sets" and is "one by one" (on_limit of the limits '
+        "decides it, where sets would serve: 'drop' keeps them one by one). "
+    )
 
 
 def test_few_matchers_are_kept() -> None:

@@ -62,7 +62,7 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
     try:
         for number, kept in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*kept])
-            matcher = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns)
+            matcher, _ = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns)
             matcher.advance_time(look.now)
             listed = matcher.partial_matches(look.most)
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()

@@ -18,7 +18,7 @@ from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import events_of, to_stream
-from cepheid.hosts.stream_state import Live, first_head, next_head, restored
+from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
 from cepheid.hosts.stream_store import Entry, Head, Store
 from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
@@ -80,10 +80,7 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     pattern = compiled(matching.plan)
     began = perf_counter_ns()
     head = store.head()
-    if head is None:
-        matcher = LiveMatcher(pattern)
-    else:
-        matcher = live.take(head.state, pattern) or _restored(matching, store, head)
+    matcher, limits = _matcher(matching, store, head, live)
     before, called = _counts(matcher), perf_counter_ns()
     rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
     passed, events = matcher.now, events_of(values)
@@ -96,10 +93,11 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     matched = perf_counter_ns()
     if open_ or len(matcher.waiting):
         entry = Entry.of(passed, _as_one(values, events))
-        if (following := next_head(head, entry, matcher.now, open_, timer)) is not None:
+        log = head if limits == pattern.plan.limits else None
+        if (following := next_head(log, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
-            snapshot = matcher.snapshot(json.loads(matching.made_for), {})
+            snapshot = snapshot_of(matcher, json.loads(matching.made_for))
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot)
         live.keep(following.state, matcher)
@@ -131,9 +129,14 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     return json.dumps({"made_for": made_for, "asked": json.loads(matching.asked)}).encode()
 
 
-def _restored(matching: Matching, store: Store, head: Head) -> LiveMatcher:
+def _matcher(matching: Matching, store: Store, head: Head | None, live: Live) -> Restored:
+    pattern = compiled(matching.plan)
+    if head is None:
+        return Restored(LiveMatcher(pattern), pattern.plan.limits)
+    if (known := live.take(head.state, pattern)) is not None:
+        return Restored(known, pattern.plan.limits)
     try:
-        return restored(compiled(matching.plan), store, head, json.loads(matching.made_for), matching.columns)
+        return restored(pattern, store, head, json.loads(matching.made_for), matching.columns)
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {ANEW}") from error
 
