@@ -62,8 +62,8 @@ class Shard:
     def write(self, head: Head, snapshot: bytes) -> None:
         self.kept, self.first, self.entries = head, snapshot, []
 
-    def append(self, head: Head, entry: Entry) -> None:
-        self.kept, self.entries = head, [*self.entries, entry]
+    def append(self, head: Head, entry: Entry | None) -> None:
+        self.kept, self.entries = head, self.entries if entry is None else [*self.entries, entry]
 
     def clear(self) -> None:
         self.kept, self.first, self.entries = None, b"", []
@@ -337,16 +337,56 @@ def test_a_checkpoint_of_another_query() -> None:
     assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
 
 
+def test_a_ledger_of_another_version() -> None:
+    """Another format, and what is no ledger, are told."""
+    matching = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0)).matching
+    told = json.loads(check_ledger(matching, None))
+    assert told["format"] == 1
+    with pytest.raises(SnapshotError) as caught:
+        check_ledger(matching, json.dumps(told | {"format": 2}).encode())
+    assert str(caught.value) == (
+        "the checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it, or "
+        "give the query a checkpoint of its own"
+    )
+    for damaged in (b"", b"{}", b"3"):
+        with pytest.raises(SnapshotError, match="the snapshot has not the parts of a matcher's"):
+            check_ledger(matching, damaged)
+
+
+def test_a_timer_writes_no_entry() -> None:
+    """Where only time has passed, the log has nothing new, and goes on."""
+    stream = Stream(PAIR.within("2 seconds"), PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "a")))
+    stream.batch(pair_events((2, "p", 1, "a")))
+    before = replace(stream.states[0])
+    assert (before.kept is not None, len(before.entries)) == (True, 1)
+    stream.watermark += 1500  # behind the deadline of the first
+    stream.live = Live()
+    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 2.0)]
+    assert stream.states[0].entries == before.entries
+    assert stream.states[0].kept != before.kept
+    stream.live, stream.watermark = Live(), stream.watermark + 1000
+    assert sorted(told(stream.batch(PAIR_SCHEMA.empty_table()))) == [("timeout", (1,), 3.0), ("timeout", (2,), 3.0)]
+
+
 def test_a_damaged_state() -> None:
     """It is an error that says so."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
     shard, stream.live = stream.states[0], Live()
+    assert shard.kept is not None
     (entry,) = shard.entries
     for damaged, what in (
         (replace(shard, first=shard.first[:-20] + bytes(20)), "snapshot is damaged"),
-        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "log is damaged"),
+        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "log is damaged: a digest"),
+        (replace(shard, entries=[entry._replace(passed=entry.passed + 1)]), "log is damaged: a digest does not agree"),
+        (replace(shard, entries=[]), "log is damaged: it has 0 entries, and 1 were written"),
+        (replace(shard, entries=[entry, entry]), "log is damaged: it has 2 entries, and 1 were written"),
+        (
+            replace(shard, kept=shard.kept._replace(format=2)),
+            "checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it, or ",
+        ),
     ):
         stream.states[0] = damaged
         with pytest.raises(SnapshotError, match=f"the checkpoint's state does not fit: the {what}"):

@@ -19,12 +19,12 @@ from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import events_of, to_stream
 from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
-from cepheid.hosts.stream_store import Entry, Head, Store
+from cepheid.hosts.stream_store import Entry, Head, Store, from_ledger, ledger_bytes
 from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences, fitting
+from cepheid.snapshot import differences
 
 ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -92,7 +92,7 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     given = _as_value(rows, output_schema(row_schema(pattern.plan)))
     matched = perf_counter_ns()
     if open_ or len(matcher.waiting):
-        entry = Entry.of(passed, _as_one(values, events))
+        entry = None if events is None else Entry.of(passed, _as_one(values, events))
         log = head if limits == pattern.plan.limits else None
         if (following := next_head(log, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
@@ -118,15 +118,12 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     """What the ledger is to keep: what the checkpoint is of, and what its plan is made from.
 
     Raises:
-        SnapshotError: the checkpoint is of another query.
+        SnapshotError: the checkpoint is of another query, or of a format that is not known.
     """
-    made_for, before = json.loads(matching.made_for), None
-    if known is not None:
-        with fitting():
-            before = json.loads(known)["made_for"]
-    if known is not None and (changed := differences(before, made_for)):
+    made_for = json.loads(matching.made_for)
+    if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
         raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
-    return json.dumps({"made_for": made_for, "asked": json.loads(matching.asked)}).encode()
+    return ledger_bytes(made_for, json.loads(matching.asked))
 
 
 def _matcher(matching: Matching, store: Store, head: Head | None, live: Live) -> Restored:
@@ -146,10 +143,8 @@ def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
 
-def _as_one(values: Sequence[bytes], events: Batch | None) -> bytes:
-    if len(values) == 1:
-        return values[0]
-    return b"" if events is None else to_stream(events.data)
+def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
+    return values[0] if len(values) == 1 else to_stream(events.data)
 
 
 def _timer(matcher: LiveMatcher) -> int | None:

@@ -18,7 +18,7 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.errors import SnapshotError
 from cepheid.events import Batch, join
 from cepheid.hosts.stream_packing import events_of
-from cepheid.hosts.stream_store import Entry, Head, Kept
+from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, check_format
 from cepheid.live_matcher import LiveMatcher
 from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import START_ANEW, fitting
@@ -55,14 +55,17 @@ class Live:
             del self._matchers[next(iter(self._matchers))]
 
 
-def next_head(before: Head | None, entry: Entry, passed: int, open_: int, timer: int | None) -> Head | None:
-    """The head if the entry goes behind the log; None if a new snapshot is due."""
+def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int, timer: int | None) -> Head | None:
+    """The head if the entry, if there is one, goes behind the log; None if a new snapshot is due."""
     if before is None:
         return None
+    after = before._replace(state=_name(), passed=passed, open=open_, timer=timer)
+    if entry is None:
+        return after
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return Head(_name(), before.entries + 1, log_bytes, before.room, passed, open_, timer)
+    return after._replace(entries=before.entries + 1, log_bytes=log_bytes)
 
 
 def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
@@ -71,7 +74,7 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
     """
     state = _name()
     room = max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256)
-    return Head(state, 0, 0, room, passed, open_, timer)
+    return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
 
 
 class Restored(NamedTuple):
@@ -101,11 +104,17 @@ def restored(
         SnapshotError: what is kept is damaged, or of another query.
         ConditionError, SkipError: as the calls would have raised that wrote the log.
     """
+    check_format(head.format)
+    log = kept.log()
+    if len(log) != head.entries:
+        raise SnapshotError(
+            f"the log is damaged: it has {len(log)} entries, and {head.entries} were written. {START_ANEW}"
+        )
     matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
     with matcher.detector.under(limits if limits.on_limit == "drop" else _NO_LIMITS):
-        if parts := [events for entry in kept.log() if (events := _in_time(entry, columns)) is not None]:
+        if parts := [events for entry in log if (events := _in_time(entry, columns)) is not None]:
             matcher.process(join(parts))
         matcher.advance_time(head.passed)
     return Restored(matcher, limits)
@@ -114,7 +123,7 @@ def restored(
 def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
     """Its events that were not late when they came."""
     if not entry.is_whole:
-        raise SnapshotError(f"the log is damaged: a digest does not agree with its events. {START_ANEW}")
+        raise SnapshotError(f"the log is damaged: a digest does not agree with its entry. {START_ANEW}")
     with fitting():
         events = events_of([entry.events])
     if events is None:
