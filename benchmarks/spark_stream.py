@@ -24,9 +24,8 @@ from written_values import WRITTEN, WrittenValues
 
 from cepheid import Pattern, detect
 from cepheid.detect import request_of
-from cepheid.hosts.spark_batch import plans_on_spark
 from cepheid.hosts.spark_session import local_session
-from cepheid.hosts.spark_stream import events_by_shard
+from cepheid.hosts.spark_stream import Source, events_by_shard
 from cepheid.hosts.stream_packing import SHARD
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def value_written(events: DataFrame) -> DataFrame:
 
 def packed(events: DataFrame) -> DataFrame:
     request = request_of(PATTERN, **OPTIONS)
-    return events_by_shard(events, request, plans_on_spark(events, request))
+    return events_by_shard(Source.of(events, request, "UTC"))
 
 
 def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> list[object]:

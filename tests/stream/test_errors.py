@@ -117,7 +117,9 @@ def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> None:
-    """Another pattern, or other shards, on an old checkpoint: what changed is told before anything is matched."""
+    """Another pattern, other shards, or another zone in which SQL and functions see times, on an old checkpoint: what
+    changed is told before anything is matched.
+    """
     run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
     written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
     with told(f"the checkpoint is of another query: shards was 2 and is 3. {ADVICE}"):
@@ -125,4 +127,12 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
     shorter = detect(stream, PAIR.within("5 seconds"), shards=2, **OPTIONS)
     with told(f'the checkpoint is of another query: pattern.within was "10 seconds" and is "5 seconds". {ADVICE}'):
         finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
+    streams = stream.sparkSession
+    streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with told(f'the checkpoint is of another query: session.time_zone was "UTC" and is "Asia/Tokyo". {ADVICE}'):
+            in_zone = detect(stream, PAIR, shards=2, time_zone="UTC", **OPTIONS)
+            finished(in_zone.writeStream.format("noop"), tmp_path / "checkpoint")
+    finally:
+        streams.conf.set("spark.sql.session.timeZone", "UTC")
     assert run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint") == [[], []]

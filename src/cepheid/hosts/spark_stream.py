@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -50,6 +50,9 @@ from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plans import Plans, words_of
 from cepheid.shared_events import OwnEvents
 
+SESSION_ZONE = "session.time_zone"
+"""In what a checkpoint is of: a stream's alone."""
+
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
 _PACKED = StructType(
@@ -73,42 +76,64 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     is of another query.
     """
     _check(events, request)
-    plans = plans_on_spark(events, request)
+    source = Source.of(events, request, session_zone(events))
+    plans = source.plans
     _warn_of_growth(plans)
-    by_shard = events_by_shard(events, request, plans)
-    processor = ShardProcessor(request.shards, tuple(matchings(events, request, plans)))
-    values = _called(by_shard, processor, request)
+    processor = ShardProcessor(request.shards, tuple(matchings(source)))
+    values = _called(events_by_shard(source), processor, request)
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
     found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
     return found.withMetadata("detected_at", _OF_MATCHES)
 
 
-def events_by_shard(events: DataFrame, request: Request, plans: Plans) -> DataFrame:
+@dataclass(frozen=True)
+class Source:
+    """The events of a stream, and what its patterns need of them."""
+
+    events: DataFrame
+    request: Request
+    plans: Plans
+    times: Times
+    lift: Lift
+    columns: pa.Schema
+    """The matchers'."""
+    zone: str
+    """The session's, on whose clock SQL and functions see times. It belongs to the checkpoint: what was computed of
+    events that wait there would not be what is computed of those to come.
+    """
+
+    @staticmethod
+    def of(events: DataFrame, request: Request, zone: str) -> Source:
+        plans = plans_on_spark(events, request)
+        times = Times.of(events, request.time, request.time_zone)
+        lift = lifting(plans, times)
+        return Source(events, request, plans, times, lift, batch_columns(plans, lift, zone), zone)
+
+
+def events_by_shard(source: Source) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
-    times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plans, times)
-    columns = batch_columns(plans, lift, session_zone(events))
+    request = source.request
     # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
     only_relevant = "late" not in (request.outputs or ())
-    packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
-    lifted = _watermarked(events, request, times, lift)
-    return checked(lifted.mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+    layout = tuple(source.lift.layout.items())
+    packing = (layout, source.columns, packed(source.plans), request.shards, only_relevant)
+    return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tuple[object, ...]]:
+def matchings(source: Source) -> Iterator[tuple[object, ...]]:
     """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
-    lift = lifting(plans, Times.of(events, request.time, request.time_zone))
-    columns = batch_columns(plans, lift, session_zone(events))
-    zone, of_matches = request.time_zone or session_zone(events), _is_of_matches(events, request)
+    request, columns = source.request, source.columns
+    zone, of_matches = request.time_zone or source.zone, _is_of_matches(source.events, request)
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
-    patterns = compile_plans(plans)
-    together = {"patterns": [plan.pattern.name for plan in plans.each]} if request.named else {}
+    patterns = compile_plans(source.plans)
+    together: dict[str, object] = {"patterns": [plan.pattern.name for plan in source.plans.each]} if request.named else {}
+    together |= {"shards": request.shards, SESSION_ZONE: source.zone}
     for number, compiled in enumerate(patterns.each):
         alone = replace(request, asked=(request.asked[number],))
         own = OwnEvents(patterns, number).of(Batch(nothing)).data.schema
-        told = made_for(alone, compiled, zone) | {"shards": request.shards} | together
-        asked = json.dumps(asked_of(alone, zone, events.schema.jsonValue()))
+        told = made_for(alone, compiled, zone) | together
+        asked = json.dumps(asked_of(alone, zone, source.events.schema.jsonValue()))
         yield (packed(compiled.plan), own, json.dumps(told), of_matches, request.named, asked)
 
 
@@ -163,8 +188,9 @@ def _is_of_matches(events: DataFrame, request: Request) -> bool:
     return (events.schema[request.time].metadata or {}).items() >= _OF_MATCHES.items()
 
 
-def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) -> DataFrame:
+def _watermarked(source: Source) -> DataFrame:
     """The usable events, lifted, with their shard; counted before."""
+    events, request, times, lift = source.events, source.request, source.times, source.lift
     no_key = without_key(request.key)
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
     seen = [F.count(column).alias(name) for name, column in counts.items()]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -72,7 +71,7 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
-    with in_pattern(compiled(matching.plan).plan.pattern.name) if matching.named else nullcontext():
+    with in_pattern(compiled(matching.plan).plan.pattern.name, named=matching.named):
         return _step(matching, store, values, watermark, live)
 
 
