@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -62,8 +63,11 @@ _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
-_OF_MATCHES = {"cepheid.detected_at": uuid4().hex}
-"""The metadata of the time of a stream's matches, in this process: files keep metadata, and their rows are others."""
+_QUERY, _PATTERNS, _OUTPUTS = "cepheid.query", "cepheid.patterns", "cepheid.outputs"
+"""Metadata of the time of a stream's matches: this process, as files keep metadata, and their rows are others; the
+names of all patterns that they are of, in all tiers; and what is among the rows.
+"""
+_PROCESS = uuid4().hex
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
@@ -84,7 +88,9 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
     found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
-    return found.withMetadata("detected_at", _OF_MATCHES)
+    names = [*_earlier(events).get(_PATTERNS, ()), *_names(request)]
+    told = {_QUERY: _PROCESS, _PATTERNS: names, _OUTPUTS: list(request.outputs or ())}
+    return found.withMetadata("detected_at", told)
 
 
 @dataclass(frozen=True)
@@ -127,8 +133,9 @@ def matchings(source: Source) -> Iterator[tuple[object, ...]]:
     zone, of_matches = request.time_zone or source.zone, _is_of_matches(source.events, request)
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
     patterns = compile_plans(source.plans)
-    together: dict[str, object] = {"patterns": [plan.pattern.name for plan in source.plans.each]} if request.named else {}
-    together |= {"shards": request.shards, SESSION_ZONE: source.zone}
+    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
+    if request.named:
+        together["patterns"] = _names(request)
     for number, compiled in enumerate(patterns.each):
         alone = replace(request, asked=(request.asked[number],))
         own = OwnEvents(patterns, number).of(Batch(nothing)).data.schema
@@ -146,17 +153,12 @@ def _warn_of_growth(plans: Plans) -> None:
 
 def _check(events: DataFrame, request: Request) -> None:
     """All that a stream needs besides."""
-    faults = []
+    faults = [*_tier_faults(events, request)]
     if request.time is None:
         faults.append(
             "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
         )
-    elif _is_of_matches(events, request):
-        if request.lateness is not None:
-            faults.append(
-                f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
-            )
-    elif request.time in events.columns:
+    elif request.time in events.columns and not _is_of_matches(events, request):
         delay = _DELAY in (events.schema[request.time].metadata or {})
         if request.lateness is None and not delay:
             faults.append(
@@ -179,13 +181,39 @@ def _check(events: DataFrame, request: Request) -> None:
         raise SchemaError("\n".join(faults))
 
 
+def _tier_faults(events: DataFrame, request: Request) -> Iterator[str]:
+    """What is wrong where the events are made from matches of the same query."""
+    earlier = _earlier(events)
+    if repeated := [name for name in _names(request) if name in earlier.get(_PATTERNS, ())]:
+        yield (
+            f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint go by the "
+            "name. Give one of them another, as in Pattern.begin('a', name='…')"
+        )
+    if not _is_of_matches(events, request):
+        return
+    if request.lateness is not None:
+        yield f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
+    if "late" in earlier[_OUTPUTS]:
+        yield (
+            "events: late events are among these rows, as the outputs that they were asked for with say, and are "
+            "no matches. Leave 'late' out there, and write late events in a query of their own"
+        )
+
+
 def _is_of_matches(events: DataFrame, request: Request) -> bool:
     """Whether the events are matches of a pattern in the same query. The watermark is that of its events then: one of
     the matches' own would hold it back until there are any.
     """
-    if request.time not in events.columns:
-        return False
-    return (events.schema[request.time].metadata or {}).items() >= _OF_MATCHES.items()
+    return any(field.name == request.time and _is_detected_at(field) for field in events.schema.fields)
+
+
+def _earlier(events: DataFrame) -> dict[str, Any]:
+    """The metadata of the matches that the events are made from, if they are in this query."""
+    return next((field.metadata for field in events.schema.fields if _is_detected_at(field)), {})
+
+
+def _is_detected_at(field: StructField) -> bool:
+    return (field.metadata or {}).get(_QUERY) == _PROCESS
 
 
 def _watermarked(source: Source) -> DataFrame:
