@@ -134,7 +134,7 @@ def _run(asked: _Stream) -> None:
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
-        events = read_stream(session, asked.source, columns_of(asked.schema))
+        events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
         with opened.problems_located():
             from cepheid.detect import detect
 
@@ -186,7 +186,7 @@ def _follow(rows: DataFrame, pattern: Pattern, asked: _Stream, errors: Console) 
     from cepheid.cli.stream_view import NEWEST, View
     from cepheid.hosts.spark_failure import event_failures, failure_message
 
-    view, lines, stopped = View(pattern.name, errors), _Lines(), Event()
+    view, lines, stopped = View(pattern.name, errors, asked.checkpoint), _Lines(), Event()
     if errors.is_terminal:
         rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
     writer = written_to(rows, asked.sink, lines.show)
