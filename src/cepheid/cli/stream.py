@@ -25,7 +25,7 @@ from cepheid.cli.stream_ends import (
     source_of,
     written_to,
 )
-from cepheid.hosts.request import SHARDS, Nulls
+from cepheid.hosts.request import SHARDS
 from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def stream(
     on_limit: o.OnLimitReached = "raise",
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
-    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
+    nulls: o.OnNulls = "error",
     shards: Annotated[
         int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
     ] = SHARDS,

@@ -30,7 +30,7 @@ def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "
     """The events that Kafka's messages are, as JSON objects with these columns (those of Spark's DDL, if text).
 
     A message that is no such object, or has no value, fails the query; with nulls="drop" it is left out and counted, as
-    `Progress.malformed`. A column that an object has not is NULL.
+    `Progress.malformed`. A column that an object has not is NULL. What stands behind the object Spark does not look at.
     """
     types = cast("StructType", StructType.fromDDL(columns)) if isinstance(columns, str) else columns
     text = F.col("value").cast("string")
