@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
 
 from cepheid import detect
 from cepheid.hosts.stream_store import FORMAT
+from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
