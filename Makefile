@@ -28,7 +28,9 @@ demo: $(READY) ## find propagating delays in real flights, on Spark; results go 
 demo-stream: $(READY) ## replay two months of flights in a minute as a stream, and see delays propagate as they happen
 	@$(BIN)/cepheid demo-stream
 
-# Without Kafka's jars its tests are skipped, and all others still run.
+# Many short queries: Java's second compiler would take more time than it saves. Without Kafka's jars its tests are
+# skipped, and all others still run.
+test: export SPARK_SUBMIT_OPTS = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 test: $(READY) ## run all tests
 	-@$(MAKE) --no-print-directory kafka
 	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20

@@ -1,5 +1,5 @@
-"""Against FlinkCEP 2.3: its NFA alone beside the kernel alone, and its local job beside `detect`, in process and on
-Spark.
+"""Against FlinkCEP 2.3: its NFA alone beside the kernel alone, and its local job beside `detect`, in process, on Spark
+and on a stream.
 
 Both sides get the same events, take turns, and must find the same number of matches. `make bench-flinkcep` installs
 FlinkCEP and calls this; it needs a JDK of version 17 or newer.
@@ -16,24 +16,28 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from flinkcep_peer import Peer, PeerMissing, compile_peer, write_events
 from flinkcep_workloads import KEYED, WITHOUT_KEY, Workload, one_key_after_the_other
 from kernel_alone import kernel_alone
 from measuring import machine, print_table, timed
+from streaming import progress_of_all, run_to_end, stream_of
 
 from cepheid import detect
 from cepheid.hosts.spark_session import local_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 KEYS = (1_000, 100_000)
+MICRO_BATCH = 500_000
 WARM_UP = 3.0
 """Seconds that the loop has for Java to compile it."""
 
@@ -131,6 +135,7 @@ def compare_end_to_end(run: Comparison, keys: int) -> None:
             "in process": partial(found, events, workload),
             "sorted": partial(found, in_order(events, workload), workload),
             "Spark": partial(found_on_spark, session.read.parquet(parquet), workload),
+            "stream": partial(found_on_stream, session, write_micro_batches(events, run.folder), workload),
         }
         with Peer(run.class_path, "job", run.folder / "events", workload.name) as peer:
             expected = peer.run(count).matches  # warms up, as the first of the others do
@@ -149,8 +154,8 @@ def compare_end_to_end(run: Comparison, keys: int) -> None:
         lines.append([workload.name, count, expected, *speeds, *ratios[-1]])
     session.stop()
     means = [statistics.geometric_mean(column) for column in zip(*ratios, strict=True)]
-    lines.append(["geometric mean", *[None] * 6, *means])
-    sides = ["in process", "in process, sorted", "on Spark"]
+    lines.append(["geometric mean", *[None] * 7, *means])
+    sides = ["in process", "in process, sorted", "on Spark", "on a stream"]
     head = ["", "events", "matches", "FlinkCEP, M events/s", *(f"{side}, M events/s" for side in sides)]
     print_table(
         f"FlinkCEP's local job and `detect`, {keys:,} keys", [*head, *(f"ratio {side}" for side in sides)], lines
@@ -168,6 +173,24 @@ def found(events: pa.Table, workload: Workload) -> int:
 
 def found_on_spark(events: DataFrame, workload: Workload) -> int:
     return int(detect(events, workload.pattern, key=workload.key, time="at").count())
+
+
+def write_micro_batches(events: pa.Table, folder: Path) -> Path:
+    """A file a micro-batch; the last has one event that lets time pass all others, and that is of no kind."""
+    files = Path(tempfile.mkdtemp(dir=folder))
+    for number, first in enumerate(range(0, len(events), MICRO_BATCH)):
+        pq.write_table(events.slice(first, MICRO_BATCH), files / f"{number:03}.parquet")
+    latest = pc.max(events.column("at")).as_py()
+    end = {"key": -1, "at": latest + timedelta(days=1), "kind": -1, "price": 0.0, "v": -1}
+    pq.write_table(pa.Table.from_pylist([end], schema=events.schema), files / "end.parquet")
+    return files
+
+
+def found_on_stream(session: SparkSession, files: Path, workload: Workload) -> int:
+    """With the start of the query and its first plans."""
+    rows = detect(stream_of(session, files), workload.pattern, key=workload.key, time="at", lateness="0 seconds")
+    with tempfile.TemporaryDirectory(dir=files.parent) as checkpoint:
+        return progress_of_all(run_to_end(rows, Path(checkpoint))).patterns[workload.pattern.name].matches
 
 
 def on_processor(kernel: Callable[[], int]) -> float:

@@ -17,6 +17,8 @@ BENCHMARKS = (
     "functions.py",
     "spark_batch.py",
     "spark_stream.py",
+    "stream_state.py",
+    "stream_latency.py",
     "start_up.py",
 )
 

@@ -1,5 +1,6 @@
-"""detect on a stream: the time of a micro-batch beside that of the same query with nothing in the matcher's place, and
-beside the same pattern as a Spark user would write it by hand, a matcher for each key.
+"""detect on a stream: the time of a micro-batch beside that of the same query with nothing in the matcher's place;
+beside it with nothing but one value of state that each shard writes; and beside the same pattern as a Spark user would
+write it by hand, a matcher for each key.
 
 python benchmarks/spark_stream.py --rows 100000    # the size of a micro-batch
 """
@@ -18,12 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measuring import machine, print_table, rows_wanted
 from per_key import detect_per_key
+from streaming import batch_times, run_to_end, stream_of
+from written_values import WRITTEN, WrittenValues
 
 from cepheid import Pattern, detect
 from cepheid.detect import request_of
-from cepheid.hosts.spark_batch import plans_on_spark
 from cepheid.hosts.spark_session import local_session
-from cepheid.hosts.spark_stream import events_by_shard
+from cepheid.hosts.spark_stream import Source, events_by_shard
 from cepheid.hosts.stream_packing import SHARD
 
 if TYPE_CHECKING:
@@ -66,8 +68,7 @@ def write_batches(folder: Path, rows: int, keys: int) -> None:
 
 def nothing_matched(events: DataFrame) -> DataFrame:
     """The same query, lift, watermark, packing and shuffle, with a stateless function that gives nothing."""
-    request = request_of(PATTERN, **OPTIONS)
-    shards = events_by_shard(events, request, plans_on_spark(events, request))
+    shards = packed(events)
 
     def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -76,29 +77,29 @@ def nothing_matched(events: DataFrame) -> DataFrame:
     return shards.repartition(SHARD).mapInArrow(nothing, shards.schema)
 
 
-def milliseconds(rows: DataFrame, checkpoint: Path) -> float:
-    """The median time of a micro-batch, all of it, from planning to the commit."""
-    query = (
-        rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-    )
-    query.awaitTermination()
-    times = [p["durationMs"]["triggerExecution"] for p in query.recentProgress if p["numInputRows"]]
-    return statistics.median(times[WARM_UP:])
+def value_written(events: DataFrame) -> DataFrame:
+    """The same query, where each shard writes what came into one value of state."""
+    shards = packed(events).groupBy(SHARD)
+    return shards.transformWithState(WrittenValues(), WRITTEN, outputMode="append", timeMode="eventTime")
+
+
+def packed(events: DataFrame) -> DataFrame:
+    request = request_of(PATTERN, **OPTIONS)
+    return events_by_shard(Source.of(events, request, "UTC"))
 
 
 def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> list[object]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_batches(folder / "events", rows, keys)
-        schema = session.read.parquet(str(folder / "events")).schema
 
         def events() -> DataFrame:
-            stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-            return stream.parquet(str(folder / "events"))
+            return stream_of(session, folder / "events")
 
         works: dict[str, Callable[[], DataFrame]] = {
             "detect": lambda: detect(events(), PATTERN, **OPTIONS),
             "nothing": lambda: nothing_matched(events()),
+            "state": lambda: value_written(events()),
             "per key": lambda: detect_per_key(events(), LATENESS),
         }
         times: dict[str, list[float]] = {work: [] for work in works}
@@ -106,9 +107,10 @@ def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> lis
             for work, make in works.items():
                 if work == "per key" and number:
                     continue  # one round of it takes longer than all others together
-                times[work].append(milliseconds(make(), folder / f"{work} {number}"))
-    found, nothing, per_key = (statistics.median(times[work]) for work in works)
-    return [rows, keys, nothing, found, per_key, found / nothing, per_key / found]
+                query = run_to_end(make(), folder / f"{work} {number}")
+                times[work].append(statistics.median(batch_times(query)[WARM_UP:]))
+    found, nothing, state, per_key = (statistics.median(times[work]) for work in works)
+    return [rows, keys, nothing, state, found, per_key, found / nothing, found / state, per_key / found]
 
 
 def main() -> None:
@@ -120,7 +122,8 @@ def main() -> None:
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "2"})
     sizes = sorted({min(100_000, wanted), wanted})
     lines = [measure(session, rows, keys) for rows in sizes for keys in KEYS]
-    head = ["events", "keys", "nothing, ms", "detect, ms", "per key, ms", "detect / nothing", "per key / detect"]
+    head = ["events", "keys", "nothing, ms", "a value a shard, ms", "detect, ms", "per key, ms"]
+    head += ["detect / nothing", "detect / a value", "per key / detect"]
     print_table("Streams, a micro-batch", head, lines)
     session.stop()
 

@@ -105,7 +105,7 @@ def matcher_of(kind: str) -> Matcher:
 
 def go_on(matcher: Matcher) -> list[dict[str, Any]]:
     """What comes of the events behind the snapshot, as JSON values."""
-    rows = [*matcher.process(_events(AFTER)).to_pylist(), *matcher.finish().to_pylist()]
+    rows = [*matcher.process(events_of(AFTER)).to_pylist(), *matcher.finish().to_pylist()]
     shown: list[dict[str, Any]] = json.loads(json.dumps(rows, default=str))
     return shown
 
@@ -115,14 +115,14 @@ def write(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for kind in KINDS:
         matcher = matcher_of(kind)
-        matcher.process(_events(BEFORE))
+        matcher.process(events_of(BEFORE))
         path = folder / f"{kind}.{FORMAT}.snapshot"
         path.write_bytes(matcher.snapshot())
         shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(matcher))
         path.with_suffix(".jsonl").write_text(shown, "utf-8")
 
 
-def _events(rows: list[tuple[int, str, int, str, str]]) -> pa.Table:
+def events_of(rows: list[tuple[int, str, int, str, str]]) -> pa.Table:
     start = datetime(2026, 3, 2, 8, tzinfo=UTC)
     timed = [(id_, account, start + timedelta(seconds=s), what, Decimal(d)) for id_, account, s, what, d in rows]
     columns = dict(zip(SCHEMA.names, map(list, zip(*timed, strict=True)), strict=True))

@@ -50,8 +50,8 @@ def spark() -> Iterator[SparkSession]:
     # Functions of test modules are sent to the workers by name.
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    # Several processes test at once, each with a session.
-    settings = {"spark.driver.memory": "2g", **with_jars(connector_jars())}
+    # Several processes test at once, each with a session; and inputs are small.
+    settings = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "3", **with_jars(connector_jars())}
     session = local_session("cepheid tests", time_zone="UTC", settings=settings)
     yield session
     session.stop()

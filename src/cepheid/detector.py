@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.compiled import CompiledPattern, limit_settings
 from cepheid.compile.form import choose_form
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
@@ -22,6 +23,7 @@ from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
 from cepheid.output import TIMEOUT, open_rows, open_schema, parts_of, row_schema, rows_of
+from cepheid.plan.limits import Limits
 from cepheid.told import ToldTimeouts
 from cepheid.working_set import WorkingSet
 
@@ -43,8 +45,9 @@ class Detector:
     """Finds one pattern in the events of many keys, each known by a number."""
 
     def __init__(self, pattern: CompiledPattern) -> None:
-        constants = pattern.tables.constants.copy()  # those that are strings change with every working set
-        self.pattern = replace(pattern, tables=pattern.tables._replace(constants=constants))
+        tables = pattern.tables
+        constants = tables.constants.copy()  # those that are strings change with every working set
+        self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
         self.kernel = _kernel(self.pattern)
         self.working_set = WorkingSet(self.pattern)
         self.told = _told(self.pattern)
@@ -72,6 +75,15 @@ class Detector:
             self.working_set.add(held)
         self._kept = len(self.working_set)
         self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
+
+    @contextmanager
+    def under(self, limits: Limits) -> Iterator[None]:
+        """In the block these count in place of the plan's; they do not decide whether sets serve."""
+        self._limit(limits)
+        try:
+            yield
+        finally:
+            self._limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
         """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` counts in
@@ -112,6 +124,12 @@ class Detector:
         """
         self.working_set.keep(self.kernel.hold())
         self._kept = len(self.working_set)
+
+    def _limit(self, limits: Limits) -> None:
+        for name, value in limit_settings(limits).items():
+            self.pattern.tables.settings[name] = value
+        if isinstance(self.kernel, PythonKernel):
+            self.kernel.bounds.limits = limits
 
     def _run(self, batch: Batch, visits: Visits) -> Emitted:
         if isinstance(self.kernel, PythonKernel):

@@ -97,15 +97,19 @@ class CepheidWarning(UserWarning):
 
 
 @contextmanager
-def in_pattern(name: str) -> Iterator[None]:
-    """Around what is done for one of several patterns: its errors name it."""
+def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
+    """Around what is done for one of several patterns: its errors name it. Not where it is not `named`, as there is
+    only one.
+    """
     prefix = f"pattern {name!r}"
     try:
         yield
     except PatternError as error:
+        if not named:
+            raise
         raise PatternError([problem.of_pattern(name) for problem in error.problems]) from None
     except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
-        if str(error).startswith(f"{prefix}: "):  # a function's failure names it in any case
+        if not named or str(error).startswith(f"{prefix}: "):  # a function's failure names it in any case
             raise
         raise type(error)(f"{prefix}: {error}") from error
 

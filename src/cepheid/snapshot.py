@@ -82,6 +82,9 @@ def fitting() -> Iterator[None]:
 
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
+_DECIDED_BY = {
+    "partial_matches": " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"
+}
 
 
 def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
@@ -113,7 +116,8 @@ def _changes(before: Any, now: Any, where: str = "") -> list[str]:
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(before, now, strict=True))]
     else:
-        return [] if _is_same(before, now) else [f"{where} was {json.dumps(before)} and is {json.dumps(now)}"]
+        told = f"{where} was {json.dumps(before)} and is {json.dumps(now)}{_DECIDED_BY.get(where, '')}"
+        return [] if _is_same(before, now) else [told]
     return [text for name, was, is_ in pairs for text in _changes(was, is_, name)]
 
 

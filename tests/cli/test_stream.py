@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset
 import pytest
 
+from cepheid.cli.stream_ends import source_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -30,16 +32,16 @@ MEASURES = ["--measure", "low=low.price", "--measure", "high=high.price"]
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
-    """All that is there is read once; the same command goes on from its checkpoint, where an event without a time is
-    told, and rows are written once.
+def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, spark: SparkSession) -> None:
+    """All that is there is read once; the same command goes on from its checkpoint in another process, where an event
+    without a time is told, and rows are written once.
     """
+    assert spark.getActiveSession() is not None
     (folder / "in").mkdir()
     (folder / "events.jsonl").rename(folder / "in" / "first.jsonl")
-    command = ["stream", "rising.yaml", "--from", "files://in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
-    command += ["--to", "files://out", "--checkpoint", "state"]
-    done = process(*command)
+    command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
+    command += ["--to", f"files://{folder}/out", "--checkpoint", f"{folder}/state"]
+    done = cepheid(*command)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     told = done.stderr.splitlines()
     assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", told[-3])
@@ -57,14 +59,17 @@ def test_from_files_to_files(folder: Path, process: Cepheid) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_from_topic_to_topic(folder: Path, process: Cepheid, spark: SparkSession, broker: str) -> None:
-    """Messages of JSON come in, and go out with their ids as keys."""
+def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
+    """Messages of JSON come in, and go out with their ids as keys; what is no JSON is left out and counted."""
+    with (folder / "events.jsonl").open("a") as events:
+        events.write("\nnonsense")
     lines = spark.read.text(str(folder / "events.jsonl"))
     lines.write.format("kafka").options(**{"kafka.bootstrap.servers": broker, "topic": "prices"}).save()
-    command = ["stream", "rising.yaml", *COLUMNS, *OPTIONS, *MEASURES, "--once", "--checkpoint", "state"]
-    done = process(*command, "--from", f"kafka://{broker}/prices", "--to", f"kafka://{broker}/rises")
+    command = ["stream", "rising.yaml", *COLUMNS, *OPTIONS, *MEASURES, "--once", "--checkpoint", f"{folder}/state"]
+    command += ["--nulls", "drop"]
+    done = cepheid(*command, "--from", f"kafka://{broker}/prices", "--to", f"kafka://{broker}/rises")
     assert done.returncode == 0, done.stderr
+    assert re.search(r"6 events, 2 matches, 0 timeouts, 0 late events, 1 malformed \(", done.stderr), done.stderr
     found = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": broker, "subscribe": "rises"}).load()
     rows = {row.key.decode(): json.loads(row.value) for row in found.collect()}
     assert all(key == row["match_id"] for key, row in rows.items())
@@ -95,6 +100,7 @@ def test_until_it_is_stopped(folder: Path) -> None:
     lines = (folder / "rows").read_text().splitlines()
     assert [json.loads(line)["value"] for line in lines] == [*range(0, 2 * len(lines), 2)]
     assert re.search(r"throughput +\d+ events a second", shown), shown
+    assert re.search(r"open partial matches +0", shown), shown
     assert re.search(r"watermark +20\d\d-", shown), shown
     assert re.search(r"\d+ events, \d+ matches, 0 timeouts, 0 late events \(", shown), shown
 
@@ -111,6 +117,11 @@ def _drawn(terminal: int, until: str | None) -> str:
             except OSError:  # nothing writes to it any more
                 break
     return drawn
+
+
+def test_the_port_of_kafka() -> None:
+    """It is 9092 where none is given."""
+    assert source_of("kafka://one,two:19092,[::1],[::1]:1/topic").place == "one:9092,two:19092,[::1]:9092,[::1]:1"
 
 
 @pytest.mark.parametrize(

@@ -352,6 +352,20 @@ def test_sets_go_on() -> None:
     assert found == in_sets().process(rest)
 
 
+def test_sets_of_which_a_part_is_out_of_time() -> None:
+    """Of two sets that were united, the one with the earlier starts is gone; the other goes on."""
+    pattern = Pattern.begin("a").one_or_more().followed_by("b").where("x = 'b'").next("c").within("4 seconds")
+    rows = [(second, "p", second, "a") for second in range(1, 6)]
+    live = matcher(pattern, outputs="matches")
+    for row in rows:
+        live.process(events(row))
+    live.restore(live.snapshot())
+    found = live.process(events((6, "p", 6, "b"), (7, "p", 7, "c")))
+    other = matcher(pattern, outputs="matches").process(events(*rows, (6, "p", 6, "b"), (7, "p", 7, "c")))
+    assert len(found) > 0
+    assert sorted(found.column("match_id").to_pylist()) == sorted(other.column("match_id").to_pylist())
+
+
 @pytest.mark.parametrize("break_", OF_SETS)
 def test_sets_that_do_not_hold_together(break_: Callable[[dict[str, Any]], Any]) -> None:
     """Nodes that point nowhere, or do not agree in their starts, are refused; the matcher is as it was."""

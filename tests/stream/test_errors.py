@@ -116,8 +116,24 @@ def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
         finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
 
 
+def test_fewer_shards_when_a_timer_is_due(stream: DataFrame, tmp_path: Path) -> None:
+    """The shard that Spark calls is none of the query's: said, also in a micro-batch without events."""
+    no_data = "spark.sql.streaming.noDataMicroBatches.enabled"
+    written([events((9, "p", 60, "z"))], tmp_path / "events", first=1)
+    stream.sparkSession.conf.set(no_data, "false")  # what is due then waits for the next event
+    try:
+        run(detect(stream, PAIR, shards=5, **OPTIONS), tmp_path / "checkpoint")
+    finally:
+        stream.sparkSession.conf.unset(no_data)
+    written([events()], tmp_path / "events", first=2)
+    with told(f"the checkpoint has more shards or patterns than the query. {ADVICE}"):
+        finished(detect(stream, PAIR, shards=1, **OPTIONS).writeStream.format("noop"), tmp_path / "checkpoint")
+
+
 def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> None:
-    """Another pattern, or other shards, on an old checkpoint: what changed is told before anything is matched."""
+    """Another pattern, other shards, or another zone in which SQL and functions see times, on an old checkpoint: what
+    changed is told before anything is matched.
+    """
     run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
     written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
     with told(f"the checkpoint is of another query: shards was 2 and is 3. {ADVICE}"):
@@ -125,4 +141,12 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
     shorter = detect(stream, PAIR.within("5 seconds"), shards=2, **OPTIONS)
     with told(f'the checkpoint is of another query: pattern.within was "10 seconds" and is "5 seconds". {ADVICE}'):
         finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
+    streams = stream.sparkSession
+    streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with told(f'the checkpoint is of another query: session.time_zone was "UTC" and is "Asia/Tokyo". {ADVICE}'):
+            in_zone = detect(stream, PAIR, shards=2, time_zone="UTC", **OPTIONS)
+            finished(in_zone.writeStream.format("noop"), tmp_path / "checkpoint")
+    finally:
+        streams.conf.set("spark.sql.session.timeZone", "UTC")
     assert run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint") == [[], []]

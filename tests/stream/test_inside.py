@@ -117,7 +117,11 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
     )
     with pytest.raises(SnapshotError, match=r'is of another query: pattern.within was "9 seconds" and is "8 seconds"$'):
         partial_matches(checkpoint, first.within("8 seconds"))
-    assert sorted(row.k for row in partial_matches(checkpoint, first).collect()) == ["q", "s"]
+    streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # to the functions it is what it was in the query
+    try:
+        assert sorted(row.k for row in partial_matches(checkpoint, first).collect()) == ["q", "s"]
+    finally:
+        streams.conf.set("spark.sql.session.timeZone", "UTC")
     (row,) = partial_matches(checkpoint, "second").collect()
     assert (row.k, row.stage, row.match_start) == ("p", "one", at(4).replace(tzinfo=None))
 

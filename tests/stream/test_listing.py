@@ -20,7 +20,19 @@ from tests.searching import share
 from tests.stream.test_shard import OUTPUTS, SECOND, Shard, Stream
 
 from cepheid import Matcher
-from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, Look, list_open
+from cepheid.hosts.stream_listing import (
+    DIGEST,
+    ENTRY,
+    HEAD,
+    NUMBER,
+    PART,
+    PASSED,
+    SNAPSHOT,
+    VALUE,
+    WRITTEN,
+    Look,
+    list_open,
+)
 from cepheid.hosts.stream_packing import SHARD
 from cepheid.kernel.layout import NO_TIME
 
@@ -28,6 +40,7 @@ PARTS = pa.schema(
     [
         (SHARD, pa.int32()),
         (PART, pa.int32()),
+        (WRITTEN, pa.int32()),
         (NUMBER, pa.int32()),
         (PASSED, pa.int64()),
         (VALUE, pa.binary()),
@@ -40,7 +53,8 @@ OPTIONS: dict[str, Any] = {"key": "k", "time": "at"}
 def parts_of(number: int, shard: Shard) -> list[dict[str, Any]]:
     """As Spark's state reader has them."""
     assert shard.kept is not None
-    parts = [{PART: HEAD, PASSED: shard.kept.passed}, {PART: SNAPSHOT, VALUE: shard.first}]
+    head = {WRITTEN: shard.kept.format, NUMBER: shard.kept.entries, PASSED: shard.kept.passed}
+    parts = [{PART: HEAD, **head}, {PART: SNAPSHOT, VALUE: shard.first}]
     parts += [
         {PART: ENTRY, NUMBER: i, PASSED: entry.passed, VALUE: entry.events, DIGEST: entry.digest}
         for i, entry in enumerate(shard.entries)
@@ -107,11 +121,14 @@ def test_a_damaged_state() -> None:
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
     shard = stream.states[0]
+    assert shard.kept is not None
     (entry,) = shard.entries
     for damaged, what in (
         (replace(shard, first=shard.first[:-20] + bytes(20)), "the snapshot is damaged"),
         (replace(shard, first=b""), "these 0 bytes are not a snapshot of a matcher"),
         (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "the log is damaged"),
+        (replace(shard, entries=[]), "the log is damaged: it has 0 entries, and 1 were written"),
+        (replace(shard, kept=shard.kept._replace(format=9)), "the checkpoint is of format 9, and this version reads 1"),
     ):
         (row,) = listed(stream, {0: damaged})
         assert row["_error"].startswith(f"the checkpoint's state does not fit: {what}")

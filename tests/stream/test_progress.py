@@ -27,6 +27,8 @@ TOLD: dict[str, Any] = {
     "eventTime": {"watermark": "2024-01-01T00:00:18.000Z"},
     "stateOperators": [{"commitTimeMs": 40}, {"commitTimeMs": 2}],
     "observedMetrics": {
+        "cepheid.malformed.1": {"records": 1},
+        "cepheid.malformed.2": {"records": 2},
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
             "ties": 0,
@@ -72,6 +74,7 @@ def test_figures() -> None:
         total=timedelta(milliseconds=300),
         work=timedelta(milliseconds=200),
         commit=timedelta(milliseconds=42),
+        malformed=3,
         patterns={"pair": pair},
     )
     before = known(TOLD | {"eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
@@ -87,6 +90,7 @@ def test_several_together() -> None:
     assert later.patterns["pair"].open_partial_matches is None
     both = later.after(first)
     assert (both.batch, both.batches, both.total) == (7, 2, timedelta(milliseconds=600))
+    assert both.malformed == 6
     pair = both.patterns["pair"]
     assert (pair.events, pair.opened, pair.open_partial_matches) == (18, 10, 10)
     assert pair.matching == timedelta(milliseconds=3)
@@ -110,6 +114,8 @@ def test_prometheus_text() -> None:
         == """\
 # TYPE cepheid_batches_total counter
 cepheid_batches_total{query="e397"} 1
+# TYPE cepheid_malformed_total counter
+cepheid_malformed_total{query="e397"} 3
 # TYPE cepheid_batch_seconds_total counter
 cepheid_batch_seconds_total{query="e397"} 0.3
 # TYPE cepheid_work_seconds_total counter

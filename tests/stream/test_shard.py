@@ -6,7 +6,7 @@ import json
 import pickle
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
-from tests.live.events import PAIR
+from tests.live.events import PAIR, told
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
-from cepheid import CepheidWarning, Pattern, SnapshotError, detect
+from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
 from cepheid.compile.compiled import compile_plan
 from cepheid.detect import request_of
 from cepheid.hosts import stream_state
@@ -62,8 +62,8 @@ class Shard:
     def write(self, head: Head, snapshot: bytes) -> None:
         self.kept, self.first, self.entries = head, snapshot, []
 
-    def append(self, head: Head, entry: Entry) -> None:
-        self.kept, self.entries = head, [*self.entries, entry]
+    def append(self, head: Head, entry: Entry | None) -> None:
+        self.kept, self.entries = head, self.entries if entry is None else [*self.entries, entry]
 
     def clear(self) -> None:
         self.kept, self.first, self.entries = None, b"", []
@@ -222,6 +222,75 @@ def test_other_measures() -> None:
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
+def is_b(event: Mapping[str, Any]) -> bool:
+    return bool(event["x"] == "b")
+
+
+FOLLOWED: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id"}
+
+
+def three_open(limits: Limits, pattern: Pattern = PAIR) -> Stream:
+    """A stream of which three events that begin a match are in the log, behind a snapshot with one more."""
+    stream = Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a")))
+    stream.batch(pair_events((1, "p", 1, "a"), (2, "p", 2, "a"), (3, "p", 3, "a")))
+    stream.batch(pair_events((4, "p", 3.5, "z")))
+    stream.batch(pair_events((10, "p", 3.6, "z")))
+    assert len(stream.states[0].entries) == 3
+    return stream
+
+
+def going_on(stream: Stream, limits: Limits) -> Stream:
+    """The query, started again with these limits."""
+    after = Stream(stream.pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), 1, stream.watermark)
+    after.latest, after.states, after.timers = stream.latest, stream.states, stream.timers
+    return after
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_the_log_has_its_limits(in_python: bool) -> None:  # noqa: FBT001
+    """What was dropped stays dropped under higher limits, and these count from there on, also if it starts again."""
+    by_function = Pattern.begin("a").where("x = 'a'").followed_by("b").where(is_b).within("10 seconds")
+    stream = going_on(three_open(Limits(2, on_limit="drop"), by_function if in_python else PAIR), Limits())
+    for wanted in (Limits(), Limits(9, on_limit="drop"), Limits(4)):
+        assert stream.batch(PAIR_SCHEMA.empty_table()).num_rows == 0
+        stream = going_on(stream, wanted)
+    stream.batch(pair_events((5, "p", 4, "a"), (6, "p", 5, "b"), (7, "p", 6, "z")))
+    assert not stream.states[0].entries  # the log was not written on under other limits
+    found = stream.batch(pair_events((8, "p", 7, "z")))
+    assert [kinds for kinds, _, _ in told(found)] == ["match"] * 3
+    assert sorted(ids for _, ids, _ in told(found)) == [(2, 6), (3, 6), (5, 6)]
+
+
+def test_lower_limits() -> None:
+    """What is in the log was not over its limits; the lower ones are told where the query goes on, if they are met."""
+    stream = going_on(three_open(Limits(4)), Limits(1))
+    stream.batch(pair_events((5, "p", 4, "a")))
+    assert not stream.states[0].entries
+    stream.batch(pair_events((11, "p", 4.5, "z")))
+    with pytest.raises(LimitExceeded, match="more than 1 partial matches are open"):
+        stream.batch(pair_events((6, "p", 5, "z")))
+    wide = going_on(stream, Limits())
+    wide.batch(pair_events((6, "p", 5, "b"), (7, "p", 6, "z")))
+    assert wide.batch(pair_events((8, "p", 7, "z"))).num_rows == 5
+
+
+def test_limits_that_ask_for_another_form() -> None:
+    """Where sets serve, `on_limit` decides the form of what is kept: then it may not change, which is said."""
+    pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").within("10 seconds")
+    before, after = (
+        Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), outputs=("matches",))
+        for limits in (Limits(), Limits(on_limit="drop"))
+    )
+    known = check_ledger(before.matching, None)
+    with pytest.raises(SnapshotError) as caught:
+        check_ledger(after.matching, known)
+    assert str(caught.value).startswith(
+        'the checkpoint is of another query: partial_matches was "in sets" and is "one by one" (on_limit of the limits '
+        "decides it, where sets would serve: 'drop' keeps them one by one). "
+    )
+
+
 def test_few_matchers_are_kept() -> None:
     """Only so many, those that were kept last."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
@@ -268,16 +337,56 @@ def test_a_checkpoint_of_another_query() -> None:
     assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
 
 
+def test_a_ledger_of_another_version() -> None:
+    """Another format, and what is no ledger, are told."""
+    matching = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0)).matching
+    told = json.loads(check_ledger(matching, None))
+    assert told["format"] == 1
+    with pytest.raises(SnapshotError) as caught:
+        check_ledger(matching, json.dumps(told | {"format": 2}).encode())
+    assert str(caught.value) == (
+        "the checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it, or "
+        "give the query a checkpoint of its own"
+    )
+    for damaged in (b"", b"{}", b"3"):
+        with pytest.raises(SnapshotError, match="the snapshot has not the parts of a matcher's"):
+            check_ledger(matching, damaged)
+
+
+def test_a_timer_writes_no_entry() -> None:
+    """Where only time has passed, the log has nothing new, and goes on."""
+    stream = Stream(PAIR.within("2 seconds"), PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "a")))
+    stream.batch(pair_events((2, "p", 1, "a")))
+    before = replace(stream.states[0])
+    assert (before.kept is not None, len(before.entries)) == (True, 1)
+    stream.watermark += 1500  # behind the deadline of the first
+    stream.live = Live()
+    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 2.0)]
+    assert stream.states[0].entries == before.entries
+    assert stream.states[0].kept != before.kept
+    stream.live, stream.watermark = Live(), stream.watermark + 1000
+    assert sorted(told(stream.batch(PAIR_SCHEMA.empty_table()))) == [("timeout", (1,), 3.0), ("timeout", (2,), 3.0)]
+
+
 def test_a_damaged_state() -> None:
     """It is an error that says so."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
     shard, stream.live = stream.states[0], Live()
+    assert shard.kept is not None
     (entry,) = shard.entries
     for damaged, what in (
         (replace(shard, first=shard.first[:-20] + bytes(20)), "snapshot is damaged"),
-        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "log is damaged"),
+        (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "log is damaged: a digest"),
+        (replace(shard, entries=[entry._replace(passed=entry.passed + 1)]), "log is damaged: a digest does not agree"),
+        (replace(shard, entries=[]), "log is damaged: it has 0 entries, and 1 were written"),
+        (replace(shard, entries=[entry, entry]), "log is damaged: it has 2 entries, and 1 were written"),
+        (
+            replace(shard, kept=shard.kept._replace(format=2)),
+            "checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it, or ",
+        ),
     ):
         stream.states[0] = damaged
         with pytest.raises(SnapshotError, match=f"the checkpoint's state does not fit: the {what}"):

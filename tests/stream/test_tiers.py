@@ -60,6 +60,40 @@ def test_two_tiers(streams: SparkSession, tmp_path: Path) -> None:
     assert sum(map(bool, found)) > 2
 
 
+def test_each_pattern_has_its_name(streams: SparkSession, tmp_path: Path) -> None:
+    """Of one query, as its figures go by them; whatever the time of the next tier is."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
+    once_more = Pattern.begin("one", name="pair").within("8 seconds")
+    for time, lateness in (("detected_at", None), ("match_end", "1 second")):
+        with pytest.raises(SchemaError) as caught:
+            detect(networks(first), once_more, **{**SECOND, "time": time}, lateness=lateness)
+        assert str(caught.value) == (
+            "pattern: two patterns of this query are named 'pair', and its figures and checkpoint go by the name. Give "
+            "one of them another, as in Pattern.begin('a', name='…')"
+        )
+    second = detect(networks(first), TWO, **SECOND).selectExpr("*", "1 AS network")
+    with pytest.raises(SchemaError, match="are named 'pair'"):
+        detect(second, once_more, key="network", time="detected_at")
+
+
+def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> None:
+    """Rows that have late events among them are not for another pattern: their time is the watermark's."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    stream = streamed(streams, tmp_path / "events")
+    options = {"lateness": "5 seconds", "key": "k", "time": "at"}
+    rows = detect(stream, PAIR, outputs=["matches", "late"], **options)
+    with pytest.raises(SchemaError) as caught:
+        detect(rows, TWO.where("kind = 'match'"), key="k", time="detected_at")
+    assert str(caught.value) == (
+        "events: late events are among these rows, as the outputs that they were asked for with say, and are no "
+        "matches. Leave 'late' out there, and write late events in a query of their own"
+    )
+    both = detect(stream, PAIR, outputs=["matches", "timeouts"], **options)
+    single = Pattern.begin("one", name="single").where("kind = 'timeout'")
+    assert detect(both, single, key="k", time="detected_at").isStreaming
+
+
 def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
     """Matches of the same query are never late."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")

@@ -71,7 +71,7 @@ def _follow(events: DataFrame, replay: Replay, folder: Path, console: Console) -
     finally:
         query.stop()
     console.print(view.summary(), highlight=False)
-    return view.counts["matches"]
+    return view.figures.matches
 
 
 def _words(chain: dict[str, Any]) -> str:

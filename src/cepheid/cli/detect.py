@@ -63,7 +63,7 @@ def detect(
         typer.Option(metavar="TIME", help="Time stands here: later events do not count. As 2026-01-31T12:00:00Z."),
     ] = None,
     time_zone: o.TimeZone = "UTC",
-    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
+    nulls: o.OnNulls = "error",
     null_text: o.NullTexts = None,
     on: o.On = "process",
     output: Annotated[

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
+from cepheid.hosts.request import Nulls
 from cepheid.plan.limits import MOST, Limits, OnLimit
 from cepheid.plan.plan import OutputName
 
@@ -75,6 +76,7 @@ GivenParameters = Annotated[
     ),
 ]
 TimeZone = Annotated[str, typer.Option(help="The zone of times that have none.")]
+OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without key or time are an error, or dropped.")]
 NullTexts = Annotated[
     list[str] | None, typer.Option("--null", help="Text that is NULL in CSV, such as NA; repeat for several.")
 ]

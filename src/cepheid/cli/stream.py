@@ -25,7 +25,7 @@ from cepheid.cli.stream_ends import (
     source_of,
     written_to,
 )
-from cepheid.hosts.request import SHARDS, Nulls
+from cepheid.hosts.request import SHARDS
 from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def stream(
     on_limit: o.OnLimitReached = "raise",
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
-    nulls: Annotated[Nulls, typer.Option(help="Events without key or time are an error, or dropped.")] = "error",
+    nulls: o.OnNulls = "error",
     shards: Annotated[
         int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
     ] = SHARDS,
@@ -135,7 +135,7 @@ def _run(asked: _Stream) -> None:
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
-        events = read_stream(session, asked.source, columns_of(asked.schema))
+        events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
         with opened.problems_located():
             from cepheid.detect import detect
 
@@ -187,7 +187,7 @@ def _follow(rows: DataFrame, pattern: Pattern | OccurrencePattern, asked: _Strea
     from cepheid.cli.stream_view import NEWEST, View
     from cepheid.hosts.spark_failure import event_failures, failure_message
 
-    view, lines, stopped = View(pattern.name, errors), _Lines(), Event()
+    view, lines, stopped = View(pattern.name, errors, asked.checkpoint), _Lines(), Event()
     if errors.is_terminal:
         rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
     writer = written_to(rows, asked.sink, lines.show)

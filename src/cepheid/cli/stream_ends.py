@@ -14,12 +14,14 @@ from urllib.parse import parse_qsl, urlsplit
 import typer
 
 from cepheid.cli.failure import FileProblem, Unavailable
+from cepheid.hosts.request import Nulls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
+_KAFKA_PORT = 9092
 _FORMS = "kafka://host:port/topic, files://folder or"
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 _TO_MICROSECONDS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
@@ -64,12 +66,17 @@ def _end(url: str) -> End | None:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     match parts.scheme:
         case "kafka" if parts.netloc and parts.path.strip("/"):
-            return End("kafka", parts.netloc, parts.path.strip("/"), options)
+            return End("kafka", ",".join(map(_with_port, parts.netloc.split(","))), parts.path.strip("/"), options)
         case "files" if parts.netloc + parts.path:
             return End("files", parts.netloc + parts.path, "", options)
         case "rate" if not parts.path:
             return End("rate", parts.netloc, "", options)
     return None
+
+
+def _with_port(server: str) -> str:
+    """Kafka's own, where none is given; an address of IPv6 has colons, in brackets."""
+    return server if ":" in server.rpartition("]")[2] else f"{server}:{_KAFKA_PORT}"
 
 
 def check_source(source: End, schema: str | None) -> None:
@@ -98,7 +105,7 @@ def check_broker(end: End) -> None:
     for server in end.place.split(","):
         host, _, port = server.rpartition(":")
         try:
-            with closing(socket.create_connection((host, int(port)), timeout=5)):
+            with closing(socket.create_connection((host.strip("[]"), int(port)), timeout=5)):
                 return
         except (OSError, ValueError) as error:
             reasons.append(f"{server} ({error})")
@@ -121,9 +128,9 @@ def columns_of(schema: str | None) -> StructType | None:
         raise typer.BadParameter(f"{schema!r} is no list of columns: {reason}", param_hint="--schema") from None
 
 
-def read_stream(session: SparkSession, source: End, schema: StructType | None) -> DataFrame:
+def read_stream(session: SparkSession, source: End, schema: StructType | None, nulls: Nulls) -> DataFrame:
     """The events, of a source that was checked."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+    from cepheid.hosts.records import AS_TOLD, file_events, json_events, telling
 
     reader = session.readStream
     match source.kind:
@@ -131,15 +138,17 @@ def read_stream(session: SparkSession, source: End, schema: StructType | None) -
             assert schema is not None
             given = {"startingOffsets": "earliest", **source.options}
             given |= {"kafka.bootstrap.servers": source.place, "subscribe": source.topic}
-            messages = reader.format("kafka").options(**given).load()
-            event = F.from_json(F.col("value").cast("string"), schema)
-            return messages.select(event.alias("event")).select("event.*")
+            return json_events(reader.format("kafka").options(**given).load(), schema, nulls)
         case "files":
             kind = _format(source)
             columns = schema or session.read.parquet(source.place).schema
+            if kind == "parquet":
+                return reader.schema(columns).format(kind).options(**source.options).load(source.place)
             given = {"header": "true"} if kind == "csv" else {}
-            options = {**given, **source.options}
-            return reader.schema(columns).format(kind).options(**options).load(source.place)
+            options = {**given, **source.options, **AS_TOLD}
+            return file_events(
+                reader.schema(telling(columns)).format(kind).options(**options).load(source.place), nulls
+            )
         case _:
             return reader.format("rate").options(rowsPerSecond=source.place, **source.options).load()
 

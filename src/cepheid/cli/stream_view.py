@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.hosts.progress import FOUND
+from cepheid.hosts.progress import PatternProgress, Progress, progress_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
 NEWEST = "cepheid.newest"
 """The metric with the newest row of a micro-batch, as JSON."""
 
 _SHOWN = 5
-_BEGINNING = "1970-01-01T00:00:00.000Z"
-"""Spark's watermark before it has any."""
-
-_COUNTS = {"matches": "matches", "timeouts": "timeouts", "late": "late events"}
 
 
 class View:
     """The figures of one query, from the progress of its micro-batches."""
 
-    def __init__(self, name: str, console: Console) -> None:
+    def __init__(self, name: str, console: Console, checkpoint: Path | None = None) -> None:
+        """`checkpoint` is that of the query: where it goes on from there, it has what is open."""
         self.name = name
         self.console = console
         self.started = monotonic()
-        self.events = 0
-        self.counts = dict.fromkeys(_COUNTS, 0)
-        self.watermark = "none yet"
         self.newest: deque[str] = deque(maxlen=_SHOWN)
-        self._seen = -1
+        self._checkpoint = checkpoint
+        self._so_far: Progress | None = None
         self._rate = 0.0
         self._live: Live | None = None
+
+    @property
+    def figures(self) -> PatternProgress:
+        """Those of all micro-batches together."""
+        return PatternProgress() if self._so_far is None else self._so_far.patterns[self.name]
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -56,41 +57,44 @@ class View:
 
     def follow(self, query: StreamingQuery) -> None:
         """Takes in the micro-batches that have ended since."""
-        news = [progress for progress in query.recentProgress if progress.batchId > self._seen]
-        for progress in news:
-            # A trigger without anything to do tells the number of the micro-batch that is next.
-            if f"{FOUND}.{self.name}" in progress.observedMetrics:
-                self._add(progress)
-        if news and self.console.is_terminal:
+        seen = -1 if self._so_far is None else self._so_far.batch
+        for told in query.recentProgress:
+            if told.batchId > seen:
+                self._add(json.loads(told.json))
+        if self._so_far is not None and self._so_far.batch > seen and self.console.is_terminal:
             self._draw()
 
     def summary(self) -> str:
         """All of it in a line."""
-        return f"{self.events:,} events, {self._told(self.counts)} ({monotonic() - self.started:.1f} s)"
+        malformed = 0 if self._so_far is None else self._so_far.malformed
+        return f"{_counts(self.figures, malformed)} ({monotonic() - self.started:.1f} s)"
 
-    def _add(self, progress: StreamingQueryProgress) -> None:
-        self._seen = progress.batchId
-        metrics = progress.observedMetrics
-        found = metrics[f"{FOUND}.{self.name}"].asDict()
-        self.events += progress.numInputRows
-        self._rate = progress.processedRowsPerSecond
-        for name in _COUNTS:
-            self.counts[name] += found.get(name, 0)
-        watermark = progress.eventTime.get("watermark", _BEGINNING)
-        self.watermark = self.watermark if watermark == _BEGINNING else watermark
-        newest = metrics[NEWEST]["row"] if NEWEST in metrics else None
+    def _add(self, told: dict[str, Any]) -> None:
+        progress = progress_of(told)
+        if progress is None:  # a trigger without anything to do; it has the number of the micro-batch that is next
+            return
+        if self._so_far is None and progress.batch > 0 and self._checkpoint is not None and self.console.is_terminal:
+            from cepheid.hosts.stream_listener import with_open
+
+            progress = with_open(progress, str(self._checkpoint))
+        self._so_far = progress if self._so_far is None else progress.after(self._so_far)
+        found = progress.patterns[self.name]
+        self._rate = found.events / max(progress.total.total_seconds(), 0.001)
+        newest = told["observedMetrics"].get(NEWEST, {}).get("row")
         if newest is not None:
             self.newest.append(newest)
-        if not self.console.is_terminal and (progress.numInputRows or any(found.values())):
-            self.console.print(
-                f"batch {progress.batchId}: {progress.numInputRows:,} events, {self._rate:,.0f} a second, "
-                f"{self._told(found)}, watermark {self.watermark}",
-                highlight=False,
-                soft_wrap=True,
-            )
+        news = (found.events, found.matches, found.timeouts, found.late, progress.malformed)
+        if not self.console.is_terminal and any(news):
+            told_of = _counts(found, progress.malformed, self._rate)
+            line = f"batch {progress.batch}: {told_of}, watermark {self._watermark}"
+            self.console.print(line, highlight=False, soft_wrap=True)
 
-    def _told(self, counts: dict[str, int]) -> str:
-        return ", ".join(f"{counts.get(name, 0):,} {words}" for name, words in _COUNTS.items())
+    @property
+    def _watermark(self) -> str:
+        watermark = None if self._so_far is None else self._so_far.watermark
+        return (
+            "none yet" if watermark is None else f"{watermark.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+        )
 
     def _draw(self) -> None:
         # Not before: while it starts, Spark's Python writes to standard error.
@@ -100,9 +104,19 @@ class View:
         self._live.update(self._drawn(), refresh=True)
 
     def _drawn(self) -> Group:
-        figures = Table.grid(padding=(0, 2))
-        figures.add_row(Text(self.name, style="bold"), self.summary())
-        figures.add_row("throughput", f"{self._rate:,.0f} events a second")
-        figures.add_row("watermark", self.watermark)
+        open_ = self.figures.open_partial_matches
+        rows = Table.grid(padding=(0, 2))
+        rows.add_row(Text(self.name, style="bold"), self.summary())
+        rows.add_row("throughput", f"{self._rate:,.0f} events a second")
+        rows.add_row("watermark", self._watermark)
+        rows.add_row("open partial matches", "not known" if open_ is None else f"{open_:,}")
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
-        return Group(figures, Text("newest of the last micro-batches", style="bold"), *newest)
+        return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
+
+
+def _counts(found: PatternProgress, malformed: int, rate: float | None = None) -> str:
+    """What was left out is told where something was."""
+    parts = [f"{found.events:,} events", *([] if rate is None else [f"{rate:,.0f} a second"])]
+    parts += [f"{found.matches:,} matches", f"{found.timeouts:,} timeouts", f"{found.late:,} late events"]
+    left_out = {"malformed": malformed, "without key": found.null_keys, "without time": found.null_times}
+    return ", ".join([*parts, *(f"{count:,} {what}" for what, count in left_out.items() if count)])

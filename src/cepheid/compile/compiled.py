@@ -27,6 +27,7 @@ from cepheid.compile.tables import (
     SkipKind,
     Tables,
 )
+from cepheid.plan.limits import MOST, Limits
 from cepheid.plan.plan import Plan
 
 
@@ -118,7 +119,7 @@ def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
 
 
 def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
-    skip, limits = plan.skip, plan.limits
+    skip = plan.skip
     return (
         flat.automaton.start,
         _or_none(plan.window),
@@ -129,11 +130,18 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         any(stage.group for stage in plan.pattern.stages),
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
-        limits.most_partial_matches,
-        np.iinfo(np.int64).max if limits.max_partial_matches is None else limits.max_partial_matches,
-        limits.max_matches_per_event,
-        limits.on_limit == "drop",
+        *limit_settings(plan.limits).values(),
     )
+
+
+def limit_settings(limits: Limits) -> dict[str, int]:
+    """The fields of SETTINGS that limits decide, in their order."""
+    return {
+        "most_partial_matches": limits.most_partial_matches,
+        "most_in_sets": MOST if limits.max_partial_matches is None else limits.max_partial_matches,
+        "most_matches": limits.max_matches_per_event,
+        "limits_drop": limits.on_limit == "drop",
+    }
 
 
 def _or_none(value: int | None) -> int:

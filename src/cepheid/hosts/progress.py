@@ -10,6 +10,9 @@ from typing import Any
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's stands behind them."""
 
+MALFORMED = "cepheid.malformed"
+"""The same of what could not be read as an event; behind it stands what tells sources apart."""
+
 
 @dataclass(frozen=True)
 class PatternProgress:
@@ -66,6 +69,8 @@ class Progress:
     """Of these in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
     commit: timedelta
     """Committing the state, as Spark counts it: of all tasks together."""
+    malformed: int
+    """Records that were left out, as they could not be read as events; where these are `json_events`."""
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
 
@@ -78,6 +83,7 @@ class Progress:
             total=self.total + earlier.total,
             work=self.work + earlier.work,
             commit=self.commit + earlier.commit,
+            malformed=self.malformed + earlier.malformed,
             patterns={name: it.after(before[name]) if name in before else it for name, it in self.patterns.items()},
         )
 
@@ -100,6 +106,7 @@ def progress_of(told: Mapping[str, Any]) -> Progress | None:
         total=timedelta(milliseconds=durations.get("triggerExecution", 0)),
         work=timedelta(milliseconds=durations.get("addBatch", 0)),
         commit=timedelta(milliseconds=sum(operator["commitTimeMs"] for operator in operators)),
+        malformed=sum(metric["records"] for name, metric in metrics.items() if name.startswith(MALFORMED)),
         patterns={name: _pattern(metrics, name, first=told["batchId"] == 0) for name in names},
     )
 
@@ -138,6 +145,7 @@ def _samples(progress: Progress) -> Iterator[tuple[str, str, int | float]]:
     """Name, labels and value."""
     query = _label("query", progress.name or progress.query)
     yield "batches_total", query, progress.batches
+    yield "malformed_total", query, progress.malformed
     for name, length in (("batch", progress.total), ("work", progress.work), ("commit", progress.commit)):
         yield f"{name}_seconds_total", query, length.total_seconds()
     if progress.watermark is not None and progress.watermark_lag is not None:

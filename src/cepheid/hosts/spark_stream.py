@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -50,6 +51,9 @@ from cepheid.plan.growth import growth_warnings
 from cepheid.plan.plans import Plans, words_of
 from cepheid.shared_events import OwnEvents
 
+SESSION_ZONE = "session.time_zone"
+"""In what a checkpoint is of: a stream's alone."""
+
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
 _PACKED = StructType(
@@ -59,8 +63,11 @@ _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
-_OF_MATCHES = {"cepheid.detected_at": uuid4().hex}
-"""The metadata of the time of a stream's matches, in this process: files keep metadata, and their rows are others."""
+_QUERY, _PATTERNS, _OUTPUTS = "cepheid.query", "cepheid.patterns", "cepheid.outputs"
+"""Metadata of the time of a stream's matches: this process, as files keep metadata, and their rows are others; the
+names of all patterns that they are of, in all tiers; and what is among the rows.
+"""
+_PROCESS = uuid4().hex
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
@@ -73,42 +80,67 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     is of another query.
     """
     _check(events, request)
-    plans = plans_on_spark(events, request)
+    source = Source.of(events, request, session_zone(events))
+    plans = source.plans
     _warn_of_growth(plans)
-    by_shard = events_by_shard(events, request, plans)
-    processor = ShardProcessor(request.shards, tuple(matchings(events, request, plans)))
-    values = _called(by_shard, processor, request)
+    processor = ShardProcessor(request.shards, tuple(matchings(source)))
+    values = _called(events_by_shard(source), processor, request)
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
     found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
-    return found.withMetadata("detected_at", _OF_MATCHES)
+    names = [*_earlier(events).get(_PATTERNS, ()), *_names(request)]
+    told = {_QUERY: _PROCESS, _PATTERNS: names, _OUTPUTS: list(request.outputs or ())}
+    return found.withMetadata("detected_at", told)
 
 
-def events_by_shard(events: DataFrame, request: Request, plans: Plans) -> DataFrame:
+@dataclass(frozen=True)
+class Source:
+    """The events of a stream, and what its patterns need of them."""
+
+    events: DataFrame
+    request: Request
+    plans: Plans
+    times: Times
+    lift: Lift
+    columns: pa.Schema
+    """The matchers'."""
+    zone: str
+    """The session's, on whose clock SQL and functions see times. It belongs to the checkpoint: what was computed of
+    events that wait there would not be what is computed of those to come.
+    """
+
+    @staticmethod
+    def of(events: DataFrame, request: Request, zone: str) -> Source:
+        plans = plans_on_spark(events, request)
+        times = Times.of(events, request.time, request.time_zone)
+        lift = lifting(plans, times)
+        return Source(events, request, plans, times, lift, batch_columns(plans, lift, zone), zone)
+
+
+def events_by_shard(source: Source) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
-    times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plans, times)
-    columns = batch_columns(plans, lift, session_zone(events))
+    request = source.request
     # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
     only_relevant = "late" not in (request.outputs or ())
-    packing = (tuple(lift.layout.items()), columns, packed(plans), request.shards, only_relevant)
-    lifted = _watermarked(events, request, times, lift)
-    return checked(lifted.mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+    layout = tuple(source.lift.layout.items())
+    packing = (layout, source.columns, packed(source.plans), request.shards, only_relevant)
+    return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def matchings(events: DataFrame, request: Request, plans: Plans) -> Iterator[tuple[object, ...]]:
+def matchings(source: Source) -> Iterator[tuple[object, ...]]:
     """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
-    lift = lifting(plans, Times.of(events, request.time, request.time_zone))
-    columns = batch_columns(plans, lift, session_zone(events))
-    zone, of_matches = request.time_zone or session_zone(events), _is_of_matches(events, request)
+    request, columns = source.request, source.columns
+    zone, of_matches = request.time_zone or source.zone, _is_of_matches(source.events, request)
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
-    patterns = compile_plans(plans)
-    together = {"patterns": [plan.pattern.name for plan in plans.each]} if request.named else {}
+    patterns = compile_plans(source.plans)
+    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
+    if request.named:
+        together["patterns"] = _names(request)
     for number, compiled in enumerate(patterns.each):
         alone = replace(request, asked=(request.asked[number],))
         own = OwnEvents(patterns, number).of(Batch(nothing)).data.schema
-        told = made_for(alone, compiled, zone) | {"shards": request.shards} | together
-        asked = json.dumps(asked_of(alone, zone, events.schema.jsonValue()))
+        told = made_for(alone, compiled, zone) | together
+        asked = json.dumps(asked_of(alone, zone, source.events.schema.jsonValue()))
         yield (packed(compiled.plan), own, json.dumps(told), of_matches, request.named, asked)
 
 
@@ -121,17 +153,12 @@ def _warn_of_growth(plans: Plans) -> None:
 
 def _check(events: DataFrame, request: Request) -> None:
     """All that a stream needs besides."""
-    faults = []
+    faults = [*_tier_faults(events, request)]
     if request.time is None:
         faults.append(
             "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
         )
-    elif _is_of_matches(events, request):
-        if request.lateness is not None:
-            faults.append(
-                f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
-            )
-    elif request.time in events.columns:
+    elif request.time in events.columns and not _is_of_matches(events, request):
         delay = _DELAY in (events.schema[request.time].metadata or {})
         if request.lateness is None and not delay:
             faults.append(
@@ -154,17 +181,44 @@ def _check(events: DataFrame, request: Request) -> None:
         raise SchemaError("\n".join(faults))
 
 
+def _tier_faults(events: DataFrame, request: Request) -> Iterator[str]:
+    """What is wrong where the events are made from matches of the same query."""
+    earlier = _earlier(events)
+    if repeated := [name for name in _names(request) if name in earlier.get(_PATTERNS, ())]:
+        yield (
+            f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint go by the "
+            "name. Give one of them another, as in Pattern.begin('a', name='…')"
+        )
+    if not _is_of_matches(events, request):
+        return
+    if request.lateness is not None:
+        yield f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
+    if "late" in earlier[_OUTPUTS]:
+        yield (
+            "events: late events are among these rows, as the outputs that they were asked for with say, and are "
+            "no matches. Leave 'late' out there, and write late events in a query of their own"
+        )
+
+
 def _is_of_matches(events: DataFrame, request: Request) -> bool:
     """Whether the events are matches of a pattern in the same query. The watermark is that of its events then: one of
     the matches' own would hold it back until there are any.
     """
-    if request.time not in events.columns:
-        return False
-    return (events.schema[request.time].metadata or {}).items() >= _OF_MATCHES.items()
+    return any(field.name == request.time and _is_detected_at(field) for field in events.schema.fields)
 
 
-def _watermarked(events: DataFrame, request: Request, times: Times, lift: Lift) -> DataFrame:
+def _earlier(events: DataFrame) -> dict[str, Any]:
+    """The metadata of the matches that the events are made from, if they are in this query."""
+    return next((field.metadata for field in events.schema.fields if _is_detected_at(field)), {})
+
+
+def _is_detected_at(field: StructField) -> bool:
+    return (field.metadata or {}).get(_QUERY) == _PROCESS
+
+
+def _watermarked(source: Source) -> DataFrame:
     """The usable events, lifted, with their shard; counted before."""
+    events, request, times, lift = source.events, source.request, source.times, source.lift
     no_key = without_key(request.key)
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & times.missing, 1)}
     seen = [F.count(column).alias(name) for name, column in counts.items()]

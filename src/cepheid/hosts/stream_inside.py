@@ -18,17 +18,17 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 from cepheid.errors import SchemaError, SnapshotError
 from cepheid.hosts.request import ERROR, Request
 from cepheid.hosts.sending import mapped
-from cepheid.hosts.spark_batch import plans_on_spark
-from cepheid.hosts.spark_stream import checked, matchings
-from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE
+from cepheid.hosts.spark_stream import SESSION_ZONE, Source, checked, matchings
+from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.stream_packing import SHARD, ledger
+from cepheid.hosts.stream_store import from_ledger
 from cepheid.kernel.layout import NO_TIME
 from cepheid.output import open_schema
 from cepheid.plan.plan import Plan
 from cepheid.snapshot import differences
 
 _LIST = "cepheid.hosts.stream_listing.list_open"
-_VARIABLES = {"head", "snapshot", "log"}
+_VARIABLES = {"head", "snapshot", "log", "ledger"}
 _NEEDED = "Give the checkpointLocation of a query of detect that has had events"
 
 
@@ -84,14 +84,14 @@ def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
     spark = _session()
     columns = StructType.fromJson(kept.asked["events"])
     events = spark.createDataFrame([], columns)
-    plans = plans_on_spark(events, request)
-    ((plan, packed_columns, made_for, *_),) = matchings(events, request, plans)
+    source = Source.of(events, request, kept.made_for[SESSION_ZONE])
+    ((plan, packed_columns, made_for, *_),) = matchings(source)
     # What stands beside the pattern in the query, is nothing to it.
     if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(str(made_for)), "patterns": None}):
         raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
     look = plan, packed_columns, json.dumps(kept.made_for), _now(spark, kept), most
     parts = _parts(spark, kept)
-    rows = _row_type(plans.only, columns)
+    rows = _row_type(source.plans.only, columns)
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
@@ -124,10 +124,9 @@ def _variables(properties: str | None) -> set[str]:
 def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[Kept]:
     """That of each pattern."""
     kept = Kept(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
-    for row in _state(spark, kept, "snapshot").where(_shard() < 0).collect():
-        told = json.loads(bytes(row.value.snapshot))
-        number = ledger(row.key[SHARD])
-        yield kept._replace(number=number, made_for=told["made_for"], asked=told["asked"])
+    for row in _state(spark, kept, "ledger").collect():
+        made_for, asked = from_ledger(bytes(row.value.ledger))
+        yield kept._replace(number=ledger(row.key[SHARD]), made_for=made_for, asked=asked)
 
 
 def _state(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
@@ -160,14 +159,15 @@ def _parts(spark: SparkSession, kept: Kept) -> DataFrame:
     """Of each shard its head, its snapshot and the entries of its log."""
     snapshots, log = (_of_pattern(spark, kept, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
-    heads = _part(_heads(spark, kept), HEAD, {PASSED: "value.passed"})
+    head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
+    heads = _part(_heads(spark, kept), HEAD, head)
     return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
         _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
     )
 
 
 def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
-    types = {NUMBER: "int", PASSED: "bigint", VALUE: "binary", DIGEST: "binary"}
+    types = {WRITTEN: "int", NUMBER: "int", PASSED: "bigint", VALUE: "binary", DIGEST: "binary"}
     given = {name: F.col(fields[name]) if name in fields else F.lit(None) for name in types}
     columns = [column.cast(types[name]).alias(name) for name, column in given.items()]
     return state.select(_shard().alias(SHARD), F.lit(part).alias(PART), *columns)

@@ -17,8 +17,10 @@ from cepheid.hosts.stream_store import Entry, Head
 from cepheid.hosts.worker import compiled
 from cepheid.output import open_schema
 
-PART, NUMBER, PASSED, VALUE, DIGEST = "part", "number", "passed", "value", "digest"
-"""Columns of what is read of a shard: its head (without events), its snapshot, and the entries of its log."""
+PART, WRITTEN, NUMBER, PASSED, VALUE, DIGEST = "part", "written", "number", "passed", "value", "digest"
+"""Columns of what is read of a shard: its head (without events, but with its format and the number of its entries), its
+snapshot, and the entries of its log.
+"""
 
 HEAD, SNAPSHOT, ENTRY = range(3)
 
@@ -62,7 +64,7 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
     try:
         for number, kept in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*kept])
-            matcher = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns)
+            matcher, _ = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns)
             matcher.advance_time(look.now)
             listed = matcher.partial_matches(look.most)
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()
@@ -76,4 +78,5 @@ def _shard(number: int, parts: list[dict[str, Any]]) -> Shard:
     if len(heads) != 1 or len(snapshots) != 1:
         raise SnapshotError(f"shard {number} has {len(heads)} heads and {len(snapshots)} snapshots, not one of each")
     entries = [Entry(part[PASSED], part[VALUE], part[DIGEST]) for part in parts if part[PART] == ENTRY]
-    return Shard(Head(b"", len(entries), 0, 0, heads[0][PASSED], 0, None), snapshots[0][VALUE], entries)
+    head = Head(heads[0][WRITTEN], b"", heads[0][NUMBER], 0, 0, heads[0][PASSED], 0, None)
+    return Shard(head, snapshots[0][VALUE], entries)

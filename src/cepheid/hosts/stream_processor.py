@@ -29,6 +29,7 @@ counted and how long it took.
 
 _HEAD = StructType(
     [
+        StructField("format", IntegerType()),
         StructField("state", BinaryType()),
         StructField("entries", IntegerType()),
         StructField("log_bytes", LongType()),
@@ -39,6 +40,7 @@ _HEAD = StructType(
     ]
 )
 _SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
+_LEDGER = StructType([StructField("ledger", BinaryType())])
 _NUMBER = StructType([StructField("number", IntegerType())])
 _ENTRY = StructType(
     [StructField("passed", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
@@ -52,13 +54,15 @@ class SparkStore:
         self._head = handle.getValueState("head", _HEAD)
         self._snapshot = handle.getValueState("snapshot", _SNAPSHOT)
         self._log = handle.getMapState("log", _NUMBER, _ENTRY)
+        self._ledger = handle.getValueState("ledger", _LEDGER)
 
     def head(self) -> Head | None:
         kept = self._head.get()
-        return None if kept is None else Head(bytes(kept[0]), *kept[1:])
+        return None if kept is None else Head(kept[0], bytes(kept[1]), *kept[2:])
 
     def snapshot(self) -> bytes:
-        return self.ledger() or b""
+        kept = self._snapshot.get()
+        return b"" if kept is None else bytes(kept[0])
 
     def log(self) -> list[Entry]:
         entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
@@ -69,9 +73,10 @@ class SparkStore:
         self._snapshot.update((snapshot,))
         self._log.clear()
 
-    def append(self, head: Head, entry: Entry) -> None:
+    def append(self, head: Head, entry: Entry | None) -> None:
         self._head.update(head)
-        self._log.updateValue((head.entries,), entry)
+        if entry is not None:
+            self._log.updateValue((head.entries,), entry)
 
     def clear(self) -> None:
         self._head.clear()
@@ -79,12 +84,12 @@ class SparkStore:
         self._log.clear()
 
     def ledger(self) -> bytes | None:
-        """What the ledger, which has neither head nor log, keeps in place of a snapshot."""
-        kept = self._snapshot.get()
+        """Of the shard that has nothing else."""
+        kept = self._ledger.get()
         return None if kept is None else bytes(kept[0])
 
     def keep_ledger(self, known: bytes) -> None:
-        self._snapshot.update((known,))
+        self._ledger.update((known,))
 
 
 class ShardProcessor(StatefulProcessor):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -18,13 +17,13 @@ from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import events_of, to_stream
-from cepheid.hosts.stream_state import Live, first_head, next_head, restored
-from cepheid.hosts.stream_store import Entry, Head, Store
+from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
+from cepheid.hosts.stream_store import Entry, Head, Store, from_ledger, ledger_bytes
 from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences, fitting
+from cepheid.snapshot import differences
 
 ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -72,7 +71,7 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
-    with in_pattern(compiled(matching.plan).plan.pattern.name) if matching.named else nullcontext():
+    with in_pattern(compiled(matching.plan).plan.pattern.name, named=matching.named):
         return _step(matching, store, values, watermark, live)
 
 
@@ -80,10 +79,7 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     pattern = compiled(matching.plan)
     began = perf_counter_ns()
     head = store.head()
-    if head is None:
-        matcher = LiveMatcher(pattern)
-    else:
-        matcher = live.take(head.state, pattern) or _restored(matching, store, head)
+    matcher, limits = _matcher(matching, store, head, live)
     before, called = _counts(matcher), perf_counter_ns()
     rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
     passed, events = matcher.now, events_of(values)
@@ -95,11 +91,12 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
     given = _as_value(rows, output_schema(row_schema(pattern.plan)))
     matched = perf_counter_ns()
     if open_ or len(matcher.waiting):
-        entry = Entry.of(passed, _as_one(values, events))
-        if (following := next_head(head, entry, matcher.now, open_, timer)) is not None:
+        entry = None if events is None else Entry.of(passed, _as_one(values, events))
+        log = head if limits == pattern.plan.limits else None
+        if (following := next_head(log, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
-            snapshot = matcher.snapshot(json.loads(matching.made_for), {})
+            snapshot = snapshot_of(matcher, json.loads(matching.made_for))
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot)
         live.keep(following.state, matcher)
@@ -120,20 +117,22 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     """What the ledger is to keep: what the checkpoint is of, and what its plan is made from.
 
     Raises:
-        SnapshotError: the checkpoint is of another query.
+        SnapshotError: the checkpoint is of another query, or of a format that is not known.
     """
-    made_for, before = json.loads(matching.made_for), None
-    if known is not None:
-        with fitting():
-            before = json.loads(known)["made_for"]
-    if known is not None and (changed := differences(before, made_for)):
+    made_for = json.loads(matching.made_for)
+    if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
         raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
-    return json.dumps({"made_for": made_for, "asked": json.loads(matching.asked)}).encode()
+    return ledger_bytes(made_for, json.loads(matching.asked))
 
 
-def _restored(matching: Matching, store: Store, head: Head) -> LiveMatcher:
+def _matcher(matching: Matching, store: Store, head: Head | None, live: Live) -> Restored:
+    pattern = compiled(matching.plan)
+    if head is None:
+        return Restored(LiveMatcher(pattern), pattern.plan.limits)
+    if (known := live.take(head.state, pattern)) is not None:
+        return Restored(known, pattern.plan.limits)
     try:
-        return restored(compiled(matching.plan), store, head, json.loads(matching.made_for), matching.columns)
+        return restored(pattern, store, head, json.loads(matching.made_for), matching.columns)
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {ANEW}") from error
 
@@ -143,10 +142,8 @@ def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
 
-def _as_one(values: Sequence[bytes], events: Batch | None) -> bytes:
-    if len(values) == 1:
-        return values[0]
-    return b"" if events is None else to_stream(events.data)
+def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
+    return values[0] if len(values) == 1 else to_stream(events.data)
 
 
 def _timer(matcher: LiveMatcher) -> int | None:

@@ -9,6 +9,8 @@ times, and a matcher is restored from a few times its size at most.
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,8 +18,9 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.errors import SnapshotError
 from cepheid.events import Batch, join
 from cepheid.hosts.stream_packing import events_of
-from cepheid.hosts.stream_store import Entry, Head, Kept
+from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, check_format
 from cepheid.live_matcher import LiveMatcher
+from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
 
@@ -25,6 +28,7 @@ SMALL_LOG = 1 << 18
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
+_NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST)
 
 
 class Live:
@@ -51,14 +55,17 @@ class Live:
             del self._matchers[next(iter(self._matchers))]
 
 
-def next_head(before: Head | None, entry: Entry, passed: int, open_: int, timer: int | None) -> Head | None:
-    """The head if the entry goes behind the log; None if a new snapshot is due."""
+def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int, timer: int | None) -> Head | None:
+    """The head if the entry, if there is one, goes behind the log; None if a new snapshot is due."""
     if before is None:
         return None
+    after = before._replace(state=_name(), passed=passed, open=open_, timer=timer)
+    if entry is None:
+        return after
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return Head(_name(), before.entries + 1, log_bytes, before.room, passed, open_, timer)
+    return after._replace(entries=before.entries + 1, log_bytes=log_bytes)
 
 
 def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
@@ -67,31 +74,56 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
     """
     state = _name()
     room = max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256)
-    return Head(state, 0, 0, room, passed, open_, timer)
+    return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
+
+
+class Restored(NamedTuple):
+    """A matcher as it was."""
+
+    matcher: LiveMatcher
+    limits: Limits
+    """Those under which the log was written, which is to be written on under no others."""
+
+
+def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
+    """A snapshot as `restored` takes it: it says under which limits the log behind it will be written."""
+    return matcher.snapshot(made_for, {"limits": asdict(matcher.detector.pattern.plan.limits)})
 
 
 def restored(
     pattern: CompiledPattern, kept: Kept, head: Head, made_for: dict[str, object], columns: pa.Schema
-) -> LiveMatcher:
-    """The matcher of the snapshot, with the events of the log, whose time has passed to where the head says.
+) -> Restored:
+    """The matcher of the snapshot, with the events of the log, whose time has passed to where the head says. The
+    pattern's limits may be others than those of the log: they count from now on.
 
-    In which steps time has passed does not matter to a matcher, so the log is taken at once.
+    In which steps time has passed does not matter to a matcher, so the log is taken at once. Where it is an error to be
+    over a limit no call that wrote the log was; but within a call sets are counted now and then only, so the log at
+    once might be found over it.
 
     Raises:
         SnapshotError: what is kept is damaged, or of another query.
-        ConditionError, LimitExceeded, SkipError: as the calls would have raised that wrote the log.
+        ConditionError, SkipError: as the calls would have raised that wrote the log.
     """
-    matcher, _ = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
-    if parts := [events for entry in kept.log() if (events := _in_time(entry, columns)) is not None]:
-        matcher.process(join(parts))
-    matcher.advance_time(head.passed)
-    return matcher
+    check_format(head.format)
+    log = kept.log()
+    if len(log) != head.entries:
+        raise SnapshotError(
+            f"the log is damaged: it has {len(log)} entries, and {head.entries} were written. {START_ANEW}"
+        )
+    matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
+    with fitting():
+        limits = Limits(**told["limits"])
+    with matcher.detector.under(limits if limits.on_limit == "drop" else _NO_LIMITS):
+        if parts := [events for entry in log if (events := _in_time(entry, columns)) is not None]:
+            matcher.process(join(parts))
+        matcher.advance_time(head.passed)
+    return Restored(matcher, limits)
 
 
 def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
     """Its events that were not late when they came."""
     if not entry.is_whole:
-        raise SnapshotError(f"the log is damaged: a digest does not agree with its events. {START_ANEW}")
+        raise SnapshotError(f"the log is damaged: a digest does not agree with its entry. {START_ANEW}")
     with fitting():
         events = events_of([entry.events])
     if events is None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from cepheid.errors import SnapshotError
+from cepheid.snapshot import fitting
+
+FORMAT = 1
+"""Of head, log and ledger: raised when older versions can no longer read what is written. A snapshot has its own."""
 
 
 class Head(NamedTuple):
     """What is read of a shard in every call."""
 
+    format: int
+    """FORMAT of the version that wrote it."""
     state: bytes
     """A name that no other state of any shard has."""
     entries: int
@@ -30,15 +39,15 @@ class Entry(NamedTuple):
     """Time had passed to here (microseconds): what came with an earlier time, or this one, was late."""
     events: bytes
     digest: bytes
-    """Of the events: Arrow trusts what it reads."""
+    """Of both: Arrow trusts what it reads."""
 
     @staticmethod
     def of(passed: int, events: bytes) -> Entry:
-        return Entry(passed, events, _digest(events))
+        return Entry(passed, events, _digest(passed, events))
 
     @property
     def is_whole(self) -> bool:
-        return _digest(self.events) == self.digest
+        return _digest(self.passed, self.events) == self.digest
 
 
 class Kept(Protocol):
@@ -59,10 +68,38 @@ class Store(Kept, Protocol):
     def write(self, head: Head, snapshot: bytes) -> None:
         """In place of all that was kept."""
 
-    def append(self, head: Head, entry: Entry) -> None: ...
+    def append(self, head: Head, entry: Entry | None) -> None:
+        """Behind the log; None: nothing came, and only the head is another."""
 
     def clear(self) -> None: ...
 
 
-def _digest(events: bytes) -> bytes:
-    return blake2b(events, digest_size=16).digest()
+def check_format(written: int) -> None:
+    """
+    Raises:
+        SnapshotError: another version wrote it, in a format that this one does not read.
+    """
+    if written != FORMAT:
+        advice = "Go on with the version of Cepheid that wrote it, or give the query a checkpoint of its own"
+        raise SnapshotError(f"the checkpoint is of format {written}, and this version reads {FORMAT}. {advice}")
+
+
+def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
+    """What the checkpoint is of, and what its plan is made from."""
+    return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
+
+
+def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `ledger_bytes` was given.
+
+    Raises:
+        SnapshotError: it is no ledger, or of a format that is not known.
+    """
+    with fitting():
+        told = json.loads(kept)
+        check_format(told["format"])
+        return told["made_for"], told["asked"]
+
+
+def _digest(passed: int, events: bytes) -> bytes:
+    return blake2b(passed.to_bytes(8, "little", signed=True) + events, digest_size=16).digest()

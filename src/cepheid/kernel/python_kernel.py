@@ -30,6 +30,7 @@ from cepheid.kernel.reference import (
     order_of,
     positions_of,
 )
+from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Plan
 
 
@@ -42,33 +43,34 @@ class Told(NamedTuple):
 
 
 @dataclass
-class Dropped:
-    """What was over a limit, of all keys."""
+class Bounds:
+    """The limits of each key, and what was over them, of all keys."""
 
+    limits: Limits
     partial_matches: int = 0
     matches: int = 0
 
 
 class KeyMatcher(ReferenceMatcher):
-    """The reference step for one key, with the plan's limits.
+    """The reference step for one key, within the bounds.
 
     Raises:
         ConditionFailed, PassedLimit: of the event at that position.
     """
 
-    def __init__(self, plan: Plan, automaton: Automaton, dropped: Dropped) -> None:
+    def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds) -> None:
         super().__init__(automaton, plan.conditions, plan.window, plan.skip)
         self._plan = plan
-        self._dropped = dropped
+        self._bounds = bounds
         self._truths: dict[int, bool] = {}
 
     def take(self, event: Event) -> list[Told]:
         """What the event makes certain."""
         matches = self.process(event)
-        most = self._plan.limits.most_partial_matches
+        most = self._bounds.limits.most_partial_matches
         if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
             self.partial_matches = self.partial_matches[over:]  # in the order of their start
-            self._dropped.partial_matches += over
+            self._bounds.partial_matches += over
             matches += self._release(self._longest([]), event.time)
         return self._told(matches)
 
@@ -142,15 +144,15 @@ class KeyMatcher(ReferenceMatcher):
         return sum(condition.script is not None for condition in self._plan.conditions[:number])
 
     def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
-        most = self._plan.limits.max_matches_per_event
+        most = self._bounds.limits.max_matches_per_event
         if completed and (over := self._over("max_matches_per_event", len(completed) - most, completed[0].last)):
             completed = sorted(completed, key=lambda match: order_of((self.step, match)))[over:]
-            self._dropped.matches += over
+            self._bounds.matches += over
         return super()._release(completed, now)
 
     def _over(self, limit: str, over: int, at: Event) -> int:
         """How many are to be dropped, if `over` are more than the limit; or it is an error, told with the event."""
-        if over > 0 and self._plan.limits.on_limit == "raise":
+        if over > 0 and self._bounds.limits.on_limit == "raise":
             raise PassedLimit(at.position, limit)
         return max(0, over)
 
@@ -164,7 +166,7 @@ class PythonKernel:
         self._automaton = automaton
         self._columns = columns
         self._keys: dict[int, KeyMatcher] = {}
-        self._dropped = Dropped()
+        self.bounds = Bounds(plan.limits)
         self._held: list[int] = []  # the positions of the working set's held events: events keep theirs for ever
         self._first = 0  # the position of the event that came behind these
         self._behind = 0  # that behind the last event
@@ -243,7 +245,7 @@ class PythonKernel:
     @property
     def dropped(self) -> tuple[int, int]:
         """How many partial matches, and how many matches, were over a limit."""
-        return self._dropped.partial_matches, self._dropped.matches
+        return self.bounds.partial_matches, self.bounds.matches
 
     def renumber(self, keys: Int32s) -> None:
         """The key of number keys[i] is number i from now on; of the others nothing is open."""
@@ -262,13 +264,13 @@ class PythonKernel:
             SnapshotError: it does not fit the pattern.
         """
         events = [] if held is None else list(events_of(self._columns, held, 0))
-        dropped = Dropped(*state["dropped"].tolist())
+        bounds = Bounds(self._plan.limits, *state["dropped"].tolist())
 
         def new() -> KeyMatcher:
-            return KeyMatcher(self._plan, self._automaton, dropped)
+            return KeyMatcher(self._plan, self._automaton, bounds)
 
         keys = matchers_of(state, events, new)
-        self._keys, self._dropped = keys, dropped
+        self._keys, self.bounds = keys, bounds
         self._held = list(range(len(events)))
         self._first = self._behind = len(events)
         self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
@@ -277,7 +279,7 @@ class PythonKernel:
             self._note(key)
 
     def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Told]:
-        matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self._dropped)
+        matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
         told = [row for event in events for row in matcher.take(event)]
         told += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
         if matcher.partial_matches and not closes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -83,7 +83,7 @@ class LiftedFor(Protocol):
 
 def naming(plans: Plans, plan: Plan) -> AbstractContextManager[None]:
     """Around what is done for one of the plans: errors say of which pattern they are, if it is one of several."""
-    return in_pattern(plan.pattern.name) if plans.named else nullcontext()
+    return in_pattern(plan.pattern.name, named=plans.named)
 
 
 def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
@@ -113,7 +113,7 @@ def build_plans(
     problems: list[Problem] = []
     for one in asked:
         first_slot = sum(len(plan.slots) for plan in plans)
-        with in_pattern(one.pattern.name) if named else nullcontext():
+        with in_pattern(one.pattern.name, named=named):
             built = plan_or_problems(one, schema, engine, shared, sound=not faults, first_slot=first_slot)
         if isinstance(built, Plan):
             plans.append(built)

@@ -1,0 +1,90 @@
+"""How long after an event a stream gives its match: a trickle of events over a socket, at the smallest trigger, beside
+a query without state.
+
+A match is certain when the watermark has passed its last event, which takes a later event and another micro-batch.
+
+python benchmarks/stream_latency.py --rows 1000    # events
+"""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from measuring import machine, print_table, rows_wanted
+
+from cepheid import Pattern, detect
+from cepheid.hosts.spark_session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+A_SECOND = 20
+"""Events, at random times."""
+WARM_UP = 15.0
+"""Seconds whose events do not count."""
+PATTERN = Pattern.begin("a").where("number % 2 = 0").next("b").where("number % 2 = 1").within("1 minute")
+
+
+class Trickle(socketserver.BaseRequestHandler):
+    """Sends each event as a line: its number and, in microseconds, when it is sent."""
+
+    request: socket.socket
+    events = 0
+
+    def handle(self) -> None:
+        random = np.random.default_rng(1)
+        for number in range(self.events):
+            time.sleep(random.exponential(1 / A_SECOND))
+            self.request.sendall(f"{number},{time.time_ns() // 1000}\n".encode())
+        time.sleep(5)
+
+
+def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.ndarray:
+    """Milliseconds from when an event, or the last of a match, was sent until the sink has its row."""
+    taken: list[float] = []
+    started = time.time()
+
+    def take(rows: DataFrame, _: int) -> None:
+        sent = [row[0] for row in rows.select("sent").collect()]
+        now = time.time()
+        taken.extend((now - at / 1e6) * 1000 for at in sent if at / 1e6 > started + WARM_UP)
+
+    Trickle.events = events
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Trickle) as server, tempfile.TemporaryDirectory() as name:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        lines = session.readStream.format("socket").option("host", "127.0.0.1").option("port", server.server_address[1])
+        parts = "CAST(split(value, ',')[{}] AS BIGINT)"
+        stream = lines.load().selectExpr(f"{parts.format(0)} AS number", f"{parts.format(1)} AS sent")
+        stream = stream.selectExpr("*", "timestamp_micros(sent) AS at", "'all' AS source")
+        if with_state:
+            options = {"key": "source", "time": "at", "sequence": "number", "lateness": "0 seconds", "shards": 1}
+            stream = detect(stream, PATTERN, measures={"sent": "b.sent"}, **options)
+        writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "checkpoint"))
+        query = writer.start()
+        query.awaitTermination(events / A_SECOND + 5)
+        query.stop()
+        server.shutdown()
+    return np.array(taken)
+
+
+def main() -> None:
+    events = rows_wanted(__doc__ or "", default=1_500)
+    print(machine())
+    session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "1"})
+    lines = []
+    for name, with_state in (("no state", False), ("detect", True)):
+        taken = latencies(session, events, with_state=with_state)
+        lines.append([name, len(taken), *(float(np.percentile(taken, share)) for share in (50, 99))])
+    print_table(f"Latency of {A_SECOND} events a second", ["", "rows", "p50, ms", "p99, ms"], lines)
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()

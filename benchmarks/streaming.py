@@ -1,0 +1,42 @@
+"""Queries of the benchmarks of streams: over files, one a micro-batch, to the end of what is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cepheid.hosts.progress import Progress, progress_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def stream_of(session: SparkSession, folder: Path) -> DataFrame:
+    """The Parquet files of the folder, by name and time of writing, one a micro-batch."""
+    schema = session.read.parquet(str(folder)).schema
+    return session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def run_to_end(rows: DataFrame, checkpoint: Path) -> StreamingQuery:
+    """Runs the query to the end, and writes its rows nowhere."""
+    query = (
+        rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    return query
+
+
+def batch_times(query: StreamingQuery) -> list[int]:
+    """Milliseconds of each micro-batch with events, all of it, from planning to the commit."""
+    return [told["durationMs"]["triggerExecution"] for told in query.recentProgress if told["numInputRows"]]
+
+
+def progress_of_all(query: StreamingQuery) -> Progress:
+    """All micro-batches of a query of `detect` together."""
+    each = [told for one in query.recentProgress if (told := progress_of(json.loads(one.json))) is not None]
+    together = each[0]
+    for one in each[1:]:
+        together = one.after(together)
+    return together

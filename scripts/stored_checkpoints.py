@@ -1,0 +1,118 @@
+"""Writes the checkpoint of the present format that the tests keep for ever: run once, when `stream_store.FORMAT` or
+`snapshot.FORMAT` is raised.
+
+    python -m scripts.stored_checkpoints tests/stream/checkpoints
+
+It is of a query on Spark in the middle of its work, with what it gives from there on beside it. Spark's files name the
+folder in which it was made: that is taken out, and put in again where the tests unpack it. A checkpoint that is no
+longer written must still be read, so older ones are never written again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepheid import detect
+from cepheid.hosts.stream_store import FORMAT
+from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PATTERNS = {"account": PATTERN, "sets": SETS}
+"""Kept one by one, and in sets."""
+
+_HERE = b"{folder}"
+_OF_THE_FOLDER = ("sources", "_metadata")
+"""Where Spark's files name it."""
+
+
+def go_on(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:
+    """What comes of the events behind the checkpoint that is in the folder, as JSON values."""
+    _write(folder, 2, AFTER)
+    return _run(spark, folder)
+
+
+def pack(folder: Path, file: Path) -> None:
+    """Spark's sums of what is in the files are left out, as it is changed."""
+    checkpoint, here = folder / "checkpoint", str(folder).encode()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for path in sorted(checkpoint.rglob("*")):
+            if path.is_dir() or path.name.startswith("."):
+                continue
+            content = path.read_bytes()
+            if any(part in _OF_THE_FOLDER for part in path.parts):
+                content = content.replace(here, _HERE)
+            assert here not in content, path
+            packed.writestr(zipfile.ZipInfo(str(path.relative_to(folder))), content, zipfile.ZIP_DEFLATED)
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """In the folder it goes on as where it was made."""
+    with zipfile.ZipFile(file) as packed:
+        for name in packed.namelist():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            content = packed.read(name)
+            if any(part in _OF_THE_FOLDER for part in path.parts):
+                content = content.replace(_HERE, str(folder).encode())
+            path.write_bytes(content)
+
+
+def write(target: Path) -> None:
+    """Writes the checkpoint, and what comes behind it."""
+    from cepheid.hosts.spark_session import local_session
+
+    target.mkdir(exist_ok=True)
+    spark = local_session("stored", settings={"spark.sql.shuffle.partitions": "1"}, time_zone="UTC")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number, rows in enumerate((BEFORE[:5], BEFORE[5:])):
+            _write(folder, number, rows)
+            _run(spark, folder)
+        pack(folder, target / f"{FORMAT}.zip")
+        shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(spark, folder))
+        (target / f"{FORMAT}.jsonl").write_text(shown, "utf-8")
+    spark.stop()
+
+
+def _write(folder: Path, number: int, rows: list[tuple[int, str, int, str, str]]) -> None:
+    (folder / "events").mkdir(exist_ok=True)
+    pq.write_table(events_of(rows), folder / "events" / f"{number}.parquet")
+
+
+def _run(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:
+    """All rows that come of the files that are new, in one order."""
+    columns = spark.read.parquet(str(folder / "events")).schema
+    events = spark.readStream.schema(columns).parquet(str(folder / "events"))
+    rows = detect(
+        events,
+        PATTERNS,
+        key="account",
+        time="at",
+        sequence="id",
+        lateness="2 seconds",
+        outputs=["matches", "late"],
+        shards=2,
+    )
+    found: list[pa.Table] = []
+
+    def collect(batch: DataFrame, _: int) -> None:
+        found.append(batch.toArrow())
+
+    writer = rows.writeStream.foreachBatch(collect).option("checkpointLocation", str(folder / "checkpoint"))
+    assert writer.trigger(availableNow=True).start().awaitTermination(120)
+    shown = [json.dumps(row, default=str) for part in found for row in part.to_pylist()]
+    return [json.loads(row) for row in sorted(shown)]
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,66 @@
+"""What cannot be read as an event is told, and no event of NULLs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.stream.running import finished
+
+from cepheid import EventError, Pattern, detect
+from cepheid.hosts.progress import progress_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "k STRING, at TIMESTAMP, price DOUBLE"
+GOOD = ['{"k": "a", "at": "2026-03-02T08:00:00Z", "price": 1}', '\n {"price": 2, "more": []}', "{}"]
+MALFORMED = ["nonsense", '{"k": "a", "price": "high"}', '{"k": "a"', "[]", "3", "null", "  ", "", None]
+
+
+def messages(spark: SparkSession, *values: str | None) -> DataFrame:
+    """As Spark's source of Kafka has them."""
+    frame = spark.createDataFrame([*enumerate(values)], "offset BIGINT, text STRING")
+    return frame.selectExpr("offset", "CAST(text AS BINARY) AS value", "3 AS partition", "'prices' AS topic")
+
+
+def test_messages(streams: SparkSession) -> None:
+    """Objects are events, also without any of the columns; others are told with their place, or left out."""
+    from cepheid.hosts.records import json_events
+    from cepheid.hosts.spark_failure import event_failures
+
+    rows = json_events(messages(streams, *GOOD, *MALFORMED), COLUMNS, "drop").collect()
+    assert [(row.k, row.price) for row in rows] == [("a", 1.0), (None, 2.0), (None, None)]
+    for text, told in (("no\nsense" * 20, f": '{('no sense' * 20)[:100]}'"), (None, ": it has no value")):
+        with pytest.raises(EventError) as caught, event_failures():
+            json_events(messages(streams, GOOD[0], text), COLUMNS).collect()
+        assert str(caught.value) == (
+            f"the message of offset 1 in partition 3 of topic prices cannot be read as an event{told}. Mend it where it"
+            " is written, or leave such out with nulls='drop', which counts them"
+        )
+
+
+def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
+    """What is left out of files is counted in the query's progress; of several sources together."""
+    from pyspark.sql.types import StructType
+
+    from cepheid.hosts.records import AS_TOLD, file_events, telling
+
+    columns = telling(StructType.fromDDL(COLUMNS))  # type: ignore[arg-type]
+    (tmp_path / "json").mkdir()
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "json" / "a.jsonl").write_text("\n".join([GOOD[0], "", "nonsense", '{"k": "b"']))
+    (tmp_path / "csv" / "a.csv").write_text("b,2026-03-02T08:00:01Z,2\nc,2026-03-02T08:00:02Z,high\n")
+    sources = [
+        file_events(
+            streams.readStream.schema(columns).options(**AS_TOLD).format(kind).load(str(tmp_path / kind)), "drop"
+        )
+        for kind in ("json", "csv")
+    ]
+    rows = detect(sources[0].union(sources[1]), Pattern.begin("a"), key="k", time="at", lateness="0 seconds", shards=1)
+    query = finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
+    assert sum(one.malformed for told in query.recentProgress if (one := progress_of(json.loads(told.json)))) == 3

@@ -1,0 +1,36 @@
+"""Checkpoints of every format that was ever written are gone on from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scripts.stored_checkpoints import go_on, unpack
+
+from cepheid import partial_matches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STORED = Path(__file__).parent / "checkpoints"
+OPEN = [("b", "open"), ("é", "open"), ("é", "pays"), ("é", "pays"), ("é", "pays")]
+WRITTEN_BY = {"1": (4, 3)}
+"""The version of Spark, as an older one may not read its state."""
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("file", sorted(STORED.glob("*.zip")), ids=lambda file: file.stem)
+def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -> None:
+    """What is open is listed, and the query goes on, as when the checkpoint was written."""
+    if tuple(map(int, streams.version.split(".")[:2])) < WRITTEN_BY[file.stem]:
+        pytest.skip(f"a Spark newer than {streams.version} wrote the checkpoint")
+    unpack(file, tmp_path)
+    checkpoint = tmp_path / "checkpoint"
+    log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
+    assert log.count() > 0
+    assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
+    told = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
+    assert go_on(streams, tmp_path) == told != []
