@@ -23,7 +23,7 @@ def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Eve
         times = part.column(TIME).cast(pa.int64()).to_pylist()
         masks = part.column(MASK).to_pylist()
         nothing = [None] * len(part)
-        values = [_values(column) if i in columns else nothing for i, column in enumerate(part.values)]
+        values = [script_values(column) if i in columns else nothing for i, column in enumerate(part.values)]
         if _has_rows(part):
             values.append(_seen(part))
         each = zip(*values, strict=True) if values else [()] * len(part)
@@ -51,7 +51,7 @@ def _seen_values(column: pa.Array, name: str) -> list[Value]:
         raise EventError(f"{message}. Is it a placeholder? Make it NULL") from error
 
 
-def _values(column: pa.Array) -> list[Value]:
+def script_values(column: pa.Array) -> list[Value]:
     """As scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
     if pa.types.is_decimal(column.type):
         scale = column.type.scale

@@ -145,7 +145,8 @@ class Lifting:
         """The lifted column of a node about one event, of any type."""
         return self._add_value(resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
 
-    def _add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
+    def add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
+        """The boolean column of nodes about one event, AND-ed, and its number."""
         tree = _conjunction([resolve.tree_of(node) for node in nodes])
         sql = resolve.sql_of(nodes[0])
         if len(nodes) > 1:
@@ -168,7 +169,7 @@ class Lifting:
                 rest.append(part)
         bit = None
         if lifted:
-            bit, self.guards[stage] = self._add_bit(lifted if rest else [node])
+            bit, self.guards[stage] = self.add_bit(lifted if rest else [node])
         scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
         if not scripts:
             return StageCondition(bit, None)

@@ -1,0 +1,324 @@
+"""Interval patterns as query text, in the shape of Zhou et al.
+
+    EVENT PAL((A a overlap B b) (!D) before C c)
+    WHERE a.user = b.user WITHIN 10 min REALTIME 1
+
+`docs/intervals.md` has the grammar. An event is its type and its variable; without one the type is its name. A negation
+in a hierarchy stands between the two parts that it is about, in a list between what is before and behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from cepheid.errors import PatternError, did_you_mean
+from cepheid.lang.cursor import Cursor, refused
+from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.lang.expression import Span
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_grammar import (
+    CLAUSES,
+    listed,
+    name,
+    order,
+    order_text,
+    quoted,
+    read,
+    relations,
+    relations_text,
+    tree,
+    tree_text,
+    variable,
+)
+from cepheid.lang.interval_values import (
+    DEFAULT_SCOPE,
+    RELATIONS,
+    Consistency,
+    Mode,
+    Negation,
+    Pair,
+    Positive,
+    Scope,
+    Tree,
+    variables_of,
+)
+from cepheid.lang.tokens import Kind, tokenize
+
+_SHORT = {"min": "minutes", "sec": "seconds", "h": "hours"}
+"""Units that the paper writes, beside those of every length of time."""
+
+
+def interval_pattern(text: str) -> IntervalPattern:
+    """The pattern that the query text says; PatternError, with the place, where it says none."""
+    return read(text, _query)
+
+
+@dataclass
+class _Parts:
+    """What is read of the part between EVENT's parentheses."""
+
+    mode: Mode
+    positives: list[Positive] = field(default_factory=list)
+    trees: list[Tree] = field(default_factory=list)
+    negations: list[Negation] = field(default_factory=list)
+
+
+def _query(cursor: Cursor) -> IntervalPattern:
+    cursor.expect("EVENT")
+    mode = cursor.accept("PAL", "SEQ")
+    if mode is None:
+        raise cursor.unexpected("PAL or SEQ is expected")
+    parts = _Parts(Mode[mode.text])
+    cursor.expect("(")
+    open_: list[tuple[Negation, int]] = []
+    while True:
+        _item(cursor, parts, open_)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    variables = [p.variable for p in parts.positives]
+    for negation, before in open_:  # of a list: the parts are what is before and behind it
+        parts.negations.append(replace(negation, left=tuple(variables[:before]), right=tuple(variables[before:])))
+    pattern = IntervalPattern(
+        parts.mode, tuple(parts.positives), parts.trees[0] if parts.trees else None, negations=tuple(parts.negations)
+    )
+    return _clauses(cursor, pattern)
+
+
+def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> None:
+    if (negation := _negated(cursor, parts.mode)) is not None:
+        open_.append((negation, len(parts.positives)))
+        return
+    start = cursor.at
+
+    def leaf(cursor: Cursor) -> str:
+        positive = Positive(*reversed(_event(cursor)))
+        parts.positives.append(positive)
+        return positive.variable
+
+    def between(cursor: Cursor, left: Tree) -> Callable[[Tree], None]:
+        found: list[Negation] = []
+        while (negation := _negated(cursor, parts.mode)) is not None:
+            found.append(replace(negation, left=tuple(variables_of(left))))
+
+        def known(right: Tree) -> None:
+            parts.negations.extend(replace(one, right=tuple(variables_of(right))) for one in found)
+
+        return known
+
+    found = tree(cursor, leaf, between)
+    if not isinstance(found, str):
+        if parts.trees:
+            hint = "Write the other relations behind RELATE."
+            raise refused("a pattern has one hierarchy", cursor.span(start), hint)
+        parts.trees.append(found)
+
+
+def _event(cursor: Cursor) -> tuple[str, str]:
+    """Its type and its variable."""
+    type_ = name(cursor, "the type of an event")
+    token = cursor.next
+    follows = token.kind is Kind.WORD and cursor.written(token.span).lower() not in _AFTER
+    follows = follows or token.kind is Kind.QUOTED
+    return type_, variable(cursor) if follows else type_
+
+
+_AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}
+"""Words that may follow an event, and so are no variables without back-quotes."""
+
+
+def _negated(cursor: Cursor, mode: Mode) -> Negation | None:
+    """`!D d` or `(!D d gap WHERE …)`, without the parts that it is about."""
+    if cursor.accept("!"):
+        type_, variable_ = _event(cursor)
+        return Negation(variable_, type_, DEFAULT_SCOPE[mode])
+    if cursor.sees("(") and cursor.peek().text == "!":
+        cursor.take()
+        cursor.take()
+        type_, variable_ = _event(cursor)
+        scope = DEFAULT_SCOPE[mode] if cursor.sees("WHERE", "ORDER", ")") else _scope(cursor)
+        return _closed(cursor, Negation(variable_, type_, scope))
+    return None
+
+
+def _closed(cursor: Cursor, negation: Negation) -> Negation:
+    """The order and the condition of the negation, up to its closing parenthesis."""
+    if cursor.accept("ORDER"):
+        negation = replace(negation, order=order(cursor))
+    if cursor.accept("WHERE"):
+        negation = replace(negation, condition=_condition(cursor))
+    cursor.expect(")")
+    return negation
+
+
+def _scope(cursor: Cursor) -> Scope:
+    token = cursor.next
+    written, names = cursor.written(token.span), [scope.value for scope in Scope]
+    if written.lower() not in names:
+        raise refused(f"no scope of a negation is named {written!r}", token.span, did_you_mean(written, names))
+    cursor.take()
+    return Scope(written.lower())
+
+
+# Clauses
+
+
+def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    seen: set[str] = set()
+    while (clause := cursor.accept(*_CLAUSES)) is not None:
+        if clause.text in seen and clause.text != "WITHOUT":
+            raise refused(f"{clause.text} stands here a second time", clause.span)
+        seen.add(clause.text)
+        pattern = _CLAUSES[clause.text](cursor, pattern)
+    if cursor.next.kind is not Kind.END:
+        raise cursor.unexpected(f"one of {', '.join(_CLAUSES)} or the end is expected")
+    return pattern
+
+
+def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    start = cursor.at
+    found = tree(cursor)
+    if pattern.tree is not None:
+        raise refused("a pattern has one hierarchy", cursor.span(start), "Write the other relations behind RELATE.")
+    return replace(pattern, tree=found)
+
+
+def _pair(cursor: Cursor) -> Pair:
+    return Pair(variable(cursor), relations(cursor), variable(cursor))
+
+
+def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    cursor.expect("(")
+    type_, variable_ = _event(cursor)
+    negation = Negation(variable_, type_)
+    if not cursor.sees("ORDER"):
+        scope = _scope(cursor)
+        cursor.expect("(")
+        left = listed(cursor, variable)
+        cursor.expect("|")
+        negation = Negation(variable_, type_, scope, left, listed(cursor, variable))
+        cursor.expect(")")
+    return replace(pattern, negations=(*pattern.negations, _closed(cursor, negation)))
+
+
+def _condition(cursor: Cursor) -> str:
+    """SQL up to the next clause or the parenthesis that closes; what is wrong with it is told with other conditions."""
+    start, depth = cursor.at, 0
+    while cursor.next.kind is not Kind.END:
+        if depth == 0 and cursor.sees(")", *CLAUSES):
+            break
+        depth += cursor.sees("(") - cursor.sees(")")
+        cursor.take()
+    if cursor.at == start:
+        raise cursor.unexpected("a condition is expected")
+    return cursor.written(cursor.span(start))
+
+
+def _length(cursor: Cursor) -> timedelta:
+    start = cursor.at
+    while cursor.next.kind is not Kind.END and not cursor.sees(*CLAUSES):
+        cursor.take()
+    if cursor.at == start:
+        raise cursor.unexpected("a length of time, such as 10 min, is expected")
+    span = cursor.span(start)
+    words = re.sub(r"[A-Za-z]+", lambda word: _SHORT.get(word[0].lower(), word[0]), cursor.written(span))
+    return _checked(span, lambda: parse_duration(words, or_zero=True))
+
+
+def _checked(span: Span, parse: Callable[[], timedelta]) -> timedelta:
+    try:
+        return parse()
+    except PatternError as error:
+        raise refused(error.problems[0].message, span) from None
+
+
+def _realtime(cursor: Cursor) -> Consistency:
+    if cursor.next.text not in ("0", "1"):
+        raise cursor.unexpected("0 (nothing is taken back) or 1 (at once) is expected")
+    return Consistency.REALTIME if cursor.take().text == "1" else Consistency.CONSERVATIVE
+
+
+def _consistency(cursor: Cursor) -> Consistency:
+    token, names = cursor.next, [consistency.value for consistency in Consistency]
+    if token.text.lower() not in names:
+        written = cursor.written(token.span)
+        raise refused(f"no consistency is named {written!r}", token.span, did_you_mean(written, names))
+    return Consistency(cursor.take().text.lower())
+
+
+_CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
+    "TREE": _tree_clause,
+    "RELATE": lambda cursor, pattern: replace(pattern, pairs=listed(cursor, _pair)),
+    "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),
+    "WITHOUT": _without,
+    "WHERE": lambda cursor, pattern: replace(pattern, condition=_condition(cursor)),
+    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor)),
+    "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
+    "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
+}
+
+
+# The other way
+
+
+def interval_text(pattern: IntervalPattern) -> str:
+    """The query text that `interval_pattern` reads as the pattern, its name aside.
+
+    Raises:
+        PatternError: a condition has a word that begins a clause, outside of parentheses.
+    """
+    return "\n".join(_lines(pattern))
+
+
+def _lines(pattern: IntervalPattern) -> Iterator[str]:
+    types = {p.variable: p.type for p in pattern.positives}
+    inline = pattern.tree is not None and tuple(variables_of(pattern.tree)) == tuple(types)
+    events = [f"{quoted(p.type)} {quoted(p.variable)}" for p in pattern.positives]
+    if inline and pattern.tree is not None and not isinstance(pattern.tree, str):
+        whole = tree_text(pattern.tree, lambda v: f"{quoted(types[v])} {quoted(v)}")
+        yield f"EVENT {pattern.mode.value}{whole}"
+    else:
+        yield f"EVENT {pattern.mode.value}({', '.join(events)})"
+        if pattern.tree is not None:
+            yield f"TREE {tree_text(pattern.tree)}"
+    if pattern.pairs:
+        pairs = (f"{quoted(p.left)} {relations_text(p.relations)} {quoted(p.right)}" for p in pattern.pairs)
+        yield f"RELATE {', '.join(pairs)}"
+    if pattern.order:
+        yield f"ORDER {order_text(pattern.order)}"
+    for negation in pattern.negations:
+        yield f"WITHOUT ({' '.join(_negation_words(negation))})"
+    if pattern.condition is not None:
+        yield f"WHERE {_printable(pattern.condition)}"
+    if pattern.window is not None:
+        yield f"WITHIN {format_duration(pattern.window) or '0 seconds'}"
+    if pattern.consistency is Consistency.REALTIME:
+        yield "REALTIME 1"
+    elif pattern.consistency is not Consistency.CONSERVATIVE:
+        yield f"CONSISTENCY {pattern.consistency.value}"
+
+
+def _negation_words(negation: Negation) -> Iterator[str]:
+    yield quoted(negation.type)
+    yield quoted(negation.variable)
+    if negation.scope is not None:
+        left, right = (", ".join(map(quoted, part)) for part in (negation.left, negation.right))
+        yield f"{negation.scope.value}({left} | {right})"
+    if negation.order:
+        yield f"ORDER {order_text(negation.order)}"
+    if negation.condition is not None:
+        yield f"WHERE {_printable(negation.condition)}"
+
+
+def _printable(condition: str) -> str:
+    depth = 0
+    for token in tokenize(condition):
+        if token.kind is Kind.SYMBOL:
+            depth += (token.text == "(") - (token.text == ")")
+        elif depth == 0 and token.kind is Kind.WORD and token.text in CLAUSES:
+            message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
+            raise PatternError(f"{message}. Write it between back-quotes")
+    return condition

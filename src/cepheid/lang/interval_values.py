@@ -1,0 +1,215 @@
+"""What interval patterns are made of: Allen's relations, endpoints and their order, trees of relations, negations.
+
+After Zhou et al., "Sequence pattern query processing over out-of-order event streams" (hierarchical patterns with
+counts), and Allen's algebra. An event here is an interval with a start and an end; an instant has both at one time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from cepheid.errors import PatternError, did_you_mean
+
+
+class Relation(Enum):
+    """Allen's relations; exactly one holds between two intervals. The order is that of the kernel's numbers.
+
+    For an instant at the border of an interval: it starts or finishes the interval; only proper intervals meet.
+    """
+
+    BEFORE = "before"
+    AFTER = "after"
+    MEET = "meet"
+    MET_BY = "met_by"
+    OVERLAP = "overlap"
+    OVERLAPPED_BY = "overlapped_by"
+    START = "start"
+    STARTED_BY = "started_by"
+    DURING = "during"
+    CONTAIN = "contain"
+    FINISH = "finish"
+    FINISHED_BY = "finished_by"
+    EQUAL = "equal"
+
+
+RELATIONS = {relation.value: relation for relation in Relation} | {
+    "meets": Relation.MEET,
+    "overlaps": Relation.OVERLAP,
+    "starts": Relation.START,
+    "contains": Relation.CONTAIN,
+    "finishes": Relation.FINISH,
+    "equals": Relation.EQUAL,
+}
+"""By name: the paper's, and the standard ones (`overlaps` and so on)."""
+
+
+class Mode(Enum):
+    PAL = "PAL"
+    """Nothing holds between the events but what is written."""
+    SEQ = "SEQ"
+    """Each event begins after the one before it has ended, or where it ends if not both are instants."""
+
+
+class Scope(Enum):
+    """When an event d of a negation forbids a match; X and Y are what the parts left and right of it span."""
+
+    START_BETWEEN = "start_between"
+    """X.start < d.start < Y.start."""
+    GAP = "gap"
+    """X.end <= d.start and d.end <= Y.start."""
+    SEQ_BETWEEN = "seq_between"
+    """As gap, but d begins behind an X, and Y behind a d, that is an instant."""
+    INTERSECTS_GAP = "intersects_gap"
+    """d.start < Y.start and d.end > X.end."""
+    DURING_SPAN = "during_span"
+    """d lies within the span of X and Y."""
+
+
+DEFAULT_SCOPE = {Mode.PAL: Scope.START_BETWEEN, Mode.SEQ: Scope.SEQ_BETWEEN}
+
+
+class Consistency(Enum):
+    """When matches are told, where events come out of order."""
+
+    CONSERVATIVE = "conservative"
+    """Once time is the delay past the end of the match; nothing is taken back."""
+    EARLIEST = "earliest"
+    """As soon as no event that is not late could forbid it; nothing is taken back."""
+    REALTIME = "realtime"
+    """At once, and taken back when a negated event comes that forbids it."""
+
+
+@dataclass(frozen=True)
+class Positive:
+    """An event of the match, by its variable."""
+
+    variable: str
+    type: str
+
+
+class End(Enum):
+    START = "start"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    variable: str
+    end: End
+
+    def __str__(self) -> str:
+        return f"{self.end.value}({self.variable})"
+
+
+COMPARISONS = ("<", "<=", "=", ">=", ">")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An order of two endpoints; `operator` is one of COMPARISONS."""
+
+    left: Endpoint
+    operator: str
+    right: Endpoint
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many events of the left part contain, are finished by, meet, overlap and start the one event of the right."""
+
+    contain: int
+    finished_by: int
+    meet: int
+    overlap: int
+    start: int
+
+
+@dataclass(frozen=True)
+class Related:
+    """A relation between what the events of two parts span.
+
+    With `counts` the right part is one event, and the variables of the whole tree, from left to right, are in the order
+    of (start, end) up to it.
+    """
+
+    relation: Relation
+    left: Tree
+    right: Tree
+    counts: Counts | None = None
+
+
+Tree: TypeAlias = str | Related
+"""A variable, or two parts and what holds between them."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One of the relations holds between two events."""
+
+    left: str
+    relations: tuple[Relation, ...]
+    right: str
+
+
+@dataclass(frozen=True)
+class Negation:
+    """No event of the type, other than those of the match, lies in the scope and satisfies comparisons and condition.
+
+    `scope` None: the comparisons alone say where it may not lie; `left` and `right` are then empty.
+    """
+
+    variable: str
+    type: str
+    scope: Scope | None = None
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+    order: tuple[Comparison, ...] = ()
+    condition: str | None = None
+    """SQL over this variable and those of the match."""
+
+
+def variables_of(tree: Tree) -> Iterator[str]:
+    """From left to right."""
+    if isinstance(tree, str):
+        yield tree
+    else:
+        yield from variables_of(tree.left)
+        yield from variables_of(tree.right)
+
+
+def related(tree: Tree) -> Iterator[Related]:
+    """All relations of the tree, inner ones first."""
+    if isinstance(tree, Related):
+        yield from related(tree.left)
+        yield from related(tree.right)
+        yield tree
+
+
+def relation_named(name: str) -> Relation:
+    """Raises PatternError, with the names that there are."""
+    found = RELATIONS.get(name.lower())
+    if found is None:
+        raise PatternError(f"no relation is named {name!r}. {did_you_mean(name, list(RELATIONS))}")
+    return found
+
+
+def scope_named(name: str) -> Scope:
+    """Raises PatternError, with the names that there are."""
+    names = [scope.value for scope in Scope]
+    if name.lower() not in names:
+        raise PatternError(f"no scope of a negation is named {name!r}. {did_you_mean(name, names)}")
+    return Scope(name.lower())
+
+
+def consistency_named(name: str) -> Consistency:
+    """Raises PatternError, with the names that there are."""
+    names = [consistency.value for consistency in Consistency]
+    if name.lower() not in names:
+        raise PatternError(f"no consistency is named {name!r}. {did_you_mean(name, names)}")
+    return Consistency(name.lower())

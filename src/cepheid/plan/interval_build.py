@@ -1,0 +1,165 @@
+"""Interval pattern + schema → plan. Everything that can be wrong with a pattern is found here, and reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean
+from cepheid.events import Schema
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.pattern import Pattern
+from cepheid.lang.sql import parse_expression
+from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.interval_condition import Variables, resolved, variables_in
+from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema, JoinScript
+from cepheid.plan.interval_problems import interval_problems
+from cepheid.plan.lift import Lifting, conjuncts
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.resolve import Node, Resolver, Source
+from cepheid.plan.subtypes import subtype_conditions
+from cepheid.plan.types import sql_name
+
+
+def build_interval_plan(
+    pattern: IntervalPattern,
+    schema: IntervalSchema,
+    engine: SqlEngine,
+    *,
+    columns: Sequence[str] | None = None,
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
+    limits: Limits | None = None,
+) -> IntervalPlan:
+    """What a host and a matcher need to find the pattern in events of the schema.
+
+    `columns` are the event columns that come along in the output (all, if None), `kinds` says which type is a kind of
+    which.
+
+    Raises:
+        SchemaError: key, type, times or columns are not there or of no use; all such faults in one message.
+        PatternError: with all problems of the pattern; before them those of the schema, if it has any.
+        LimitExceeded: more than MAX_CONDITIONS conditions on single events.
+    """
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), None, limits or Limits())
+    faults = [*schema_faults(Schema(schema.columns, schema.key, None), shared), *_time_faults(schema)]
+    problems = interval_problems(pattern, schema.key)
+    if problems and not pattern.positives:
+        raise refusal(problems, faults)
+    parts = _parts(pattern, schema, kinds or {}, problems) if not _repeats(pattern) else None
+    nodes = [] if parts is None else [node for found in parts.conditions for node in found]
+    types = ask_types(engine, [*nodes, *(parts.types if parts else ())], schema.columns, problems)
+    lifting = Lifting(types, _stages(pattern), stage=len(pattern.variables))
+    for node in nodes:
+        try:
+            check_boolean(lifting, node)
+        except PatternError as error:
+            problems += error.problems
+    if problems or faults or parts is None:
+        raise refusal(problems, faults)
+    plan = _lifted(pattern, schema, parts, lifting, shared)
+    if len(plan.bits) > MAX_CONDITIONS:
+        message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"
+        raise LimitExceeded(f"{message}, this has {len(plan.bits)}. Split it into several")
+    return plan
+
+
+def _repeats(pattern: IntervalPattern) -> bool:
+    return len({v.lower() for v in pattern.variables}) < len(pattern.variables)
+
+
+def _time_faults(schema: IntervalSchema) -> Iterator[str]:
+    names = schema.columns.names
+    for what, name in (("start", schema.start), ("end", schema.end)):
+        if name not in names:
+            yield f"{what}: no column named {name!r}. {did_you_mean(name, names)}"
+        elif not pa.types.is_timestamp(type_ := schema.columns.field(name).type):
+            yield f"{what}: {name!r} is of type {sql_name(type_)}; it is a TIMESTAMP or TIMESTAMP_NTZ: cast it"
+
+
+class _Parts(NamedTuple):
+    """The AND-ed parts of all conditions."""
+
+    types: list[Node]
+    """For each variable, that an event is of its type."""
+    conditions: list[list[Node]]
+    """Of the match, then of each negation."""
+
+
+def _parts(
+    pattern: IntervalPattern, schema: IntervalSchema, kinds: Mapping[str, str | Sequence[str]], problems: list[Problem]
+) -> _Parts:
+    typed = _stages(pattern).taxonomy(schema.type, kinds)
+    sql = subtype_conditions(typed, schema.columns, problems)
+    found: list[Problem] = []
+    types = [_type_condition(sql[type_], schema.columns, found) for type_ in _types(pattern).values() if type_ in sql]
+    count = len(pattern.positives)
+    texts = [(pattern.condition, "where", frozenset(range(count)))]
+    texts += [
+        (n.condition, f"negation of {n.variable!r}, where", frozenset((*range(count), count + i)))
+        for i, n in enumerate(pattern.negations)
+    ]
+    conditions: list[list[Node]] = []
+    for text, where, allowed in texts:
+        variables = Variables(pattern.variables, allowed, schema.times)
+        node = None if text is None else resolved(text, where, variables, schema.columns, problems)
+        conditions.append([] if node is None else conjuncts(node))
+    return _Parts(types, conditions)
+
+
+def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> Node:
+    return Resolver(Source(sql, "type"), columns, (), 0, problems).resolve(parse_expression(sql))
+
+
+def _stages(pattern: IntervalPattern) -> Pattern:
+    """A pattern whose stages are the variables, each with its type, and one behind them: its condition knows all."""
+    stages: Pattern | None = None
+    for variable, type_ in _types(pattern).items():
+        stages = Pattern.begin(variable) if stages is None else stages.followed_by(variable)
+        stages = stages.subtype(type_)
+    assert stages is not None, "there is an event"
+    return stages.followed_by(" match")
+
+
+def _types(pattern: IntervalPattern) -> dict[str, str]:
+    """Of each variable."""
+    positives = {part.variable: part.type for part in pattern.positives}
+    return positives | {part.variable: part.type for part in pattern.negations}
+
+
+def _lifted(
+    pattern: IntervalPattern, schema: IntervalSchema, parts: _Parts, lifting: Lifting, shared: Shared
+) -> IntervalPlan:
+    count = len(pattern.positives)
+    alone: list[list[Node]] = [[type_] for type_ in parts.types]
+    joint: list[list[Node]] = []
+    for owner, nodes in enumerate(parts.conditions, count - 1):  # a negation's own event is that of its number
+        joint.append([])
+        for node in nodes:
+            about = variables_in(node)
+            own = about if owner < count else about & {owner}
+            if len(about) == 1 and own:
+                alone[next(iter(own))].append(node)
+            else:
+                joint[-1].append(node)
+    bits = []
+    for variable, nodes in enumerate(alone):
+        number, lifting.guards[variable] = lifting.add_bit(nodes)
+        bits.append(number)
+    scripts = [
+        tuple(JoinScript(lifting.lower(node, guarded=True), variables_in(node)) for node in nodes) for nodes in joint
+    ]
+    return IntervalPlan(
+        pattern=pattern,
+        schema=schema,
+        bits=tuple(lifted for _, lifted in lifting.bits.values()),
+        values=tuple(lifted for _, lifted in lifting.values.values()),
+        variable_bits=tuple(bits),
+        scripts=scripts[0],
+        negated=tuple(scripts[1:]),
+        columns=shared.columns,
+        limits=shared.limits,
+    )

@@ -1,0 +1,81 @@
+"""An interval pattern that has met its events: everything is resolved and typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cepheid.lang.duration import microseconds
+from cepheid.lang.function import Function
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import End
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import Lifted
+from cepheid.plan.script import Script
+
+
+@dataclass(frozen=True)
+class IntervalSchema:
+    """The events' columns, and which of them are the key, the type and the times."""
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    """Events of different keys have nothing to do with each other; empty: all events are one sequence."""
+    type: str
+    start: str
+    end: str
+
+    @property
+    def times(self) -> dict[End, str]:
+        return {End.START: self.start, End.END: self.end}
+
+
+class JoinScript(NamedTuple):
+    """A condition on several events: true for a match, or for a negated event and a match."""
+
+    script: Script
+    variables: frozenset[int]
+    """What it reads, by number."""
+
+
+@dataclass(frozen=True)
+class IntervalPlan:
+    """What a host needs to feed an interval matcher, and the matcher to run."""
+
+    pattern: IntervalPattern
+    schema: IntervalSchema
+    bits: tuple[Lifted, ...]
+    """Boolean columns, packed into one mask an event."""
+    values: tuple[Lifted, ...]
+    """Columns that scripts read."""
+    variable_bits: tuple[int, ...]
+    """For each variable of `pattern.variables` the bit that its events have: their type, and what is asked of them
+    alone.
+    """
+    scripts: tuple[JoinScript, ...]
+    """What is asked of the events of a match together, in the order of the condition."""
+    negated: tuple[tuple[JoinScript, ...], ...]
+    """The same for each negation."""
+    columns: tuple[str, ...]
+    """The event columns that come along in the output."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """None: conditions of interval patterns are SQL."""
+        return ()
+
+    @property
+    def window(self) -> int | None:
+        """`within` in microseconds."""
+        return None if self.pattern.window is None else microseconds(self.pattern.window)
+
+    @property
+    def positives(self) -> int:
+        """How many events a match has; the variables with lower numbers."""
+        return len(self.pattern.positives)
+
+    def number(self, variable: str) -> int:
+        return self.pattern.variables.index(variable)
