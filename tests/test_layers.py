@@ -34,6 +34,8 @@ LAYERS = (
     "shared_events",
     "sorted_matcher",
     "live_matcher",
+    "interval_output",
+    "interval_matcher",
     "hosts",
     "detect",
     "inside",

@@ -15,18 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.interval import CompiledIntervals
 from cepheid.events import TIME, Batch, join, mask_column
 from cepheid.identity import as_integers
 from cepheid.kernel.layout import Events, Int32s
 from cepheid.plan.types import is_string
 
+Compiled: TypeAlias = CompiledPattern | CompiledIntervals
 Mask: TypeAlias = npt.NDArray[np.int64]
 
 
 class WorkingSet:
     """Events by position: first those that were kept, then those that were added, in their order."""
 
-    def __init__(self, pattern: CompiledPattern) -> None:
+    def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
         self._parts: list[Batch] = []
         self._arrays = _Arrays(pattern)
@@ -75,7 +77,7 @@ class WorkingSet:
 class _Arrays:
     """What the kernel reads of the events."""
 
-    def __init__(self, pattern: CompiledPattern) -> None:
+    def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
         self._length = 0
         self._texts = _TextCodes(pattern)
@@ -111,7 +113,7 @@ class _TextCodes:
     bytes where the pattern asks for it.
     """
 
-    def __init__(self, pattern: CompiledPattern) -> None:
+    def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
         self._codes: dict[str, int] = {}
         self._named(pattern.string_constants.values())

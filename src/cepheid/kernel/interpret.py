@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
 from cepheid.compile.script import Op
-from cepheid.compile.tables import Ints, Tables
+from cepheid.compile.tables import Ints, Records
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.layout import Events, Flags, PartialMatches
+from cepheid.kernel.layout import Flags
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 
@@ -18,11 +19,38 @@ _EXACT = 2**53
 """Integers up to this are doubles."""
 
 
+class Scripts(Protocol):
+    """What scripts are of a pattern, as in compile.tables."""
+
+    @property
+    def scripts(self) -> Records: ...
+    @property
+    def code(self) -> Records: ...
+    @property
+    def constants(self) -> Ints: ...
+
+
+class Lifted(Protocol):
+    """What scripts read of events, as in kernel.layout."""
+
+    @property
+    def values(self) -> Ints: ...
+    @property
+    def missing(self) -> Flags: ...
+
+
+class Slots(Protocol):
+    """What scripts read of partial matches."""
+
+    @property
+    def slots(self) -> Ints: ...
+
+
 @kernel
 def run_script(
-    tables: Tables,
-    events: Events,
-    partials: PartialMatches,
+    tables: Scripts,
+    events: Lifted,
+    partials: Slots,
     row: int,
     event: int,
     script: int,

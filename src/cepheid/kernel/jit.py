@@ -28,7 +28,7 @@ from cepheid.plan.plan import MAX_CONDITIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_SOURCES = ("compile/script.py", "compile/tables.py", "kernel/*.py")
+_SOURCES = ("compile/script.py", "compile/tables.py", "compile/interval.py", "kernel/*.py")
 
 
 def cache_folder() -> Path | None:

@@ -98,12 +98,16 @@ def differences(pattern: IntervalPattern) -> Iterator[Difference]:
 
 
 def _of_comparison(comparison: Comparison) -> Iterator[Difference]:
-    left, right, reason = comparison.left, comparison.right, str(comparison)
+    for left, right, most in comparison_differences(comparison):
+        yield Difference(left, right, most, str(comparison))
+
+
+def comparison_differences(comparison: Comparison) -> list[tuple[Endpoint, Endpoint, int]]:
+    """What it says: the first endpoint less the second is at most so much."""
+    left, right = comparison.left, comparison.right
     strict = -1 if comparison.operator in ("<", ">") else 0
-    if comparison.operator in ("<", "<=", "="):
-        yield Difference(left, right, strict, reason)
-    if comparison.operator in (">", ">=", "="):
-        yield Difference(right, left, strict, reason)
+    found = [(left, right, strict)] if comparison.operator in ("<", "<=", "=") else []
+    return found + ([(right, left, strict)] if comparison.operator in (">", ">=", "=") else [])
 
 
 def _of_pair(left: str, relations: Sequence[Relation], right: str) -> Iterator[Difference]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import pyarrow as pa
 
@@ -15,12 +14,9 @@ from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.interval_values import End
 from cepheid.lang.sql import parse_expression
-from cepheid.lang.tokens import Kind, tokenize
 from cepheid.plan.resolve import CURRENT, Column, Node, Resolver, Source, events_of, walk
 
-_END = "e__"
-"""What `end` is called for SQL's parser, to which END is a reserved word; of the same length, so that places hold."""
-_ENDS = {"start": End.START, _END: End.END}
+_ENDS = {end.value: end for end in End}
 
 
 @dataclass(frozen=True)
@@ -56,15 +52,10 @@ def variables_in(node: Node) -> frozenset[int]:
 
 
 def _parsed(source: Source, problems: list[Problem]) -> Expression | None:
-    text = source.text
     try:
-        tokens = tokenize(text)
-        for token, following in pairwise(tokens):
-            if token.kind is Kind.WORD and token.text == "END" and following.text == "(":
-                text = text[: token.start] + _END + text[token.end :]
-        return parse_expression(text)
+        return parse_expression(source.text)
     except PatternError as error:
-        problems += [replace(p, where=source.where, text=source.text) for p in error.problems]
+        problems += [replace(problem, where=source.where) for problem in error.problems]
         return None
 
 

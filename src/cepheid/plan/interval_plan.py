@@ -28,6 +28,10 @@ class IntervalSchema:
     end: str
 
     @property
+    def key_fields(self) -> tuple[pa.Field, ...]:
+        return tuple(self.columns.field(name) for name in self.key)
+
+    @property
     def times(self) -> dict[End, str]:
         return {End.START: self.start, End.END: self.end}
 

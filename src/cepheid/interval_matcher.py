@@ -1,0 +1,151 @@
+"""The matcher of interval patterns: events are taken as they arrive, in any order of time, and what is certain, or in
+real time what holds for now, is told at once. No I/O, no clock, no threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.compile.interval import CompiledIntervals
+from cepheid.errors import SnapshotError
+from cepheid.events import Batch
+from cepheid.identity import key_names
+from cepheid.interval_output import END, told_rows, told_schema
+from cepheid.kernel.interval_kernel import IntervalKernel, Told
+from cepheid.kernel.interval_layout import IntervalEvents
+from cepheid.kernel.layout import Int32s
+from cepheid.lang.interval_values import Consistency
+from cepheid.live_matcher import KeyNumbers
+from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
+from cepheid.working_set import WorkingSet
+
+_PIECE = 1 << 14
+"""Events taken at once: memory is looked through between pieces."""
+_LEAST_HELD = 1 << 15
+"""Events that are held before what is not needed any more is looked for."""
+
+
+class IntervalMatcher:
+    """Finds one interval pattern. Batches have the events in the order of their arrival, with their starts as `_time`
+    and their ends as `_end`.
+    """
+
+    def __init__(self, pattern: CompiledIntervals) -> None:
+        self.pattern = pattern
+        self.kernel = IntervalKernel(pattern, pattern.plan.pattern.consistency)
+        self.working_set = WorkingSet(pattern)
+        self.keys = KeyNumbers()
+        self._end = np.zeros(0, np.int64)
+        self._key = np.zeros(0, np.int64)
+        self._most_held = _LEAST_HELD
+
+    def process(self, batch: Batch) -> pa.Table:
+        """The rows that these events make: see `told_schema`.
+
+        Raises:
+            ConditionError, LimitExceeded: the matcher is of no use afterwards.
+        """
+        rows = [told_schema(self.pattern.plan).empty_table()]
+        for start in range(0, len(batch), _PIECE):
+            piece = batch.slice(start, min(start + _PIECE, len(batch)))
+            self._add(piece)
+            rows.append(self._rows(self.kernel.run(self._events, len(self.working_set))))
+            if len(self.working_set) > self._most_held:
+                self.forget()
+        return pa.concat_tables(rows)
+
+    def switch(self, consistency: Consistency) -> pa.Table:
+        """The rows that the change makes: in real time all matches that hold for now and are not told yet."""
+        return self._rows(self.kernel.switch(consistency))
+
+    def advance_time(self, time: int) -> pa.Table:
+        """The rows that are certain once the clock is at `time`, in microseconds, as if an event had ended then."""
+        return self._rows(self.kernel.advance(time))
+
+    def finish(self) -> pa.Table:
+        """The rows of all matches that are left: no event comes any more."""
+        return self._rows(self.kernel.finish())
+
+    @property
+    def late(self) -> int:
+        """How many events were late so far."""
+        return int(self.kernel.cursor.late)
+
+    @property
+    def open_matches(self) -> int:
+        """Matches that an event to come could forbid, or that wait until none can."""
+        return self.kernel.open_matches
+
+    @property
+    def held(self) -> int:
+        """How many events are in memory."""
+        return len(self.working_set)
+
+    def forget(self) -> None:
+        """Forgets the events that no match to come can be about, and that no open one is about."""
+        if self.working_set.all is None:
+            return
+        positions = self.kernel.needed(self._events)
+        self.working_set.keep(positions)
+        self._end, self._key = self._end[positions], self._key[positions]
+        self.kernel.keep(positions, self._events)
+        used = np.unique(self._key)
+        self.keys.free(np.setdiff1d(np.array([*self.keys.number_of.values()], np.int32), used).astype(np.int32))
+        self._most_held = max(_LEAST_HELD, 2 * len(positions))
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        """All that is held and open; the arguments as in LiveMatcher.snapshot."""
+        self.forget()
+        header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
+        held = self.working_set.all
+        batches = {} if held is None else {"held": held.data}
+        return to_bytes(Snapshot(header, self.kernel.state(), batches))
+
+    @staticmethod
+    def restored(
+        pattern: CompiledIntervals, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[IntervalMatcher, dict[str, Any]]:
+        """A matcher that is where the one was that wrote the snapshot, and what the host had kept; `columns` are those
+        of its batches.
+
+        Raises:
+            SnapshotError: it is damaged, or of another pattern or other columns.
+        """
+        snapshot = from_bytes(data)
+        if changed := differences(snapshot.header.get("made_for"), made_for):
+            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+        matcher = IntervalMatcher(pattern)
+        with fitting():
+            if (held := snapshot.batches.get("held")) is not None:
+                if held.schema != columns:
+                    raise SnapshotError(f"the snapshot's events have other columns: {held.schema}. {START_ANEW}")
+                matcher._add(Batch(held))
+            matcher.kernel.restore(snapshot.arrays, matcher._events, index(len(matcher.working_set)))
+            matcher.kernel.consistency = Consistency(snapshot.header["consistency"])
+            kept: dict[str, Any] = snapshot.header["kept"]
+        return matcher, kept
+
+    def _add(self, batch: Batch) -> None:
+        numbers = self.keys.numbers(key_names(batch.keys, len(batch))) if batch.keys else np.zeros(len(batch), np.int64)
+        self.working_set.add(batch)
+        self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
+        self._key = np.concatenate([self._key, numbers.astype(np.int64)])
+
+    @property
+    def _events(self) -> IntervalEvents:
+        time, mask, values, missing = self.working_set.events
+        return IntervalEvents(time, self._end, self._key, mask, values, missing)
+
+    def _rows(self, told: Told) -> pa.Table:
+        if not len(told.event):
+            return told_schema(self.pattern.plan).empty_table()
+        late = told.sign == 0
+        positions: Int32s = np.unique(np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()]))
+        place = np.full(len(self.working_set), -1, np.int32)
+        place[positions] = np.arange(len(positions), dtype=np.int32)
+        return told_rows(self.pattern.plan, told, self.working_set.take(positions), place)

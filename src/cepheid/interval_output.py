@@ -1,0 +1,100 @@
+"""What an interval matcher tells, as rows: insertions and retractions of matches, and events that were late."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME, TIME_TYPE, Batch
+from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
+from cepheid.kernel.interval_kernel import Told
+from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
+from cepheid.kernel.layout import Int32s
+from cepheid.plan.interval_plan import IntervalPlan
+
+END = "_end"
+"""The column of a batch that has the events' ends; `_time` is their start."""
+KINDS = {LATE: "late", INSERTION: "insertion", RETRACTION: "retraction"}
+
+
+def told_schema(plan: IntervalPlan) -> pa.Schema:
+    """The columns of all rows."""
+    event = _event_type(plan)
+    return pa.schema(
+        [
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("pattern", pa.string(), nullable=False),
+            pa.field("match_id", pa.string(), nullable=False),
+            *plan.schema.key_fields,
+            *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
+            *(pa.field(positive.variable, event) for positive in plan.pattern.positives),
+            pa.field("event", event),
+        ]
+    )
+
+
+def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> pa.Table:
+    """The rows. `events` has the events that these are about; `place` says for each position in `told` which it is."""
+    schema, count = told_schema(plan), len(told.event)
+    late = told.sign == LATE
+    variables = [place[np.where(late, told.event, told.match[:, v])] for v in range(plan.positives)]
+    first = place[np.where(late, told.event, told.match[:, 0])]
+    identities = canonical_bytes(_identity(plan, events), len(events))
+    columns = [
+        pa.array([KINDS[sign] for sign in told.sign.tolist()], pa.string()),
+        pa.array([plan.pattern.name] * count, pa.string()),
+        _ids(plan, identities, late, first, variables),
+        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
+        *(_times(times, late) for times in (told.start, told.end)),
+        _times(told.clock, told.clock == BEGINNING),
+        *(_structs(plan, events, rows, late) for rows in variables),
+        _structs(plan, events, first, ~late),
+    ]
+    typed = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
+
+
+def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
+    return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
+
+
+def _event_type(plan: IntervalPlan) -> pa.DataType:
+    return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+
+
+def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
+    type_, indices = _event_type(plan), pa.array(rows, mask=absent)
+    fields = [events.column(EVENT_PREFIX + name).take(indices).cast(type_.field(name).type) for name in plan.columns]
+    if not fields:
+        return pa.array([None if gone else {} for gone in absent.tolist()], type_)
+    return pa.StructArray.from_arrays(fields, fields=list(type_), mask=pa.array(absent))
+
+
+def _identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
+    """What tells each event apart from others: its key, its times and its chosen columns."""
+    known = *plan.schema.key, plan.schema.start, plan.schema.end
+    chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
+    return [*events.keys, events.column(TIME), events.column(END), *chosen]
+
+
+def _ids(
+    plan: IntervalPlan, identities: pa.Array, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
+) -> pa.Array:
+    """Of a match a digest of the pattern's name and the identity of each variable's event; of a late event of its own.
+    An insertion and the retraction that takes it back have the same.
+    """
+    name = plan.pattern.name.encode()
+    ids = np.empty(len(late), object)
+    for about, positions in ((late, [first]), (~late, variables)):
+        if not about.any():
+            continue
+        rows = np.stack([position[about] for position in positions], axis=1)
+        person = b"late interval" if positions[0] is first and len(positions) == 1 and about is late else b"interval"
+        purpose = blake2b(name, digest_size=blake2b.PERSON_SIZE, person=person).digest()
+        ends = np.arange(1, len(rows) + 1) * rows.shape[1]
+        ids[about] = [digest.hex() for digest in digests(identities.take(pa.array(rows.ravel())), ends, purpose)]
+    assert all(len(found) == 2 * DIGEST_SIZE for found in ids[:1])
+    return pa.array(ids.tolist(), pa.string())

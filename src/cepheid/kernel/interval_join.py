@@ -1,0 +1,205 @@
+"""Finds the matches that an event completes: for each variable that it may be, the others are looked for in the plan's
+order, by binary search over their starts or their ends, whichever leaves fewer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.interval import IntervalTables
+from cepheid.compile.tables import Ints
+from cepheid.kernel.interpret import NO_FAILURE
+from cepheid.kernel.interval_check import checks_hold
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.layout import Int32s
+from cepheid.plan.interval_bounds import FREE
+
+NO_ROOM = -1
+LEAST, MOST = -(1 << 62), 1 << 62
+
+
+@kernel
+def search(order: Int32s, count: int, times: Ints, keys: Ints, key: int, time: int) -> int:
+    """The first place of an ordered row of positions that is not before (key, time)."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        position = order[middle]
+        if keys[position] < key or (keys[position] == key and times[position] < time):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def store(events: IntervalEvents, stores: Stores, variable: int, position: int) -> None:
+    """Puts an event into the stores of a variable."""
+    count = stores.counts[variable]
+    key = events.key[position]
+    rows = stores.by_start[variable]
+    # Behind those of the same time, so that in a stream in order nothing is moved.
+    place = search(rows, count, events.start, events.key, key, events.start[position] + 1)
+    for i in range(count, place, -1):
+        rows[i] = rows[i - 1]
+    rows[place] = position
+    rows = stores.by_end[variable]
+    place = search(rows, count, events.end, events.key, key, events.end[position] + 1)
+    for i in range(count, place, -1):
+        rows[i] = rows[i - 1]
+    rows[place] = position
+    stores.counts[variable] = count + 1
+
+
+@kernel
+def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
+    """Sets the candidates of a level, whose bounds are set: those by start or those by end, whichever are fewer."""
+    row = levels[level]
+    count = stores.counts[variable]
+    by_start, by_end = stores.by_start[variable], stores.by_end[variable]
+    row[0] = search(by_start, count, events.start, events.key, key, row[3])
+    row[1] = search(by_start, count, events.start, events.key, key, row[4] + 1)
+    row[2] = 0
+    if row[1] - row[0] > 4:
+        low = search(by_end, count, events.end, events.key, key, row[5])
+        high = search(by_end, count, events.end, events.key, key, row[6] + 1)
+        if high - low < row[1] - row[0]:
+            row[0], row[1], row[2] = low, high, 1
+
+
+@kernel
+def bind_level(
+    tables: IntervalTables, events: IntervalEvents, stores: Stores, scratch: Scratch, first: int, level: int
+) -> None:
+    """Sets the bounds and the candidates of the variable that is bound at `level`."""
+    variable = tables.order[first, level]
+    start_low, start_high, end_low, end_high = LEAST, MOST, LEAST, MOST
+    for before in range(level):
+        u = tables.order[first, before]
+        position = scratch.slots[0, u]
+        for end in range(2):
+            time = events.end[position] if end else events.start[position]
+            other = 2 * u + end
+            bound = tables.bounds[other, 2 * variable]
+            if bound < FREE and time - bound > start_low:
+                start_low = time - bound
+            bound = tables.bounds[2 * variable, other]
+            if bound < FREE and time + bound < start_high:
+                start_high = time + bound
+            bound = tables.bounds[other, 2 * variable + 1]
+            if bound < FREE and time - bound > end_low:
+                end_low = time - bound
+            bound = tables.bounds[2 * variable + 1, other]
+            if bound < FREE and time + bound < end_high:
+                end_high = time + bound
+    row = scratch.levels[level]
+    row[3], row[4], row[5], row[6] = start_low, start_high, end_low, end_high
+    candidates(events, stores, scratch.levels, level, variable, events.key[scratch.slots[0, first]])
+
+
+@kernel
+def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, position: int) -> bool:
+    """Whether the event's own times are as the variable asks: it may have to be a proper interval, or an instant."""
+    length = events.end[position] - events.start[position]
+    shortest, longest = -tables.bounds[2 * variable, 2 * variable + 1], tables.bounds[2 * variable + 1, 2 * variable]
+    return shortest <= length <= longest
+
+
+@kernel
+def join(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    position: int,
+) -> int:
+    """Writes the matches that the event completes, negations aside, behind those that are open; how many these are, or
+    NO_ROOM. Sets the cursor's failure.
+    """
+    found = 0
+    positives = tables.settings[0].positives
+    for first in range(positives):
+        if not events.mask[position] >> tables.bits[first] & 1 or not is_sound(tables, events, first, position):
+            continue
+        scratch.slots[0, first] = position
+        if not checks_hold(tables, events, scratch, cursor, first, 1):
+            if cursor.failure != NO_FAILURE:
+                return 0
+            continue
+        if positives == 1:
+            found = write(open_, scratch, cursor, found, positives)
+            if found == NO_ROOM:
+                return NO_ROOM
+            continue
+        found = join_from(tables, events, stores, open_, scratch, cursor, first, found)
+        if found == NO_ROOM or cursor.failure != NO_FAILURE:
+            return found
+    return found
+
+
+@kernel
+def join_from(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    first: int,
+    found: int,
+) -> int:
+    """The same for one variable that the event is."""
+    positives = tables.settings[0].positives
+    level = 1
+    bind_level(tables, events, stores, scratch, first, level)
+    while level > 0:
+        row = scratch.levels[level]
+        if row[0] >= row[1]:
+            level -= 1
+            continue
+        variable = tables.order[first, level]
+        candidate = stores.by_end[variable, row[0]] if row[2] else stores.by_start[variable, row[0]]
+        row[0] += 1
+        start, end = events.start[candidate], events.end[candidate]
+        if start < row[3] or start > row[4] or end < row[5] or end > row[6]:
+            continue
+        if not is_sound(tables, events, variable, candidate):
+            continue
+        if is_bound(tables, scratch, first, level, candidate):
+            continue
+        scratch.slots[0, variable] = candidate
+        if not checks_hold(tables, events, scratch, cursor, first, level + 1):
+            if cursor.failure != NO_FAILURE:
+                return 0
+            continue
+        if level + 1 < positives:
+            level += 1
+            bind_level(tables, events, stores, scratch, first, level)
+            continue
+        found = write(open_, scratch, cursor, found, positives)
+        if found == NO_ROOM:
+            return NO_ROOM
+    return found
+
+
+@kernel
+def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, candidate: int) -> bool:
+    """Whether the event is that of another variable."""
+    for before in range(level):
+        if scratch.slots[0, tables.order[first, before]] == candidate:
+            return True
+    return False
+
+
+@kernel
+def write(open_: OpenMatches, scratch: Scratch, cursor: JoinCursor, found: int, positives: int) -> int:
+    """How many are found with the one that is bound, or NO_ROOM."""
+    row = cursor.matches + found
+    if row >= len(open_.rows):
+        return NO_ROOM
+    for v in range(positives):
+        open_.events[row, v] = np.int32(scratch.slots[0, v])
+    return found + 1

@@ -1,0 +1,266 @@
+"""The interval kernel with its memory: makes room when it asks for it, and hands out what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.interval import CompiledIntervals, Purge
+from cepheid.compile.tables import Ints
+from cepheid.errors import ConditionError, LimitExceeded, SnapshotError
+from cepheid.kernel.compiled import FAILURES
+from cepheid.kernel.interval_layout import (
+    INSERTION,
+    OPEN,
+    TOLD,
+    IntervalEvents,
+    OpenMatches,
+    Scratch,
+    Stores,
+    new_join_cursor,
+)
+from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
+from cepheid.kernel.layout import Flags, Int32s, grown
+from cepheid.lang.interval_values import Consistency
+from cepheid.plan.interval_bounds import FREE
+
+_ROOM = 1 << 10
+
+
+class Told(NamedTuple):
+    """What is told, in order: of each arrival first what is taken back, then what is new, each by (end, start)."""
+
+    event: Ints
+    """(m,) the position of the arrival."""
+    sign: Ints
+    """(m,) LATE, INSERTION or RETRACTION."""
+    clock: Ints
+    """(m,) then."""
+    start: Ints
+    """(m,) of the match; of a late event nothing is said."""
+    end: Ints
+    match: Int32s
+    """(m, n) the position of each variable's event."""
+
+
+class IntervalKernel:
+    """Runs the kernel over the working set, and keeps what is stored of it and what is open."""
+
+    def __init__(self, pattern: CompiledIntervals, consistency: Consistency) -> None:
+        tables = pattern.tables
+        self.pattern = pattern
+        self.cursor = new_join_cursor()
+        variables, positives = len(tables.bits), len(tables.order)
+        rows = np.zeros((variables, _ROOM), np.int32)
+        self.stores = Stores(rows, rows.copy(), np.zeros(variables, np.int64))
+        self.open = _room(_ROOM, positives)
+        self._told = np.zeros(8 * _ROOM, TOLD)
+        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
+        levels = np.zeros((max(positives, 1), 7), np.int64)
+        self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), _flags(depth), levels)
+        self._taken: list[Told] = []
+        self.consistency = consistency
+
+    @property
+    def consistency(self) -> Consistency:
+        return self._consistency
+
+    @consistency.setter
+    def consistency(self, consistency: Consistency) -> None:
+        self._consistency = consistency
+        self.cursor.realtime = consistency is Consistency.REALTIME
+        self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
+        self._order_anew()
+
+    def run(self, events: IntervalEvents, behind: int) -> Told:
+        """Takes the events up to position `behind`.
+
+        Raises:
+            ConditionError, LimitExceeded: the kernel is of no use afterwards.
+        """
+        self._make_room_for_events(behind - int(self.cursor.event))
+        while True:
+            arguments = self.stores, self.open, self._told, self._scratch, self.cursor
+            match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
+                case JoinStatus.DONE:
+                    return self._all_told()
+                case JoinStatus.MORE_MATCHES:
+                    self.open = OpenMatches(*(grown(part, 2 * len(part)) for part in self.open))
+                case JoinStatus.MORE_TOLD:
+                    self._take_told()
+                    if len(self._told) < 4 * len(self.open.rows):
+                        self._told = np.zeros(8 * len(self.open.rows), TOLD)
+                case JoinStatus.TOO_MANY:
+                    most = self.pattern.plan.limits.max_matches_per_event
+                    raise LimitExceeded(f"an event completes more than {most:,} matches (max_matches_per_event)")
+                case JoinStatus.FAILED:
+                    raise ConditionError(f"{FAILURES[int(self.cursor.failure)]} in a condition on several events")
+
+    def switch(self, consistency: Consistency) -> Told:
+        """What the change makes certain: for real time all that is open and not told."""
+        self.consistency = consistency
+        return self._tell_open() if consistency is Consistency.REALTIME else self._all_told()
+
+    def advance(self, clock: int) -> Told:
+        """Time is at `clock`, as if an event had ended then."""
+        if clock > self.cursor.clock:
+            self.cursor.clock = clock
+            self._room_to_tell()
+            release(self.open, self._told, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
+        return self._all_told()
+
+    def finish(self) -> Told:
+        """No event comes any more."""
+        told = self._tell_open()
+        self.open.rows["alive"][: self.cursor.matches] = 0
+        return told
+
+    @property
+    def open_matches(self) -> int:
+        return int(self.open.rows["alive"][: self.cursor.matches].sum())
+
+    # What is told
+
+    def _tell_open(self) -> Told:
+        rows = self.open.rows[: self.cursor.matches]
+        chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
+        rows["out"][chosen] = 1
+        self._taken.append(self._shown(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock))
+        return self._all_told()
+
+    def _room_to_tell(self) -> None:
+        if len(self._told) < int(self.cursor.told) + int(self.cursor.matches):
+            self._take_told()
+            self._told = np.zeros(8 * len(self.open.rows), TOLD)
+
+    def _take_told(self) -> None:
+        told = self._told[: self.cursor.told]
+        self._taken.append(self._shown(*(told[name].copy() for name in ("row", "sign", "event", "clock"))))
+        self.cursor.told = 0
+
+    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> Told:
+        shape = rows.shape
+        matches = self.open.rows[rows]
+        events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
+        return Told(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
+
+    def _all_told(self) -> Told:
+        self._take_told()
+        parts = [*zip(*self._taken, strict=True)]
+        event, sign, clock, start, end, match = (np.concatenate(part) for part in parts)
+        self._taken = []
+        order = np.lexsort((*match.T[::-1], start, end, sign, event))
+        return Told(event[order], sign[order], clock[order], start[order], end[order], match[order])
+
+    # Memory
+
+    def _make_room_for_events(self, more: int) -> None:
+        needed = int(self.stores.counts.max(initial=0)) + more
+        if needed > self.stores.by_start.shape[1]:
+            by_start, by_end = (grown(part.T, 2 * needed).T.copy() for part in self.stores[:2])
+            self.stores = Stores(by_start, by_end, self.stores.counts)
+
+    def needed(self, events: IntervalEvents) -> Int32s:
+        """The positions of the events that a match to come, or an open one, may still be about."""
+        found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
+        found += [self._kept(variable, events) for variable in range(len(self.stores.counts))]
+        return np.unique(np.concatenate(found))
+
+    @property
+    def _alive(self) -> Flags:
+        alive: Flags = self.open.rows["alive"][: self.cursor.matches] == 1
+        return alive
+
+    def _kept(self, variable: int, events: IntervalEvents) -> Int32s:
+        """Of a variable's events, those that a match to come may be about."""
+        positions: Int32s = self.stores.by_start[variable, : self.stores.counts[variable]]
+        window, positives = self.pattern.plan.window, len(self.pattern.tables.order)
+        purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
+        if window is None or window >= FREE or purge is Purge.KEEP:
+            return positions
+        times = events.end if purge is Purge.END else events.start
+        kept = times[positions] >= self.cursor.clock - int(self.pattern.tables.settings["delay"][0]) - window
+        chosen: Int32s = positions[kept]
+        return chosen
+
+    def keep(self, positions: Int32s, events: IntervalEvents) -> None:
+        """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""
+        place = np.full(int(self.cursor.event), -1, np.int32)
+        place[positions] = np.arange(len(positions), dtype=np.int32)
+        alive = np.flatnonzero(self._alive)
+        self.open.rows[: len(alive)] = self.open.rows[alive]
+        self.open.events[: len(alive)] = place[self.open.events[alive]]
+        self.cursor.matches = len(alive)
+        self._store_all(events, len(positions))
+        self._order_anew()
+
+    def _store_all(self, events: IntervalEvents, count: int) -> None:
+        """Stores the first `count` events in the place of what is stored; all of them are taken."""
+        self.cursor.event = count
+        self.stores.counts[:] = 0
+        self._make_room_for_events(count)
+        for variable, bit in enumerate(self.pattern.tables.bits.tolist()):
+            positions = np.flatnonzero(events.mask[:count] >> bit & 1)
+            for rows, times in ((self.stores.by_start, events.start), (self.stores.by_end, events.end)):
+                order = np.lexsort((times[positions], events.key[positions]))
+                rows[variable, : len(positions)] = positions[order]
+            self.stores.counts[variable] = len(positions)
+
+    def _order_anew(self) -> None:
+        """Orders the open matches by when they are over."""
+        self.cursor.heap = 0
+        for row in np.flatnonzero(self._alive).tolist():
+            push(self.open, self.cursor, row)
+
+    # Snapshots
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """What is kept beside the events, once `keep` has been called."""
+        rows = self.open.rows[: self.cursor.matches]
+        return {
+            **{name: np.array(rows[name]) for name in _KEPT},
+            "matches": self.open.events[: self.cursor.matches].copy(),
+            "cursor": np.array([self.cursor.clock, self.cursor.late]),
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int) -> None:
+        """Continues where the kernel was whose state it is, with `count` events.
+
+        Raises:
+            SnapshotError: the arrays are not those of such a kernel.
+        """
+        matches, cursor = arrays["matches"], arrays["cursor"]
+        found = len(matches)
+        plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
+        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (2,)
+        if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
+            raise SnapshotError(
+                "the snapshot's arrays are not those of this pattern: was it written by another version?"
+            )
+        if ((matches < 0) | (matches >= count)).any():
+            raise SnapshotError("the snapshot's matches are about events that are not there")
+        self.open = _room(max(_ROOM, 2 * found), matches.shape[1])
+        self.open.events[:found] = matches
+        for name in _KEPT:
+            self.open.rows[name][:found] = arrays[name]
+        self.open.rows["alive"][:found] = 1
+        self.cursor.matches = found
+        self.cursor.clock, self.cursor.late = cursor.tolist()
+        self._store_all(events, count)
+        self._order_anew()
+
+
+_KEPT = ("start", "end", "until", "out")
+"""Of OPEN, what a snapshot has of a match that is alive."""
+
+
+def _room(capacity: int, positives: int) -> OpenMatches:
+    rows = np.zeros(capacity, OPEN)
+    return OpenMatches(rows, np.zeros((capacity, positives), np.int32), np.zeros(capacity, np.int64))
+
+
+def _flags(count: int) -> Flags:
+    return np.zeros(count, np.bool_)

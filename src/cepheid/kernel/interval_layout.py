@@ -1,0 +1,113 @@
+"""What the interval kernel works on: events, their stores, the matches that are open, and what is told."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cepheid.compile.tables import Ints, Records
+from cepheid.kernel.layout import Flags, Int32s
+
+JoinCursor: TypeAlias = Any
+"""One record of JOIN_CURSOR."""
+
+BEGINNING = -(1 << 62)
+"""The clock before the first event."""
+LATE, INSERTION, RETRACTION = 0, 1, -1
+
+
+class IntervalEvents(NamedTuple):
+    """The working set; n events, c lifted columns."""
+
+    start: Ints
+    """(n,) microseconds since 1970 UTC."""
+    end: Ints
+    key: Ints
+    """(n,) number of the event's key."""
+    mask: Ints
+    values: Ints
+    """(c, n) as in kernel.layout.Events."""
+    missing: Flags
+
+
+class Stores(NamedTuple):
+    """The accepted events of each variable, t variables; the first of each row, as many as `counts` says."""
+
+    by_start: Int32s
+    """(t, capacity) positions in order of (key, start)."""
+    by_end: Int32s
+    """(t, capacity) positions in order of (key, end)."""
+    counts: Ints
+    """(t,)"""
+
+
+OPEN = np.dtype(
+    [
+        ("start", np.int64),  # of the match
+        ("end", np.int64),
+        ("until", np.int64),  # the greatest key of an event that could forbid it
+        ("alive", np.int64),  # 0: it is forbidden, or final and told
+        ("out", np.int64),  # 1: it is told
+    ]
+)
+
+
+class OpenMatches(NamedTuple):
+    """Matches that are not final, and those that are over since the last compaction; JoinCursor.matches of them."""
+
+    rows: Records
+    """(capacity,) OPEN."""
+    events: Int32s
+    """(capacity, n) the position of each variable's event."""
+    heap: Ints
+    """(capacity,) rows as a heap, the one that is final first on top; JoinCursor.heap of them."""
+
+
+TOLD = np.dtype(
+    [
+        ("event", np.int64),  # position of the arrival
+        ("sign", np.int64),  # LATE, INSERTION or RETRACTION
+        ("row", np.int64),  # of OpenMatches; of what is late none
+        ("clock", np.int64),  # then
+    ]
+)
+
+
+class Scratch(NamedTuple):
+    """Room for one join."""
+
+    slots: Ints
+    """(1, t) the position of the event of each variable, where scripts look for it."""
+    stack: Ints
+    null: Flags
+    levels: Ints
+    """(n, 7) of each level of the join: next candidate, end of the candidates, whether they are those by end, and the
+    bounds of start and end.
+    """
+
+
+JOIN_CURSOR = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "event",  # the next event
+            "clock",  # the latest end of an accepted event
+            "realtime",  # 1: matches are told at once
+            "k_slack",  # 1: and otherwise only when time is the delay past their end, not as soon as they are certain
+            "matches",  # in OpenMatches
+            "heap",
+            "told",
+            "late",  # events that were late so far
+            "failure",  # what made a condition fail, see interpret
+            "failed_script",
+        )
+    ]
+)
+
+
+def new_join_cursor() -> JoinCursor:
+    """A cursor before the first event."""
+    cursor = np.zeros(1, JOIN_CURSOR).view(np.recarray)[0]
+    cursor.clock = BEGINNING
+    return cursor

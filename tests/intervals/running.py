@@ -1,0 +1,78 @@
+"""Interval matchers over tables, for tests: the engine's log in the words of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.compile.interval import CompiledIntervals
+from cepheid.events import EVENT_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.interval_matcher import IntervalMatcher
+from cepheid.interval_output import END
+from cepheid.kernel.consistency_reference import Told
+from cepheid.lang.interval_values import Consistency
+from cepheid.plan.interval_plan import IntervalPlan
+
+SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
+
+
+def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
+    """The events with their lifted columns; `id` comes along."""
+    found = DuckDbEngine().evaluate(events, bits=plan.bits, values=plan.values)
+    columns = {
+        TIME: events.column(plan.schema.start).combine_chunks(),
+        END: events.column(plan.schema.end).combine_chunks(),
+        MASK: pa.array(found.masks[0]),
+        **{f"{VALUE_PREFIX}{i}": column.combine_chunks() for i, column in enumerate(found.values)},
+        **{f"{EVENT_PREFIX}{name}": events.column(name).combine_chunks() for name in plan.columns},
+    }
+    return Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+
+
+def log_of(
+    compiled: CompiledIntervals,
+    batch: Batch,
+    *,
+    consistency: Consistency,
+    switches: Mapping[int, Consistency] | None = None,
+    cuts: Sequence[int] = (),
+    restoring: bool = False,
+) -> list[Told]:
+    """What the matcher tells of the events, the last rows being those of the end.
+
+    `cuts` are positions at which a new batch begins; with `restoring` the matcher is written and read there.
+    """
+    matcher = IntervalMatcher(compiled)
+    matcher.kernel.consistency = consistency
+    variables = [p.variable for p in compiled.plan.pattern.positives]
+    ids = batch.column(f"{EVENT_PREFIX}id").to_pylist()
+    told: list[Told] = []
+    for position in range(len(batch)):
+        if switches and position in switches:
+            told += _told(matcher.switch(switches[position]), "switch", position, variables, ids)
+        if position in cuts and restoring:
+            data = matcher.snapshot({"of": "test"}, {})
+            matcher, _ = IntervalMatcher.restored(compiled, data, {"of": "test"}, batch.data.schema)
+        elif position in cuts:
+            matcher.forget()
+        told += _told(matcher.process(batch.slice(position, position + 1)), "arrive", position, variables, ids)
+    return told + _told(matcher.finish(), "eos", len(batch), variables, ids)
+
+
+def _told(rows: pa.Table, when: str, position: int, variables: Sequence[str], ids: Sequence[str]) -> list[Told]:
+    place = {id_: number for number, id_ in enumerate(ids)}
+    found = []
+    for row in rows.to_pylist():
+        sign = SIGNS[row["kind"]]
+        match = place[row["event"]["id"]] if sign == "late" else tuple(place[row[v]["id"]] for v in variables)
+        found.append(Told(when, position, sign, match))
+    return found
+
+
+def same_steps(one: Sequence[Told], other: Sequence[Told]) -> bool:
+    """Whether both tell the same in each step, in any order inside it."""
+    key = [sorted((t.when, t.position, t.sign, str(t.match)) for t in log) for log in (one, other)]
+    return bool(np.array_equal(key[0], key[1])) if len(key[0]) == len(key[1]) else False
