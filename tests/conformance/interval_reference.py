@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.conformance.interval_case import Question, question
+from tests.conformance.interval_case import question
+from tests.intervals.running import as_intervals
 
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.consistency_reference import Arrival, Life, Told, told
-from cepheid.kernel.interval_reference import Interval, Match, life, matches
-from cepheid.kernel.python_events import script_values
+from cepheid.kernel.consistency_reference import Arrival, Told, told
+from cepheid.kernel.interval_reference import by_acceptance, matches
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan
-
-
-def planned(asked: Question) -> tuple[IntervalPlan, list[Interval]]:
-    """The plan, and the events with their lifted columns."""
-    engine = DuckDbEngine()
-    plan = build_interval_plan(asked.pattern, asked.schema, engine)
-    found = engine.evaluate(asked.events, bits=plan.bits, values=plan.values)
-    times = [asked.events.column(name).cast("int64").to_pylist() for name in (plan.schema.start, plan.schema.end)]
-    columns = [script_values(column.combine_chunks()) for column in found.values]
-    values = list(zip(*columns, strict=True)) or [()] * asked.events.num_rows
-    return plan, [Interval(*row) for row in zip(*times, found.masks[0].tolist(), values, strict=True)]
 
 
 def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a case asks for."""
     asked = question(case)
-    plan, events = planned(asked)
+    plan = build_interval_plan(asked.pattern, asked.schema, DuckDbEngine())
+    events = as_intervals(plan, asked.events)
     ids = asked.events.column("id").to_pylist()
     if "arrival" not in case:
         return {"matches": [[ids[i] for i in match] for match in matches(plan, events)]}
@@ -53,19 +42,6 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
         "switching": log(Consistency(case["start_mode"]), switches),
     }
     return fields(logs, ids, case["expected"])
-
-
-def by_acceptance(
-    plan: IntervalPlan, events: Sequence[Interval], lateness: End
-) -> Callable[[Sequence[int], float], dict[Match, Life]]:
-    """The matches of the accepted events, by their positions."""
-
-    def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
-        found = matches(plan, [events[i] for i in accepted])
-        placed = [tuple(accepted[i] for i in match) for match in found]
-        return {match: life(plan, match, events, lateness) for match in placed}
-
-    return known
 
 
 def fields(logs: Mapping[str, Sequence[Told]], ids: Sequence[str], expected: Mapping[str, Any]) -> dict[str, Any]:

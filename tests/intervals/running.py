@@ -10,12 +10,16 @@ import pyarrow as pa
 from cepheid.compile.interval import CompiledIntervals
 from cepheid.events import EVENT_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.interval_matcher import IntervalMatcher
 from cepheid.interval_output import END
 from cepheid.kernel.consistency_reference import Told
+from cepheid.kernel.interval_reference import Interval
+from cepheid.kernel.python_events import script_values
 from cepheid.lang.interval_values import Consistency
+from cepheid.live_intervals import LiveIntervalMatcher
 from cepheid.plan.interval_plan import IntervalPlan
 
+DELAYS = (0, 1, 3, 6, 12, 40, None)
+"""Seconds that an event may be behind the clock."""
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 
 
@@ -32,6 +36,15 @@ def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
     return Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
 
+def as_intervals(plan: IntervalPlan, events: pa.Table) -> list[Interval]:
+    """The events as the reference takes them."""
+    batch = batch_of(plan, events)
+    times = [batch.column(name).cast("int64").to_pylist() for name in (TIME, END)]
+    columns = [script_values(column) for column in batch.values]
+    values = list(zip(*columns, strict=True)) or [()] * len(batch)
+    return [Interval(*row) for row in zip(*times, batch.column(MASK).to_pylist(), values, strict=True)]
+
+
 def log_of(
     compiled: CompiledIntervals,
     batch: Batch,
@@ -45,7 +58,7 @@ def log_of(
 
     `cuts` are positions at which a new batch begins; with `restoring` the matcher is written and read there.
     """
-    matcher = IntervalMatcher(compiled)
+    matcher = LiveIntervalMatcher(compiled)
     matcher.kernel.consistency = consistency
     variables = [p.variable for p in compiled.plan.pattern.positives]
     ids = batch.column(f"{EVENT_PREFIX}id").to_pylist()
@@ -55,7 +68,7 @@ def log_of(
             told += _told(matcher.switch(switches[position]), "switch", position, variables, ids)
         if position in cuts and restoring:
             data = matcher.snapshot({"of": "test"}, {})
-            matcher, _ = IntervalMatcher.restored(compiled, data, {"of": "test"}, batch.data.schema)
+            matcher, _ = LiveIntervalMatcher.restored(compiled, data, {"of": "test"}, batch.data.schema)
         elif position in cuts:
             matcher.forget()
         told += _told(matcher.process(batch.slice(position, position + 1)), "arrive", position, variables, ids)

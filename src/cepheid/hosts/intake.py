@@ -133,22 +133,27 @@ def timed(events: pa.Table, request: Request) -> Timed:
     if request.time is None:
         nothing = pa.array(np.zeros(events.num_rows, np.int64)).cast(TIME_TYPE)
         return Timed(events, pa.chunked_array([nothing]))
-    time = events.column(request.time)
+    return Timed(events, instants(events.column(request.time), request.time, request.time_zone or "UTC"))
+
+
+def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
+    """The times of the column `name` as instants in microseconds; those without a zone are read in `zone`.
+
+    Raises:
+        EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
+    """
     try:
         time = time.cast(pa.timestamp("us", time.type.tz))
     except pa.ArrowInvalid as error:
-        message = (
-            f"a time in {request.time!r} does not fit microseconds: {error}. Round the column to microseconds first"
-        )
+        message = f"a time in {name!r} does not fit microseconds: {error}. Round the column to microseconds first"
         raise EventError(message) from error
     if time.type.tz is not None:
-        return Timed(events, time.cast(TIME_TYPE))
-    zone = request.time_zone or "UTC"
+        return time.cast(TIME_TYPE)
     try:
-        return Timed(events, pc.assume_timezone(time, zone).cast(TIME_TYPE))
+        return pc.assume_timezone(time, zone).cast(TIME_TYPE)
     except pa.ArrowInvalid as error:
         raise EventError(
-            f"a local time in {request.time!r} is ambiguous or does not exist in {zone}: {error}. "
+            f"a local time in {name!r} is ambiguous or does not exist in {zone}: {error}. "
             "Convert the column to instants (with a zone) first, where it is known which is meant"
         ) from error
 

@@ -47,7 +47,7 @@ def told(
     arrivals: Sequence[Arrival],
     matches: Callable[[Sequence[int], float], Mapping[M, Life]],
     *,
-    delay: int,
+    delay: float,
     lateness: End,
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,

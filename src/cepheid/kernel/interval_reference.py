@@ -207,3 +207,16 @@ def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
     if comparison.operator == "=" and more.variable == variable:
         less, more = more, less
     return less.variable == variable != more.variable and (lateness is End.START or less.end is End.END)
+
+
+def by_acceptance(
+    plan: IntervalPlan, events: Sequence[Interval], lateness: End
+) -> Callable[[Sequence[int], float], dict[Match, Life]]:
+    """The matches of the accepted events, by their positions: what `consistency_reference.told` asks for."""
+
+    def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
+        found = matches(plan, [events[i] for i in accepted])
+        placed = [tuple(accepted[i] for i in match) for match in found]
+        return {match: life(plan, match, events, lateness) for match in placed}
+
+    return known

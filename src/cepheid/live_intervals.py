@@ -30,7 +30,7 @@ _LEAST_HELD = 1 << 15
 """Events that are held before what is not needed any more is looked for."""
 
 
-class IntervalMatcher:
+class LiveIntervalMatcher:
     """Finds one interval pattern. Batches have the events in the order of their arrival, with their starts as `_time`
     and their ends as `_end`.
     """
@@ -109,7 +109,7 @@ class IntervalMatcher:
     @staticmethod
     def restored(
         pattern: CompiledIntervals, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[IntervalMatcher, dict[str, Any]]:
+    ) -> tuple[LiveIntervalMatcher, dict[str, Any]]:
         """A matcher that is where the one was that wrote the snapshot, and what the host had kept; `columns` are those
         of its batches.
 
@@ -119,7 +119,7 @@ class IntervalMatcher:
         snapshot = from_bytes(data)
         if changed := differences(snapshot.header.get("made_for"), made_for):
             raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
-        matcher = IntervalMatcher(pattern)
+        matcher = LiveIntervalMatcher(pattern)
         with fitting():
             if (held := snapshot.batches.get("held")) is not None:
                 if held.schema != columns:

@@ -1,0 +1,129 @@
+"""Random interval patterns and events. Few types, times and values, so that relations, ties and matches come about."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import (
+    COMPARISONS,
+    Comparison,
+    Consistency,
+    Counts,
+    End,
+    Endpoint,
+    Mode,
+    Negation,
+    Pair,
+    Positive,
+    Related,
+    Relation,
+    Scope,
+    Tree,
+)
+
+VARIABLES = ("a", "b", "c")
+TYPES = ("A", "B", "C")
+SECOND = 1_000_000
+
+
+def counts() -> st.SearchStrategy[Counts]:
+    return st.builds(Counts, *(st.integers(0, 1) for _ in range(5)))
+
+
+@st.composite
+def trees(draw: st.DrawFn, variables: tuple[str, ...]) -> Tree:
+    """A tree over the variables, in their order; with counts the right parts are single events."""
+    found: Tree = variables[0]
+    counted = draw(st.booleans())
+    rest = list(variables[1:])
+    if not counted and len(rest) == 2 and draw(st.booleans()):
+        inner = Related(draw(st.sampled_from(Relation)), rest[0], rest[1])
+        return Related(draw(st.sampled_from(Relation)), found, inner)
+    for variable in rest:
+        numbers = draw(counts()) if counted and draw(st.booleans()) else None
+        members = 1 if isinstance(found, str) else 2
+        if numbers is not None and sum(vars(numbers).values()) > members:
+            numbers = None
+        found = Related(draw(st.sampled_from(Relation)), found, variable, numbers)
+    return found
+
+
+def endpoints(variables: tuple[str, ...]) -> st.SearchStrategy[Endpoint]:
+    return st.builds(Endpoint, st.sampled_from(variables), st.sampled_from(End))
+
+
+def comparisons(variables: tuple[str, ...]) -> st.SearchStrategy[Comparison]:
+    return st.builds(Comparison, endpoints(variables), st.sampled_from(COMPARISONS), endpoints(variables))
+
+
+@st.composite
+def conditions(draw: st.DrawFn, variables: tuple[str, ...]) -> str:
+    left, right = draw(st.sampled_from(variables)), draw(st.sampled_from(variables))
+    forms = (
+        f"{left}.u = {right}.u",
+        f"{left}.u <> {right}.u",
+        f"{left}.n <= {right}.n + 1",
+        f"{left}.n > 1",
+        f"start({left}) - start({right}) < INTERVAL 3 SECONDS",
+        f"({left}.n = 2 OR {right}.u = 'x')",
+    )
+    return draw(st.sampled_from(forms))
+
+
+@st.composite
+def negations(draw: st.DrawFn, variables: tuple[str, ...], name: str) -> Negation:
+    type_ = draw(st.sampled_from(TYPES))
+    where = draw(st.none() | conditions((*variables, name)))
+    scope = draw(st.none() | st.sampled_from(Scope))
+    order: list[Comparison] = draw(st.lists(comparisons((*variables, name)), max_size=2))
+    if scope is None:
+        own = Endpoint(name, draw(st.sampled_from(End)))
+        order.append(Comparison(own, draw(st.sampled_from(COMPARISONS)), draw(endpoints(variables))))
+        return Negation(name, type_, order=tuple(order), condition=where)
+    parts = (draw(st.lists(st.sampled_from(variables), min_size=1, max_size=2, unique=True)) for _ in range(2))
+    return Negation(name, type_, scope, *map(tuple, parts), tuple(order), where)
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> IntervalPattern:
+    """Any pattern of up to three events and two negations; some contradict themselves."""
+    variables = VARIABLES[: draw(st.integers(1, 3))]
+    pairs = draw(st.lists(st.tuples(*(st.sampled_from(variables) for _ in range(2))), max_size=1))
+    several = st.lists(st.sampled_from(Relation), min_size=1, max_size=6, unique=True)
+    return IntervalPattern(
+        draw(st.sampled_from([Mode.PAL, Mode.PAL, Mode.SEQ])),
+        tuple(Positive(variable, draw(st.sampled_from(TYPES))) for variable in variables),
+        tree=draw(st.none() | trees(variables)) if len(variables) > 1 else None,
+        pairs=tuple(Pair(left, tuple(draw(several)), right) for left, right in pairs if left != right),
+        order=tuple(draw(st.lists(comparisons(variables), max_size=1))),
+        negations=tuple(
+            draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))]
+        ),
+        condition=draw(st.none() | conditions(variables)),
+        window=draw(st.none() | st.integers(0, 20).map(lambda n: timedelta(seconds=n))),
+        consistency=draw(st.sampled_from(Consistency)),
+    )
+
+
+@st.composite
+def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
+    """Events in the order of their arrival, mostly that of their ends."""
+    starts = draw(st.lists(st.integers(0, 20), min_size=1, max_size=most))
+    lengths = [draw(st.sampled_from([0, 1, 2, 3, 5, 9])) for _ in starts]
+    moved = [draw(st.sampled_from([0, 0, 0, 4, 9])) for _ in starts]
+    order = sorted(range(len(starts)), key=lambda i: starts[i] + lengths[i] + moved[i])
+    times = pa.timestamp("us", "UTC")
+    return pa.table(
+        {
+            "id": pa.array([f"e{i}" for i in range(len(starts))]),
+            "type": pa.array([draw(st.sampled_from(TYPES)) for _ in starts]),
+            "start": pa.array([starts[i] * SECOND for i in order], times),
+            "end": pa.array([(starts[i] + lengths[i]) * SECOND for i in order], times),
+            "u": pa.array([draw(st.sampled_from(["x", "y", None])) for _ in starts], pa.string()),
+            "n": pa.array([draw(st.sampled_from([0, 1, 2, None])) for _ in starts], pa.int64()),
+        }
+    )

@@ -1,0 +1,77 @@
+"""The engine tells what the definition tells: whatever the pattern, the events, their order, the delay, and switches."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.intervals.running import DELAYS, as_intervals, batch_of, log_of, same_steps
+from tests.intervals.strategies import SECOND, patterns, tables
+
+from cepheid.compile.interval import compile_intervals
+from cepheid.errors import PatternError
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.kernel.consistency_reference import Arrival, told
+from cepheid.kernel.interval_reference import by_acceptance
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.plan.interval_build import build_interval_plan
+from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+
+
+def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
+    """The plan; a pattern that contradicts itself is no example."""
+    plan = None
+    with suppress(PatternError):
+        plan = build_interval_plan(pattern, IntervalSchema(events.schema, (), "type", "start", "end"), DuckDbEngine())
+    assume(plan is not None)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(
+    pattern=patterns(),
+    events=tables(),
+    delay=st.sampled_from(DELAYS),
+    lateness=st.sampled_from(End),
+    switches=st.dictionaries(st.integers(0, 8), st.sampled_from(Consistency), max_size=2),
+    cuts=st.lists(st.integers(1, 8), max_size=2),
+    restoring=st.booleans(),
+)
+def test_logs_are_those_of_the_definition(
+    pattern: IntervalPattern,
+    events: pa.Table,
+    delay: int | None,
+    lateness: End,
+    switches: dict[int, Consistency],
+    cuts: list[int],
+    restoring: bool,  # noqa: FBT001 - drawn by Hypothesis
+) -> None:
+    """Each step of the log is the same, also when the matcher forgets or is restored in between."""
+    plan = planned(pattern, events)
+    compiled = compile_intervals(plan, delay=None if delay is None else delay * SECOND, lateness=lateness)
+    got = log_of(
+        compiled,
+        batch_of(plan, events),
+        consistency=pattern.consistency,
+        switches=switches,
+        cuts=cuts,
+        restoring=restoring,
+    )
+    known = as_intervals(plan, events)
+    expected = list(
+        told(
+            [Arrival(event.start, event.end) for event in known],
+            by_acceptance(plan, known, lateness),
+            delay=float("inf") if delay is None else delay * SECOND,
+            lateness=lateness,
+            consistency=pattern.consistency,
+            switches=switches,
+        )
+    )
+    assert same_steps(got, expected), f"{pattern}\n{events.to_pylist()}\ngot {got}\nexpected {expected}"
