@@ -18,6 +18,7 @@ from cepheid.lang.interval_values import Consistency
 from cepheid.live_intervals import LiveIntervalMatcher
 from cepheid.plan.interval_plan import IntervalPlan
 
+ENGINE = DuckDbEngine()
 DELAYS = (0, 1, 3, 6, 12, 40, None)
 """Seconds that an event may be behind the clock."""
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
@@ -25,7 +26,7 @@ SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 
 def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
     """The events with their lifted columns; `id` comes along."""
-    found = DuckDbEngine().evaluate(events, bits=plan.bits, values=plan.values)
+    found = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = {
         TIME: events.column(plan.schema.start).combine_chunks(),
         END: events.column(plan.schema.end).combine_chunks(),

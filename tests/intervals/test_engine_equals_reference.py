@@ -1,4 +1,4 @@
-"""The engine tells what the definition tells: whatever the pattern, the events, their order, the delay, and switches."""
+"""The engine tells what the definition tells, whatever the pattern, the events, their order, the delay and switches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.intervals.running import DELAYS, as_intervals, batch_of, log_of, same_steps
+from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_of, same_steps
 from tests.intervals.strategies import SECOND, patterns, tables
 
 from cepheid.compile.interval import compile_intervals
 from cepheid.errors import PatternError
-from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import Arrival, told
 from cepheid.kernel.interval_reference import by_acceptance
 from cepheid.lang.interval import IntervalPattern
@@ -26,14 +25,14 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
     """The plan; a pattern that contradicts itself is no example."""
     plan = None
     with suppress(PatternError):
-        plan = build_interval_plan(pattern, IntervalSchema(events.schema, (), "type", "start", "end"), DuckDbEngine())
+        plan = build_interval_plan(pattern, IntervalSchema(events.schema, (), "type", "start", "end"), ENGINE)
     assume(plan is not None)
     assert plan is not None
     return plan
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     pattern=patterns(),
     events=tables(),

@@ -1,0 +1,140 @@
+"""What is wrong with an interval pattern: all of it at once, with its place."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from tests.intervals.running import ENGINE
+
+from cepheid.errors import PatternError, SchemaError
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_text import interval_pattern
+from cepheid.plan.interval_build import build_interval_plan
+from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+
+COLUMNS = pa.schema(
+    {
+        "type": pa.string(),
+        "begins": pa.timestamp("us", "UTC"),
+        "ends": pa.timestamp("us", "UTC"),
+        "user": pa.string(),
+        "n": pa.int64(),
+    }
+)
+
+
+def planned(pattern: IntervalPattern | str, schema: IntervalSchema | None = None) -> IntervalPlan:
+    known = interval_pattern(pattern) if isinstance(pattern, str) else pattern
+    return build_interval_plan(known, schema or IntervalSchema(COLUMNS, (), "type", "begins", "ends"), ENGINE)
+
+
+def refused(pattern: IntervalPattern | str) -> str:
+    with pytest.raises(PatternError) as raised:
+        planned(pattern)
+    return str(raised.value)
+
+
+CONTRADICTIONS = {
+    "EVENT PAL(A a, B b) ORDER start(a) < start(b), end(b) < start(a)": (
+        "end(b) < start(a); start(a) < start(b); start(b) <= end(b)"
+    ),
+    "EVENT PAL(A a, B b) RELATE a before b, b before a": None,
+    "EVENT SEQ(A a, B b) RELATE a after b": None,
+    "EVENT PAL(A a, B b, C c) RELATE a before b, b before c, c overlap | meet a": None,
+    "EVENT PAL(A a) WITHIN 5 seconds ORDER end(a) < start(a)": None,
+}
+
+
+@pytest.mark.parametrize("text", CONTRADICTIONS)
+def test_contradictory_orders_are_named(text: str) -> None:
+    """The message says which parts of the pattern cannot hold together, and no others."""
+    message = refused(text)
+    assert message.startswith("these cannot hold together: ")
+    if expected := CONTRADICTIONS[text]:
+        named = message.splitlines()[0].removeprefix("these cannot hold together: ").removesuffix(" (order)")
+        assert sorted(named.split("; ")) == sorted(expected.split("; "))
+
+
+def test_all_problems_come_at_once() -> None:
+    """Undeclared variables, twice the same, counts of what is no single event, and conditions that are wrong."""
+    pattern = (
+        IntervalPattern.pal(a="A", A="B", c="C", d="D")
+        .nested("a before[0, 0, 0, 0, 0] (c before d)")
+        .relate("a", "before", "x")
+        .ordered("start(y) < start(a)")
+    )
+    assert refused(pattern) == (
+        "2 events have the variable 'a' (EVENT)\n"
+        "Give each event a variable of its own: A first, A second.\n"
+        "2 events have the variable 'A' (EVENT)\n"
+        "Give each event a variable of its own: A first, A second.\n"
+        "no event has the variable 'x' (relate)\n"
+        "Known here: a, A, c, d\n"
+        "no event has the variable 'y' (order)\n"
+        "Known here: a, A, c, d\n"
+        "the right part of before[…] is not one event but c, d: it cannot be counted (before[…])\n"
+        "Write the pattern so that one event stands right of it, or use relate(…) or ordered(…)."
+    )
+
+
+def test_problems_of_conditions_have_their_place() -> None:
+    """Unknown variables and columns, negated events, events as values, columns of no event, functions over several."""
+    text = (
+        "EVENT PAL(A a, (!D d WHERE d.us = a.user), B b)"
+        " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.n + b.n"
+    )
+    message = refused(text)
+    for part in (
+        "no event has the variable 'z' (where, column 1)",
+        "'d' is negated (where, column 13)",
+        "A condition on a negated event stands with its negation",
+        "'a' is an event, not a value (where, column 25)\n",
+        "Write a.column, start(a) or end(a).",
+        "count(…) looks over several events, and here each variable is one (where, column 45)",
+        "no column named 'us' (negation of 'd', where, column 3)",
+    ):
+        assert part in message, message
+    assert "which event's 'n'? There is no variable before it (where, column 1)" in refused(
+        "EVENT PAL(A a) WHERE n = 1"
+    )
+    assert "a condition must be BOOLEAN, this is BIGINT" in refused("EVENT PAL(A a, B b) WHERE a.n + b.n")
+    assert "a condition must be BOOLEAN" in refused("EVENT PAL(A a, B b) WHERE start(a) - start(b)")
+
+
+def test_negations_that_say_nothing() -> None:
+    """Without a part on one side, or without an order of its own endpoints."""
+    assert "there is no event left of it (negation of 'd')" in refused("EVENT SEQ(!D d, A a)")
+    without = IntervalPattern.pal(a="A").without("d", "D", ordered="start(a) < end(a)")
+    assert "nothing says where the negated event may not lie (negation of 'd')" in refused(without)
+    assert "'d' is negated, so no event of a match (relate)" in refused(
+        IntervalPattern.pal(a="A").without("d", "D", ordered="start(d) < end(a)").relate("a", "before", "d")
+    )
+
+
+def test_counts_that_cannot_be() -> None:
+    """More events than the left part has."""
+    assert "the counts of overlap[…] are 2 together, but its left part has 1 events" in refused(
+        "EVENT PAL(A a overlap[1, 0, 0, 1, 0] B b)"
+    )
+
+
+def test_names_of_output_columns() -> None:
+    """A variable cannot be called as a column of the output."""
+    assert "the variable 'match_id' has the name of an output column (EVENT)" in refused("EVENT PAL(A match_id)")
+
+
+def test_faults_of_the_events() -> None:
+    """Missing columns, and times that are none; before the problems of the pattern."""
+    schema = IntervalSchema(COLUMNS, ("usr",), "kind", "n", "end")
+    with pytest.raises(PatternError) as raised:
+        planned("EVENT PAL(A a) RELATE a before b", schema)
+    for part in (
+        "key: no column named 'usr'. Did you mean 'user'?",
+        "start: 'n' is of type BIGINT; it is a TIMESTAMP or TIMESTAMP_NTZ: cast it",
+        "end: no column named 'end'. Did you mean 'ends'?",
+        "no column named 'kind', which holds the types",
+        "no event has the variable 'b' (relate)",
+    ):
+        assert part in str(raised.value), str(raised.value)
+    with pytest.raises(SchemaError, match="end: no column named 'end'"):
+        planned("EVENT PAL(A a)", IntervalSchema(COLUMNS, (), "type", "begins", "end"))

@@ -1,0 +1,186 @@
+"""The query text of interval patterns: what it says, its inverse, and errors with their place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from tests.intervals.strategies import patterns
+
+from cepheid.errors import PatternError
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_document import interval_form, interval_from_form
+from cepheid.lang.interval_text import interval_pattern, interval_text
+from cepheid.lang.interval_values import Consistency, Relation, Scope
+
+
+def test_the_papers_query() -> None:
+    """The shape of the paper's query is the same pattern as that of the calls."""
+    text = "EVENT PAL((A a overlap B b) (!D d) before C c) WHERE a.user = b.user WITHIN 10 min REALTIME 1"
+    pattern = (
+        IntervalPattern.pal(a="A", b="B", c="C")
+        .nested("(a overlap b) before c")
+        .without("d", "D", between=(["a", "b"], "c"))
+        .where("a.user = b.user")
+        .within("10 minutes")
+        .emitting("realtime")
+    )
+    assert interval_pattern(text) == pattern
+
+
+def test_types_alone_are_their_own_variables() -> None:
+    """Where an event has no variable, the type is its name."""
+    pattern = interval_pattern("EVENT PAL((A overlap B) (!D) before C)")
+    assert pattern.variables == ("A", "B", "C", "D")
+    assert pattern.negations[0].left == ("A", "B")
+
+
+def test_a_negation_in_a_list_stands_between_what_is_before_and_behind() -> None:
+    """In SEQ the scope is seq_between, of all events before and all behind."""
+    negation = interval_pattern("EVENT SEQ(A a, !D d, B b, C c)").negations[0]
+    assert (negation.scope, negation.left, negation.right) == (Scope.SEQ_BETWEEN, ("a",), ("b", "c"))
+
+
+def test_scopes_orders_and_conditions_of_negations() -> None:
+    """A negation may have a scope, an order of endpoints and a condition of its own."""
+    pattern = interval_pattern(
+        "EVENT PAL(A a, (!D d gap WHERE d.n > (a.n)), B b)"
+        " WITHOUT (X x ORDER end(a) <= start(x), end(x) < start(b) WHERE x.n = a.n) WHERE a.n > 1"
+    )
+    gap, ordered = pattern.negations
+    assert (gap.scope, gap.condition) == (Scope.GAP, "d.n > (a.n)")
+    assert ordered.scope is None
+    assert [str(comparison) for comparison in ordered.order] == ["end(a) <= start(x)", "end(x) < start(b)"]
+    assert (ordered.condition, pattern.condition) == ("x.n = a.n", "a.n > 1")
+
+
+def test_standard_names_of_relations() -> None:
+    """`overlaps` is the paper's `overlap`, and so on."""
+    pattern = interval_pattern("EVENT PAL(A a, B b) RELATE a overlaps | meets | contains b")
+    assert pattern.pairs[0].relations == (Relation.OVERLAP, Relation.MEET, Relation.CONTAIN)
+
+
+def test_clauses_in_any_order_and_units_of_the_paper() -> None:
+    """Clauses may stand in any order; `10 min` is ten minutes."""
+    pattern = interval_pattern("EVENT PAL(A a) REALTIME 0 WITHIN 10 min 5 sec WHERE a.n = 1")
+    assert pattern.window == timedelta(minutes=10, seconds=5)
+    assert pattern.consistency is Consistency.CONSERVATIVE
+
+
+@settings(max_examples=150, deadline=None)
+@given(pattern=patterns())
+def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
+    """Printed and parsed, a pattern is itself; so it is as a document."""
+    assert interval_pattern(interval_text(pattern)) == pattern
+    assert interval_from_form(interval_form(pattern)) == pattern
+
+
+@pytest.mark.parametrize("name", ["a b", "within", "überlang", "1st", "overlap", "a`b"])
+def test_any_name_can_be_quoted(name: str) -> None:
+    """Names that are words of the language, or no words, stand between back-quotes."""
+    pattern = IntervalPattern.pal(**{name: name, "z": "Z"}).relate(name, "before", "z")
+    assert interval_pattern(interval_text(pattern)) == pattern
+
+
+ERRORS = {
+    "EVENT PAL((A overlap B) befor C)": (
+        "no relation is named 'befor' (interval pattern, column 25)\n"
+        "  EVENT PAL((A overlap B) befor C)\n"
+        "                          ^^^^^\n"
+        "Did you mean 'before'?"
+    ),
+    "EVENT PAL(A overlap[1, 2] B)": (
+        "five counts are expected, found 2 (interval pattern, column 20)\n"
+        "  EVENT PAL(A overlap[1, 2] B)\n"
+        "                     ^^^^^^\n"
+        "They are [contain, finished by, meet, overlap, start]."
+    ),
+    "EVENT PAL(A a, (!D d gapp), B b)": (
+        "no scope of a negation is named 'gapp' (interval pattern, column 22)\n"
+        "  EVENT PAL(A a, (!D d gapp), B b)\n"
+        "                       ^^^^\n"
+        "Did you mean 'gap'?"
+    ),
+    "EVENT PAL((A overlap B) (!D))": (
+        "a relation behind a negation is expected, found ')' (interval pattern, column 29)\n"
+        "  EVENT PAL((A overlap B) (!D))\n"
+        "                              ^"
+    ),
+    "EVENT ANY(A)": ("PAL or SEQ is expected, found 'ANY' (interval pattern, column 7)\n  EVENT ANY(A)\n        ^^^"),
+    "EVENT PAL((A before B), (C before D))": (
+        "a pattern has one hierarchy (interval pattern, column 25)\n"
+        "  EVENT PAL((A before B), (C before D))\n"
+        "                          ^^^^^^^^^^^^\n"
+        "Write the other relations behind RELATE."
+    ),
+    "EVENT PAL(A a) WITHIN 3 fortnights": (
+        "not a length of time: '3 fortnights'. Write a whole number and a unit, as in '12 hours'; units: microseconds, "
+        "milliseconds, seconds, minutes, hours, days, weeks (interval pattern, column 23)\n"
+        "  EVENT PAL(A a) WITHIN 3 fortnights\n"
+        "                        ^^^^^^^^^^^^"
+    ),
+    "EVENT PAL(A a) WHERE a.n = 1 WHERE a.n = 2": (
+        "WHERE stands here a second time (interval pattern, column 30)\n"
+        "  EVENT PAL(A a) WHERE a.n = 1 WHERE a.n = 2\n"
+        "                               ^^^^^"
+    ),
+    "EVENT PAL(A a) CONSISTENCY lazy": (
+        "no consistency is named 'lazy' (interval pattern, column 28)\n"
+        "  EVENT PAL(A a) CONSISTENCY lazy\n"
+        "                             ^^^^\n"
+        "Known here: conservative, earliest, realtime"
+    ),
+    "EVENT PAL(A a) REALTIME 2": (
+        "0 (nothing is taken back) or 1 (at once) is expected, found '2' (interval pattern, column 25)\n"
+        "  EVENT PAL(A a) REALTIME 2\n"
+        "                          ^"
+    ),
+    "EVENT PAL(A a, B b) ORDER start(a)": (
+        "<, <=, =, >= or > is expected, but the text ends here (interval pattern, column 34)\n"
+        "  EVENT PAL(A a, B b) ORDER start(a)\n"
+        "                                   ^"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_errors_have_their_place(text: str) -> None:
+    """What is wrong, where, and what would be right."""
+    with pytest.raises(PatternError) as raised:
+        interval_pattern(text)
+    assert str(raised.value) == ERRORS[text]
+
+
+def test_a_condition_that_cannot_be_printed() -> None:
+    """A condition with a bare word that begins a clause would be cut there."""
+    with pytest.raises(PatternError, match=r"has the word WITHIN, which begins a clause of the query text"):
+        interval_text(IntervalPattern.pal(a="A").where("a.n > 1 AND within"))
+
+
+def test_calls_refuse_what_no_later_call_makes_right() -> None:
+    """A second hierarchy, unknown names, and negations that say nothing of where."""
+    pattern = IntervalPattern.pal(a="A", b="B")
+    with pytest.raises(PatternError, match="a pattern has one hierarchy"):
+        pattern.nested("a before b").nested("b before a")
+    with pytest.raises(PatternError, match=r"no relation is named 'overlapping'\. Did you mean 'overlap'"):
+        pattern.relate("a", "overlapping", "b")
+    with pytest.raises(PatternError, match="say where the negated event may not lie"):
+        pattern.without("d", "D")
+    with pytest.raises(PatternError, match="no consistency is named 'never'"):
+        pattern.emitting("never")
+
+
+def test_problems_of_documents_come_all_at_once() -> None:
+    """Each with its key."""
+    form = {"mode": "BAL", "events": {"a": "A"}, "where": 3, "wihin": "1 minute", "without": [{"scope": "gap"}]}
+    with pytest.raises(PatternError) as raised:
+        interval_from_form(form)
+    assert str(raised.value) == (
+        "no key 'wihin' is known here (pattern)\n"
+        "Did you mean 'within'?\n"
+        "'BAL' is none of PAL, SEQ (mode)\n"
+        "'variable' is missing (without 1)\n"
+        "'type' is missing (without 1)\n"
+        "text is expected, got 3 (where)"
+    )
