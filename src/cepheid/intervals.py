@@ -15,7 +15,7 @@ from cepheid.lang.duration import parse_duration
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_pattern, interval_text
 from cepheid.lang.interval_values import Consistency, End, consistency_named
-from cepheid.plan.interval_order import explain_intervals
+from cepheid.plan.interval_order import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
@@ -177,6 +177,10 @@ class IntervalMatcher:
     def explain(self) -> str:
         """The plan as text: conditions, and the order in which events are looked for."""
         return explain_intervals(self._host.plan, self._frequencies)
+
+    def diagram(self) -> str:
+        """The joins as a Mermaid flowchart."""
+        return join_diagram(self._host.plan, self._frequencies)
 
     def snapshot(self) -> bytes:
         """All that is held and open, to `restore` in a matcher made with the same arguments."""

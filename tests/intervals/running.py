@@ -19,7 +19,7 @@ from cepheid.live_intervals import LiveIntervalMatcher
 from cepheid.plan.interval_plan import IntervalPlan
 
 ENGINE = DuckDbEngine()
-DELAYS = (0, 1, 3, 6, 12, 40, None)
+DELAYS = (0, 3, 6, 12, 40, None)
 """Seconds that an event may be behind the clock."""
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 

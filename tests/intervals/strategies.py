@@ -26,7 +26,9 @@ from cepheid.lang.interval_values import (
 )
 
 VARIABLES = ("a", "b", "c")
-TYPES = ("A", "B", "C")
+TYPES = ("A", "A", "B", "B", "C")
+RELATIONS = (*Relation, *[Relation.BEFORE] * 8, *[Relation.OVERLAP, Relation.CONTAIN, Relation.AFTER] * 4)
+"""Those that are met often stand there more often."""
 SECOND = 1_000_000
 
 
@@ -41,14 +43,14 @@ def trees(draw: st.DrawFn, variables: tuple[str, ...]) -> Tree:
     counted = draw(st.booleans())
     rest = list(variables[1:])
     if not counted and len(rest) == 2 and draw(st.booleans()):
-        inner = Related(draw(st.sampled_from(Relation)), rest[0], rest[1])
-        return Related(draw(st.sampled_from(Relation)), found, inner)
+        inner = Related(draw(st.sampled_from(RELATIONS)), rest[0], rest[1])
+        return Related(draw(st.sampled_from(RELATIONS)), found, inner)
     for variable in rest:
         numbers = draw(counts()) if counted and draw(st.booleans()) else None
         members = 1 if isinstance(found, str) else 2
         if numbers is not None and sum(vars(numbers).values()) > members:
             numbers = None
-        found = Related(draw(st.sampled_from(Relation)), found, variable, numbers)
+        found = Related(draw(st.sampled_from(RELATIONS)), found, variable, numbers)
     return found
 
 
@@ -74,12 +76,17 @@ def conditions(draw: st.DrawFn, variables: tuple[str, ...]) -> str:
     return draw(st.sampled_from(forms))
 
 
+def _seldom(draw: st.DrawFn) -> bool:
+    """One time in three: what is asked of events lets few of them through."""
+    return draw(st.integers(0, 2)) == 0
+
+
 @st.composite
 def negations(draw: st.DrawFn, variables: tuple[str, ...], name: str) -> Negation:
     type_ = draw(st.sampled_from(TYPES))
-    where = draw(st.none() | conditions((*variables, name)))
-    scope = draw(st.none() | st.sampled_from(Scope))
-    order: list[Comparison] = draw(st.lists(comparisons((*variables, name)), max_size=2))
+    where = draw(conditions((*variables, name))) if _seldom(draw) else None
+    scope = None if _seldom(draw) else draw(st.sampled_from(Scope))
+    order: list[Comparison] = draw(st.lists(comparisons((*variables, name)), max_size=2)) if _seldom(draw) else []
     if scope is None:
         own = Endpoint(name, draw(st.sampled_from(End)))
         order.append(Comparison(own, draw(st.sampled_from(COMPARISONS)), draw(endpoints(variables))))
@@ -91,28 +98,42 @@ def negations(draw: st.DrawFn, variables: tuple[str, ...], name: str) -> Negatio
 @st.composite
 def patterns(draw: st.DrawFn) -> IntervalPattern:
     """Any pattern of up to three events and two negations; some contradict themselves."""
-    variables = VARIABLES[: draw(st.integers(1, 3))]
-    pairs = draw(st.lists(st.tuples(*(st.sampled_from(variables) for _ in range(2))), max_size=1))
-    several = st.lists(st.sampled_from(Relation), min_size=1, max_size=6, unique=True)
+    variables = VARIABLES[: draw(st.sampled_from([1, 2, 2, 3]))]
+    pairs = [draw(st.permutations(variables))[:2]] if len(variables) > 1 and _seldom(draw) else []
+    several = st.lists(st.sampled_from(Relation), min_size=5, max_size=12, unique=True)
     return IntervalPattern(
         draw(st.sampled_from([Mode.PAL, Mode.PAL, Mode.SEQ])),
         tuple(Positive(variable, draw(st.sampled_from(TYPES))) for variable in variables),
-        tree=draw(st.none() | trees(variables)) if len(variables) > 1 else None,
-        pairs=tuple(Pair(left, tuple(draw(several)), right) for left, right in pairs if left != right),
-        order=tuple(draw(st.lists(comparisons(variables), max_size=1))),
+        tree=draw(trees(variables)) if len(variables) > 1 and _seldom(draw) else None,
+        pairs=tuple(Pair(left, tuple(draw(several)), right) for left, right in pairs),
+        order=(draw(comparisons(variables)),) if _seldom(draw) else (),
         negations=tuple(
             draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))]
         ),
-        condition=draw(st.none() | conditions(variables)),
-        window=draw(st.none() | st.integers(0, 20).map(lambda n: timedelta(seconds=n))),
+        condition=draw(conditions(variables)) if _seldom(draw) else None,
+        window=draw(st.none() | st.integers(6, 30).map(lambda n: timedelta(seconds=n))),
         consistency=draw(st.sampled_from(Consistency)),
     )
 
 
 @st.composite
-def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
+def forbidding_patterns(draw: st.DrawFn) -> IntervalPattern:
+    """Patterns that little but negations keeps from matching, told at once: what comes late takes matches back."""
+    scope, seldom = draw(st.sampled_from(Scope)), _seldom(draw)
+    return IntervalPattern(
+        Mode.PAL,
+        (Positive("a", "A"), Positive("b", "B")),
+        pairs=(Pair("a", (Relation.BEFORE, Relation.MEET, Relation.OVERLAP), "b"),) if _seldom(draw) else (),
+        negations=(Negation("x", draw(st.sampled_from("ABC")), scope, ("a",), ("b",) if seldom else ("a", "b")),),
+        window=draw(st.none() | st.integers(10, 30).map(lambda n: timedelta(seconds=n))),
+        consistency=draw(st.sampled_from([Consistency.REALTIME, Consistency.REALTIME, Consistency.EARLIEST])),
+    )
+
+
+@st.composite
+def tables(draw: st.DrawFn, least: int = 4, most: int = 10) -> pa.Table:
     """Events in the order of their arrival, mostly that of their ends."""
-    starts = draw(st.lists(st.integers(0, 20), min_size=1, max_size=most))
+    starts = draw(st.lists(st.integers(0, 20), min_size=least, max_size=most))
     lengths = [draw(st.sampled_from([0, 1, 2, 3, 5, 9])) for _ in starts]
     moved = [draw(st.sampled_from([0, 0, 0, 4, 9])) for _ in starts]
     order = sorted(range(len(starts)), key=lambda i: starts[i] + lengths[i] + moved[i])

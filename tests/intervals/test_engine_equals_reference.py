@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_of, same_steps
-from tests.intervals.strategies import SECOND, patterns, tables
+from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, tables
 
 from cepheid.compile.interval import compile_intervals
 from cepheid.errors import PatternError
@@ -34,7 +34,7 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
-    pattern=patterns(),
+    pattern=patterns() | forbidding_patterns(),
     events=tables(),
     delay=st.sampled_from(DELAYS),
     lateness=st.sampled_from(End),
@@ -42,14 +42,14 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
     cuts=st.lists(st.integers(1, 8), max_size=2),
     restoring=st.booleans(),
 )
-def test_logs_are_those_of_the_definition(
+def test_logs_are_those_of_the_definition(  # noqa: PLR0917 - drawn by Hypothesis
     pattern: IntervalPattern,
     events: pa.Table,
     delay: int | None,
     lateness: End,
     switches: dict[int, Consistency],
     cuts: list[int],
-    restoring: bool,  # noqa: FBT001 - drawn by Hypothesis
+    restoring: bool,  # noqa: FBT001
 ) -> None:
     """Each step of the log is the same, also when the matcher forgets or is restored in between."""
     plan = planned(pattern, events)

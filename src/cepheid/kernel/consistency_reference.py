@@ -15,6 +15,7 @@ M = TypeVar("M", bound=Hashable)
 
 ALWAYS = float("-inf")
 NEVER = float("inf")
+"""Times before and behind all others."""
 
 
 class Life(NamedTuple):
@@ -23,7 +24,7 @@ class Life(NamedTuple):
     end: float
     """When it ends; once time is the delay past it, it is final."""
     forbidden_until: float
-    """No event whose key is greater can forbid it: ALWAYS (below all) where none can, NEVER where any may."""
+    """No event whose key is greater can forbid it: ALWAYS where none can, NEVER where any may."""
 
 
 class Arrival(NamedTuple):
@@ -92,7 +93,7 @@ def _may_be_told(life: Life, horizon: float, consistency: Consistency) -> bool:
         case Consistency.REALTIME:
             return True
         case Consistency.EARLIEST:
-            return life.forbidden_until < horizon
+            return life.forbidden_until == ALWAYS or life.forbidden_until < horizon
         case Consistency.CONSERVATIVE:
             return max(life.end, life.forbidden_until) < horizon
 

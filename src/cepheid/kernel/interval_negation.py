@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepheid.compile.interval import SCOPES, Guard, IntervalTables
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import script_true, span_end, span_start
@@ -10,7 +12,8 @@ from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, Scratch, 
 from cepheid.kernel.jit import kernel
 from cepheid.lang.interval_values import Scope
 
-NEVER_FORBIDDEN = LEAST
+NEVER_FORBIDDEN = np.iinfo(np.int64).min
+"""Below every horizon, also that of an unlimited delay."""
 ALWAYS_OPEN = MOST
 
 _START_BETWEEN = SCOPES[Scope.START_BETWEEN]

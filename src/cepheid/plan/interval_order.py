@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cepheid.lang.interval_values import variables_of
 from cepheid.plan.interval_bounds import FREE, Bounds, bounds_of
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.script import Operation, Operator
@@ -94,9 +93,8 @@ def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | Non
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
         lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
-    if pattern.tree is not None:
-        lines.append(f"  hierarchy over {', '.join(variables_of(pattern.tree))}")
-    lines += [f"  together {_names(plan, one.variables)}: {i}" for i, one in enumerate(plan.scripts, 1)]
+    if pattern.condition is not None:
+        lines.append(f"  where {pattern.condition}")
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]
@@ -104,5 +102,21 @@ def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | Non
     return "\n".join(lines)
 
 
-def _names(plan: IntervalPlan, variables: frozenset[int]) -> str:
-    return ", ".join(plan.pattern.variables[v] for v in sorted(variables))
+def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
+    """The joins as a Mermaid flowchart: for each variable that may come last a tree, and negations above it."""
+    names, orders = plan.pattern.variables, join_order(plan, frequencies).orders
+    lines = ["flowchart BT"]
+    for order in orders:
+        first = names[order[0]]
+        at = f"{first}0"
+        lines.append(f'    {at}["{first} comes"]')
+        for level, variable in enumerate(order[1:], 1):
+            joined = f"{first}{level}"
+            lines.append(f'    {joined}(("⋈")) ')
+            lines.append(f"    {at} --> {joined}")
+            lines.append(f'    {first}{level}s[("{names[variable]}")] --> {joined}')
+            at = joined
+        for number, negation in enumerate(plan.pattern.negations):
+            lines.append(f'    {at} --> {first}n{number}{{"no {negation.variable}"}}')
+            at = f"{first}n{number}"
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,310 @@
+"""Interval patterns through the public calls: whole tables, and events that go on coming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cepheid.errors import (
+    ConditionError,
+    EventError,
+    LimitExceeded,
+    MatcherFailed,
+    PatternError,
+    SchemaError,
+    SnapshotError,
+)
+from cepheid.hosts.interval_tables import IntervalCounts
+from cepheid.intervals import IntervalMatcher, detect_intervals, interval_pattern
+from cepheid.plan.limits import Limits
+
+Row = tuple[Any, ...]
+TIMES = pa.timestamp("us", "UTC")
+PAPER = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 10 seconds"
+EVENTS: list[Row] = [
+    ("A", 1, 4, "a1"),
+    ("B", 3, 6, "b1"),
+    ("C", 8, 9, "c1"),
+    ("D", 5, 12, "d1"),
+    ("A", 30, 31, "z1"),
+]
+
+
+def table(events: Iterable[Row]) -> pa.Table:
+    """Events as (type, start, end, id) and, if they have it, user; times in seconds."""
+    rows = [(*event, None)[:5] for event in events]
+    kinds, starts, ends, ids, users = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "kind": pa.array(kinds, pa.string()),
+            "begins": pa.array([None if s is None else s * 1_000_000 for s in starts], TIMES),
+            "ends": pa.array([None if e is None else e * 1_000_000 for e in ends], TIMES),
+            "id": pa.array(ids, pa.string()),
+            "user": pa.array(users, pa.string()),
+        }
+    )
+
+
+def matcher(pattern: str = PAPER, delay: str | None = "8 seconds", **options: Any) -> IntervalMatcher:
+    names = {"start": "begins", "end": "ends", "type": "kind"}
+    return IntervalMatcher(pattern, table(EVENTS).schema, delay=delay, **(names | options))
+
+
+def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str, ...]]:
+    matches = detect_intervals(table(events), pattern, start="begins", end="ends", type="kind", **options)
+    variables = [p.variable for p in interval_pattern(pattern).positives]
+    return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]
+
+
+def shown(rows: pa.Table) -> list[str]:
+    """+a1,b1,c1 and -a1,b1,c1; what is late as it is."""
+    signs = {"insertion": "+", "retraction": "-"}
+    variables = [name for name in rows.schema.names if len(name) == 1]
+    return [
+        row["event"]["id"] + " late"
+        if row["kind"] == "late"
+        else signs[row["kind"]] + ",".join(row[v]["id"] for v in variables)
+        for row in rows.to_pylist()
+    ]
+
+
+# Whole tables
+
+
+def test_a_table_of_events() -> None:
+    """All matches, whatever the order of the rows; the negated event starts between the two parts."""
+    assert found(PAPER, EVENTS) == []
+    assert found(PAPER, [e for e in EVENTS if e[0] != "D"][::-1]) == [("a1", "b1", "c1")]
+
+
+def test_the_columns_of_matches() -> None:
+    """An id, the key, when the match starts and ends, and a struct per variable, in the kind of table that came."""
+    frame = table([(*e, "u") for e in EVENTS[:3]]).to_pandas()
+    pattern = "EVENT PAL((A a overlap B b) before C c)"
+    matches = detect_intervals(frame, pattern, start="begins", end="ends", type="kind", key="user", columns=["id"])
+    assert isinstance(matches, pd.DataFrame)
+    assert list(matches.columns) == ["match_id", "user", "match_start", "match_end", "a", "b", "c"]
+    assert matches.iloc[0].tolist()[1:] == [
+        "u",
+        pd.Timestamp(1, unit="s", tz="UTC"),
+        pd.Timestamp(9, unit="s", tz="UTC"),
+        {"id": "a1"},
+        {"id": "b1"},
+        {"id": "c1"},
+    ]
+
+
+def test_events_of_different_keys_have_nothing_to_do_with_each_other() -> None:
+    """Neither in matches nor in negations."""
+    events = [("A", 0, 2, "a1", "x"), ("B", 5, 6, "b1", "y"), ("A", 1, 3, "a2", "y"), ("D", 4, 4, "d1", "x")]
+    assert found("EVENT SEQ(A a, !D d, B b)", events, key="user") == [("a2", "b1")]
+
+
+def test_an_event_is_of_all_types_that_its_type_is_a_kind_of() -> None:
+    """A taxonomy says which."""
+    events = [("card", 0, 1, "c1"), ("wire", 2, 3, "w1"), ("note", 4, 5, "n1")]
+    kinds = {"card": "payment", "wire": "payment", "note": []}
+    pattern = "EVENT SEQ(payment a, payment b)"
+    assert found(pattern, events, kinds=kinds) == [("c1", "w1")]
+
+
+def test_times_in_conditions() -> None:
+    """start(a) and end(a) are timestamps."""
+    events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1"), ("B", 9, 9, "b2")]
+    assert found("EVENT PAL(A a before B b) WHERE start(b) - end(a) < INTERVAL 5 SECONDS", events) == [("a1", "b1")]
+
+
+def test_events_that_are_no_intervals() -> None:
+    """Those without key or times, and those that end before they start, are an error or counted."""
+    events = [("A", 0, 2, "a1", "x"), ("A", 3, 2, "a2", "x"), ("A", None, 2, "a3", "x"), ("A", 1, 2, "a4")]
+    with pytest.raises(EventError) as raised:
+        found("EVENT PAL(A a)", events, key="user")
+    assert str(raised.value) == (
+        "events that are no intervals: 1 with a NULL in the key (user), 1 without begins or ends, "
+        '1 with ends before begins. Mend or drop them before, or give nulls="drop", which counts them'
+    )
+    assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
+    live = matcher("EVENT PAL(A a)", key="user", nulls="drop")
+    live.process(table(events))
+    assert live.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
+
+
+def test_a_condition_that_fails() -> None:
+    """As SQL fails; and the matcher is of no use then."""
+    pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
+    events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
+    with pytest.raises(ConditionError, match="division by zero in a condition on several events"):
+        found(pattern, events)
+    live = matcher(pattern)
+    with pytest.raises(ConditionError):
+        live.process(table(events))
+    with pytest.raises(MatcherFailed, match="has failed half-way before, with ConditionError: division by zero"):
+        live.finish()
+
+
+def test_what_can_fail_is_asked_of_nothing_else_than_sql_asks_it() -> None:
+    """A division is only computed where the times fit and what is asked before it is true."""
+    events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1"), ("B", 1, 3, "b22")]
+    apart = "EVENT PAL(A a overlap B b) WHERE 1 / (length(a.id) - length(b.id)) < 0"
+    assert found(apart, events) == [("a1", "b22")]
+
+
+def test_a_limit() -> None:
+    """More matches than one event may complete."""
+    events = [("A", i, i + 1, f"a{i}") for i in range(20)] + [("B", 50, 51, "b1")]
+    with pytest.raises(LimitExceeded, match=r"an event completes more than 10 matches \(max_matches_per_event\)"):
+        found("EVENT PAL(A a before B b)", events, limits=Limits(max_matches_per_event=10))
+
+
+def test_many_matches_of_one_event() -> None:
+    """Room is made for as many as there are."""
+    events = [("A", i, i, f"a{i}") for i in range(120)] + [("C", 500, 501, "c1")]
+    assert len(found("EVENT PAL((A a before A b) before C c)", events)) == 120 * 119 // 2
+
+
+# Events that go on coming
+
+
+def test_real_time_takes_back_what_was_wrong() -> None:
+    """A retraction has the id of the insertion; a long negated event comes after the match that it forbids."""
+    live = matcher(f"{PAPER} REALTIME 1")
+    before = live.process(table(EVENTS[:3]))
+    after = live.process(table(EVENTS[3:4]))
+    assert (shown(before), shown(after)) == (["+a1,b1,c1"], ["-a1,b1,c1"])
+    assert before.column("match_id") == after.column("match_id")
+    assert shown(live.finish()) == []
+
+
+def test_conservative_output_is_never_taken_back() -> None:
+    """Matches wait until no event that is not late can forbid them; with CONSISTENCY earliest no longer than that."""
+    for consistency, told in (("earliest", []), ("conservative", [])):
+        live = matcher(f"{PAPER} CONSISTENCY {consistency}")
+        assert shown(live.process(table(EVENTS))) == told
+    quiet = [e for e in EVENTS if e[0] != "D"]
+    # c1 starts at 8 and ends at 9: with the clock at 17 no event from before 9 comes any more, at 18 none up to 9.
+    for consistency, clock in (("earliest", 16), ("conservative", 18)):
+        live = matcher(f"{PAPER} CONSISTENCY {consistency}")
+        told = shown(live.process(table(quiet[:3])))
+        assert (told, shown(live.advance_time(f"1970-01-01T00:00:{clock - 1}"))) == ([], [])
+        assert shown(live.advance_time(f"1970-01-01T00:00:{clock}")) == ["+a1,b1,c1"]
+
+
+def test_late_events_are_told_and_not_matched() -> None:
+    """Exactly the delay behind the clock is in time."""
+    live = matcher("EVENT PAL(A a before C c) CONSISTENCY earliest", delay="5 seconds")
+    rows = live.process(table([("C", 8, 10, "c1"), ("A", 5, 6, "a1"), ("A", 4, 6, "a2")]))
+    assert shown(rows) == ["+a1,c1", "a2 late"]
+    assert live.counts.late == 1
+    by_end = matcher("EVENT PAL(A a before C c) CONSISTENCY earliest", delay="5 seconds", lateness="end")
+    assert shown(by_end.process(table([("C", 8, 10, "c1"), ("A", 4, 6, "a2"), ("A", 1, 4, "a3")]))) == [
+        "+a2,c1",
+        "a3 late",
+    ]
+
+
+def test_consistency_can_be_changed_while_it_runs() -> None:
+    """To real time: what holds for now is told at once. Back: nothing new is told before it is final."""
+    live = matcher(PAPER)
+    assert shown(live.process(table(EVENTS[:3]))) == []
+    assert shown(live.switch("realtime")) == ["+a1,b1,c1"]
+    assert shown(live.switch("conservative")) == []
+    assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
+
+
+def test_a_snapshot_goes_on() -> None:
+    """Restored, a matcher tells what the other would have told; ids are the same."""
+    one, other = (matcher(f"{PAPER} REALTIME 1") for _ in range(2))
+    one.process(table(EVENTS[:3]))
+    other.restore(one.snapshot())
+    assert other.counts == one.counts
+    assert other.process(table(EVENTS[3:])) == one.process(table(EVENTS[3:]))
+
+
+def test_a_snapshot_of_another_pattern_is_refused() -> None:
+    """As one of another delay, and one that is damaged; the consistency may be another."""
+    data = matcher(f"{PAPER} REALTIME 1").snapshot()
+    matcher(PAPER).restore(data)
+    with pytest.raises(SnapshotError, match=r"of another matcher: interval pattern\.within was"):
+        matcher("EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 9 seconds").restore(data)
+    with pytest.raises(SnapshotError, match="delay was 8000000 and is 9000000"):
+        matcher(delay="9 seconds").restore(data)
+    with pytest.raises(SnapshotError, match="damaged"):
+        matcher().restore(data[:-1] + b"x")
+
+
+def test_what_no_match_can_be_about_is_forgotten() -> None:
+    """Memory is that of the window and the delay; the logs of all tests of the engine hold with it."""
+    live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds", delay="5 seconds")
+    live.process(table([("ABC"[i % 3], i, i + 2, str(i)) for i in range(500)]))
+    live.restore(live.snapshot())
+    assert live.counts.held <= 20
+
+
+def test_a_long_negated_event_is_kept_by_its_end() -> None:
+    """intersects_gap: an event from long before the match forbids it, if it lasts."""
+    live = matcher("EVENT PAL(A a, (!D d intersects_gap), C c) WITHIN 10 seconds", delay="30 seconds")
+    live.process(table([("D", 0, 60, "d1"), ("A", 50, 52, "a1"), ("B", 75, 78, "b1")]))
+    live.restore(live.snapshot())
+    assert shown(live.process(table([("C", 58, 60, "c1")]))) == []
+    assert shown(live.finish()) == []
+
+
+def test_arguments_that_are_none() -> None:
+    """A negative delay, another lateness, columns that are not there."""
+    with pytest.raises(SchemaError, match="delay: a length of time must be positive"):
+        matcher(delay=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="lateness is 'start' or 'end', got 'middle'"):
+        matcher(lateness="middle")
+    with pytest.raises(SchemaError, match="nulls is 'error' or 'drop', got 'keep'"):
+        matcher(nulls="keep")
+    with pytest.raises(PatternError, match="PAL or SEQ is expected"):
+        matcher("EVENT OR(A)")
+    with pytest.raises(SchemaError, match="events have no column 'id', which the matcher was made with"):
+        matcher().process(table(EVENTS).drop_columns(["id"]))
+
+
+def test_an_unlimited_delay() -> None:
+    """With delay=None nothing is late, and what a later event may forbid waits for the end."""
+    live = matcher(PAPER, delay=None)
+    assert shown(live.process(table([EVENTS[4], *EVENTS[:3]]))) == []
+    assert shown(live.finish()) == ["+a1,b1,c1"]
+
+
+def test_the_plan_as_text() -> None:
+    """Conditions on one event, on several, and the orders of joins with what they may cost."""
+    text = matcher(
+        f"{PAPER} REALTIME 1".replace("WITHIN", "WHERE a.user = b.user WITHIN"), frequencies={"C": 10}
+    ).explain()
+    assert text == (
+        "Interval pattern 'pattern', PAL, realtime\n"
+        "  a: `kind` IN ('A')\n"
+        "  b: `kind` IN ('B')\n"
+        "  c: `kind` IN ('C')\n"
+        "  not d: `kind` IN ('D')\n"
+        "  where a.user = b.user\n"
+        "Joins:\n"
+        "  when a comes: a ⋈ b ⋈ c, about 0.00201 partial results\n"
+        "  when b comes: b ⋈ a ⋈ c, about 0.00201 partial results\n"
+        "  when c comes: c ⋈ a ⋈ b, about 0.02 partial results"
+    )
+
+
+def test_the_plan_as_a_drawing() -> None:
+    """Each tree of joins, from the event that comes to the negations."""
+    assert matcher("EVENT SEQ(A a, !D d, B b)").diagram() == (
+        "flowchart BT\n"
+        '    a0["a comes"]\n'
+        '    a1(("⋈"))\n'
+        "    a0 --> a1\n"
+        '    a1s[("b")] --> a1\n'
+        '    a1 --> an0{"no d"}\n'
+        '    b0["b comes"]\n'
+        '    b1(("⋈"))\n'
+        "    b0 --> b1\n"
+        '    b1s[("a")] --> b1\n'
+        '    b1 --> bn0{"no d"}'
+    )
