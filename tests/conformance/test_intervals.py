@@ -1,0 +1,73 @@
+"""Cepheid answers as the facts about interval patterns and out-of-order arrival have it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance.check import Failed, NotThere, Passed
+from tests.conformance.interval_answers import wrong_fields
+from tests.conformance.interval_check import check_all_intervals, check_intervals, interval_failure, read_intervals
+from tests.conformance.interval_reference import answer
+from tests.conformance.run import main
+
+FILES = {name: Path(__file__).parent / "algebra" / f"{name}.jsonl" for name in ("intervals", "outoforder")}
+
+
+def case(**changes: Any) -> dict[str, Any]:
+    """A case that passes."""
+    return {
+        "id": "given",
+        "text": "SEQ(A a, B b)",
+        "pattern": {"mode": "SEQ", "pos": [["a", "A"], ["b", "B"]], "within": None},
+        "events": [{"id": "a1", "type": "A", "s": 0, "e": 1}, {"id": "b1", "type": "B", "s": 2, "e": 3}],
+        "expected": {"matches": [["a1", "b1"]]},
+    } | changes
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_sample_of_the_facts(name: str) -> None:
+    """Every fourth fact; `make conformance` asks all."""
+    results = [*check_all_intervals(read_intervals(FILES[name])[::4], on_spark=False)]
+    failures = [interval_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_reference_answers_a_sample(name: str) -> None:
+    """The definition itself, over every tenth fact about intervals."""
+    cases = [case for case in read_intervals(FILES[name]) if case.get("subject") != "algebra"]
+    assert not [
+        (case["id"], wrong) for case in cases[::10] if (wrong := [*wrong_fields(case["expected"], answer(case))])
+    ]
+
+
+def test_values_of_several_kinds_under_one_name() -> None:
+    """What compares a number with a text does not hold, not even `!=`; numbers compare with numbers."""
+    events = [
+        {"id": "a1", "type": "A", "s": 0, "e": 1, "attrs": {"u": "x"}},
+        {"id": "a2", "type": "A", "s": 0, "e": 1, "attrs": {"u": 2}},
+        {"id": "b1", "type": "B", "s": 2, "e": 3, "attrs": {"u": 2.5}},
+        {"id": "b2", "type": "B", "s": 2, "e": 3},
+    ]
+    where = [["!=", ["attr", "a", "u"], ["attr", "b", "u"]]]
+    asked = case(events=events, pattern=case()["pattern"] | {"where": where}, expected={"matches": [["a2", "b1"]]})
+    assert check_intervals(asked) == Passed()
+
+
+def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command tells what it got, counts, and says what is not there yet."""
+    file = tmp_path / "cases.jsonl"
+    file.write_text("\n".join(map(json.dumps, [case(), case(expected={"matches": []})])))
+    assert main([str(file)]) == 1
+    assert capsys.readouterr().out == (
+        "FAILED given\n"
+        "  pattern:  SEQ(A a, B b)\n"
+        "  events:   a1:A[0,1], b1:B[2,3]\n"
+        "  got:      matches: [['a1', 'b1']]\n"
+        "\n"
+        "1 passed, 1 failed\n"
+    )
+    assert isinstance(check_intervals(case(), on_spark=True), NotThere)
