@@ -39,8 +39,8 @@ conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thou
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/flinkcep/*.jsonl
-	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/algebra.jsonl
-	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/algebra.jsonl
+	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
+	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/intervals.jsonl
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/stream/test_shard.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka

@@ -36,6 +36,14 @@ def told_schema(plan: IntervalPlan) -> pa.Schema:
     )
 
 
+def match_schema(plan: IntervalPlan) -> pa.Schema:
+    """The columns of those rows that say what matches, where all are insertions."""
+    return pa.schema([field for field in told_schema(plan) if field.name not in _OF_ARRIVAL])
+
+
+_OF_ARRIVAL = ("kind", "pattern", "detected_at", "event")
+
+
 def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> pa.Table:
     """The rows. `events` has the events that these are about; `place` says for each position in `told` which it is."""
     schema, count = told_schema(plan), len(told.event)

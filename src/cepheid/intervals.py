@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from cepheid.detect import arrow_table, time_of
+from cepheid.detect import arrow_table, is_spark, time_of
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events import microseconds
 from cepheid.hosts.request import Nulls, instant_of
@@ -21,7 +21,7 @@ from cepheid.plan.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.hosts.interval_tables import IntervalCounts, IntervalRequest
+    from cepheid.hosts.interval_request import IntervalCounts, IntervalRequest
 
 __all__ = [
     "IntervalMatcher",
@@ -47,10 +47,11 @@ def detect_intervals(
     nulls: Nulls = "error",
 ) -> Any:
     """All matches of an interval pattern, as the kind of table that the events are: match_id, the key, match_start,
-    match_end and a column per variable, in order of (match_end, match_start).
+    match_end and a column per variable; in process in order of (match_end, match_start).
+
 
     Args:
-        events: A pandas, polars or pyarrow table, or anything that speaks Arrow.
+        events: A Spark DataFrame that is no stream, a pandas, polars or pyarrow table, or anything that speaks Arrow.
         pattern: The pattern, or its query text.
         start: The column in which an event starts.
         end: The column in which it ends; an instant ends where it starts.
@@ -59,7 +60,7 @@ def detect_intervals(
         kinds: Types and what they are kinds of: an event of a type is one of all that it is a kind of.
         columns: The event columns that come along; all by default.
         limits: max_matches_per_event.
-        time_zone: How times without a zone are read; UTC by default.
+        time_zone: How times without a zone are read; by default in that of the Spark session, in process in UTC.
         nulls: What is done about events without key or times, and about those that end before they start: "error", or
             "drop".
 
@@ -67,10 +68,6 @@ def detect_intervals(
         PatternError, SchemaError: the pattern, the names or the types are wrong; all problems at once.
         EventError, ConditionError, LimitExceeded: an event cannot be processed, a condition fails, a limit is reached.
     """
-    from cepheid.hosts.interval_tables import detect_in_table
-    from cepheid.hosts.tables import to_arrow
-
-    table, back = to_arrow(events)
     request = _request(
         pattern,
         start,
@@ -83,6 +80,14 @@ def detect_intervals(
         time_zone=time_zone,
         nulls=nulls,
     )
+    if is_spark(events):
+        from cepheid.hosts.interval_on_spark import intervals_on_spark
+
+        return intervals_on_spark(events, request)
+    from cepheid.hosts.interval_tables import detect_in_table
+    from cepheid.hosts.tables import to_arrow
+
+    table, back = to_arrow(events)
     found, _ = detect_in_table(table, request)
     return back(found)
 
@@ -212,7 +217,7 @@ def _request(
     nulls: Nulls,
     frequencies: Mapping[str, float] | None = None,
 ) -> IntervalRequest:
-    from cepheid.hosts.interval_tables import IntervalRequest
+    from cepheid.hosts.interval_request import IntervalRequest
 
     if nulls not in ("error", "drop"):
         raise SchemaError(f"nulls is 'error' or 'drop', got {nulls!r}")

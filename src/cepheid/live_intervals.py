@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.interval import CompiledIntervals
+from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.errors import SnapshotError
-from cepheid.events import Batch
+from cepheid.events import TIME, Batch
 from cepheid.identity import key_names
-from cepheid.interval_output import END, told_rows, told_schema
+from cepheid.interval_output import END, match_schema, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import IntervalEvents
 from cepheid.kernel.layout import Int32s
-from cepheid.lang.interval_values import Consistency
+from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_matcher import KeyNumbers
+from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
-from cepheid.working_set import WorkingSet
+from cepheid.working_set import WorkingSet, mask_of
 
 _PIECE = 1 << 14
 """Events taken at once: memory is looked through between pieces."""
@@ -149,3 +150,27 @@ class LiveIntervalMatcher:
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         return told_rows(self.pattern.plan, told, self.working_set.take(positions), place)
+
+
+def all_matches(plan: IntervalPlan, batch: Batch) -> pa.Table:
+    """All matches in the events of a batch, in whatever order they are: rows of `match_schema`.
+
+    Raises:
+        ConditionError, LimitExceeded: as the matcher.
+    """
+    starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
+    # In order of ends, with the longest duration as the delay, nothing is late, and what is over is forgotten soon.
+    batch = batch.take(pa.array(np.lexsort((starts, ends))))
+    longest = int((ends - starts).max(initial=0))
+    pattern = compile_intervals(plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch))
+    matcher = LiveIntervalMatcher(pattern)
+    matcher.kernel.consistency = Consistency.EARLIEST
+    rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
+    return rows.select(match_schema(plan).names)
+
+
+def _frequencies(plan: IntervalPlan, batch: Batch) -> dict[str, float]:
+    """How many events there are for each type that the pattern asks for."""
+    mask = mask_of(batch)
+    bits = zip(plan.pattern.positives, plan.variable_bits, strict=False)
+    return {positive.type: float((mask >> bit & 1).sum()) for positive, bit in bits}

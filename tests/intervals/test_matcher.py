@@ -18,7 +18,7 @@ from cepheid.errors import (
     SchemaError,
     SnapshotError,
 )
-from cepheid.hosts.interval_tables import IntervalCounts
+from cepheid.hosts.interval_request import IntervalCounts
 from cepheid.intervals import IntervalMatcher, detect_intervals, interval_pattern
 from cepheid.plan.limits import Limits
 

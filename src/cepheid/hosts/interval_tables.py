@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
@@ -16,54 +16,15 @@ from cepheid.errors import EventError, MatcherFailed, SchemaError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.intake import instants, whole
-from cepheid.hosts.request import Nulls, repeated_names
+from cepheid.hosts.interval_request import IntervalCounts, IntervalRequest
+from cepheid.hosts.request import repeated_names
 from cepheid.hosts.tables import as_plain, plain_schema, without_views
 from cepheid.interval_output import END
-from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_document import interval_form
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.live_intervals import LiveIntervalMatcher
+from cepheid.live_intervals import LiveIntervalMatcher, all_matches
 from cepheid.plan.interval_build import build_interval_plan
 from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
-from cepheid.plan.limits import Limits
-
-
-@dataclass(frozen=True)
-class IntervalRequest:
-    """One detection of an interval pattern."""
-
-    pattern: IntervalPattern
-    start: str
-    end: str
-    type: str
-    key: tuple[str, ...] = ()
-    kinds: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    """Types and what they are kinds of."""
-    columns: tuple[str, ...] | None = None
-    limits: Limits = field(default_factory=Limits)
-    time_zone: str | None = None
-    nulls: Nulls = "error"
-    frequencies: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True)
-class IntervalCounts:
-    """What was seen so far, and what is open."""
-
-    events: int = 0
-    """All events that came."""
-    null_keys: int = 0
-    """Events without key."""
-    null_times: int = 0
-    """Events without start or end."""
-    reversed: int = 0
-    """Events that end before they start."""
-    late: int = 0
-    """Events that came later than the delay allows; they are not matched."""
-    open_matches: int = 0
-    """Matches that are not final."""
-    held: int = 0
-    """Events in memory."""
 
 
 def interval_plan(columns: pa.Schema, request: IntervalRequest, engine: DuckDbEngine) -> IntervalPlan:
@@ -88,18 +49,8 @@ def detect_in_table(events: pa.Table, request: IntervalRequest) -> tuple[pa.Tabl
     engine = DuckDbEngine(time_zone=zone)
     plan = interval_plan(events.schema, request, engine)
     batch, counts = _batch(without_views(events), plan, request, engine)
-    starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    # In order of ends, with the longest duration as the delay, nothing is late, and what is over is forgotten soon.
-    batch = batch.take(pa.array(np.lexsort((starts, ends))))
-    longest = int((ends - starts).max(initial=0))
-    matcher = LiveIntervalMatcher(
-        compile_intervals(plan, delay=longest, lateness=End.START, frequencies=request.frequencies)
-    )
-    matcher.kernel.consistency = Consistency.EARLIEST
-    rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
-    told = [name for name in rows.schema.names if name not in ("kind", "pattern", "detected_at", "event")]
     order = [(name, "ascending") for name in ("match_end", "match_start", "match_id")]
-    return rows.select(told).sort_by(order), counts
+    return all_matches(plan, batch).sort_by(order), counts
 
 
 class IntervalTableMatcher:

@@ -168,7 +168,7 @@ def lifting(plan: LiftedFor, times: Times) -> Lift:
     for i, name in enumerate(schema.sequence):
         lift.add(f"{SEQUENCE_PREFIX}{i}", named(name), name)
     for word, bits in enumerate(words_of(plan.bits)):
-        lift.add(mask_column(word), _mask(bits))
+        lift.add(mask_column(word), mask_of(bits))
     for name in plan.columns:
         lift.add(EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
@@ -187,7 +187,7 @@ def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _mask(bits: Sequence[Lifted]) -> Column:
+def mask_of(bits: Sequence[Lifted]) -> Column:
     """Bit i is set where bits[i] is true, not where it is NULL."""
     words = [F.when(expression(bit.sql), F.lit(1 << i)).otherwise(F.lit(0)).cast("long") for i, bit in enumerate(bits)]
     return reduce(lambda mask, word: mask.bitwiseOR(word), words, F.lit(0).cast("long"))

@@ -22,6 +22,8 @@ from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
 from cepheid.events import TIME, TIME_TYPE, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
+from cepheid.interval_output import END, match_schema
+from cepheid.live_intervals import all_matches
 from cepheid.output import filled, merged, row_schema
 from cepheid.sorted_matcher import SortedMatchers
 
@@ -32,8 +34,8 @@ class Task(NamedTuple):
     """What a worker is to do."""
 
     plans: bytes
-    """Pickled Plans, or an OccurrencePlan: they come with the function that Spark pickles, and are read only once the
-    versions agree.
+    """Pickled Plans, an OccurrencePlan or an IntervalPlan: they come with the function that Spark pickles, and are
+    read only once the versions agree.
     """
     layout: tuple[tuple[str, str], ...]
     """The matcher's columns, each with the shipped column that holds it; one may hold several."""
@@ -54,6 +56,25 @@ def find_occurrences(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) 
     plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
     schema = output_schema(occurrence_schema(plan))
     yield from _told_by(OccurrenceMatcher(plan, until=task.until), batches, task, schema)
+
+
+def find_intervals(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+    """The same for an interval pattern, with the events in any order: all of a partition are taken together, as their
+    longest duration is to be known first.
+    """
+    task = Task(*given)
+    plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
+    schema = output_schema(match_schema(plan))
+    events = list(batches)
+    if not events:
+        return
+    batch = _batch(pa.concat_batches(events), task.layout)
+    ends = batch.column(END).cast(TIME_TYPE)
+    batch = Batch(batch.data.set_column(batch.data.schema.get_field_index(END), END, ends))
+    try:
+        yield from _rows([all_matches(plan, batch)], schema)
+    except (ConditionError, LimitExceeded) as error:
+        yield _told(schema, ERROR, str(error))
 
 
 class _Matchers(Protocol):

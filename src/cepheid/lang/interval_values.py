@@ -1,7 +1,7 @@
 """What interval patterns are made of: Allen's relations, endpoints and their order, trees of relations, negations.
 
-After Zhou et al., "Sequence pattern query processing over out-of-order event streams" (hierarchical patterns with
-counts), and Allen's algebra. An event here is an interval with a start and an end; an instant has both at one time.
+After Zhou et al. (hierarchical patterns with counts, negation) and Allen's algebra. An event here is an interval with a
+start and an end; an instant has both at one time.
 """
 
 from __future__ import annotations

@@ -1,0 +1,71 @@
+"""Interval patterns on Spark: the matches of a DataFrame are those of the same table in process."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from tests.intervals.test_matcher import Row, table
+
+from cepheid.errors import CepheidWarning, PatternError, SchemaError
+from cepheid.intervals import detect_intervals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PATTERN = (
+    "EVENT PAL((A a overlap B b) (!D d WHERE length(d.id) < length(a.id)) before C c)"
+    " WHERE length(a.id) <= length(c.id) WITHIN 20 seconds"
+)
+NAMES = {"start": "begins", "end": "ends", "type": "kind"}
+
+
+def events() -> pa.Table:
+    random = Random(7)
+    starts = [random.randrange(60) for _ in range(200)]
+    rows: list[Row] = [
+        (random.choice("AABBCCD"), start, start + random.randrange(9), f"e{i}", random.choice("uvw"))
+        for i, start in enumerate(starts)
+    ]
+    return table(rows)
+
+
+def test_matches_are_those_in_process(spark: SparkSession) -> None:
+    """The same ids, times and events, by key and without one."""
+    frame = spark.createDataFrame(events())
+    expected = detect_intervals(events(), PATTERN, key="user", **NAMES)
+    found = detect_intervals(frame, PATTERN, key="user", **NAMES)
+    assert len(expected) > 5
+    assert found.columns == expected.schema.names
+    by_id = [("match_id", "ascending")]
+    assert found.toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
+    with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
+        alone = detect_intervals(frame, PATTERN, columns=["id"], **NAMES)
+    assert alone.count() == len(detect_intervals(events(), PATTERN, columns=["id"], **NAMES))
+
+
+def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
+    """The pattern at once; events that are no intervals with the action."""
+    frame = spark.createDataFrame(table([("A", 3, 2, "a1", "u")]))
+    with pytest.raises(SchemaError, match="start: no column named 'starts'"):
+        detect_intervals(frame, PATTERN, start="starts", end="ends", type="kind")
+    with pytest.raises(PatternError, match="no event has the variable 'x'"):
+        detect_intervals(frame, "EVENT PAL(A a) WHERE x.n = 1", **NAMES)
+    with pytest.raises(Exception, match="an event ends before it starts: 'ends' is before 'begins'"):
+        detect_intervals(frame, "EVENT PAL(A a)", key="user", **NAMES).toArrow()
+    assert not detect_intervals(frame, "EVENT PAL(A a)", key="user", nulls="drop", **NAMES).toArrow()
+    sound = spark.createDataFrame(table([("A", 1, 2, "a1", "u"), ("B", 3, 4, "b1", "u")]))
+    failing = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
+    with pytest.raises(Exception, match="division by zero in a condition on several events"):
+        detect_intervals(sound, failing, key="user", **NAMES).toArrow()
+
+
+def test_a_stream_is_refused(spark: SparkSession) -> None:
+    """With what finds the pattern instead."""
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(PatternError, match="is one of intervals, which a stream does not find yet"):
+        detect_intervals(stream, "EVENT PAL(A a)", start="timestamp", end="timestamp", type="value")
