@@ -7,17 +7,20 @@ event algebra has no matcher for events out of order: its logs are those of the 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import pyarrow as pa
 from tests.conformance import algebra_case
-from tests.conformance.check import Failed, NotThere, Passed, Result
+from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
 from tests.intervals.running import ENGINE, batch_of, log_of
 
+from cepheid import CepheidWarning
 from cepheid.compile.interval import compile_intervals
 from cepheid.detect import request_of
 from cepheid.hosts.algebra_in_process import occurrence_plan
@@ -50,17 +53,19 @@ def read_intervals(path: Path) -> list[Case]:
 
 
 def check_all_intervals(cases: Iterable[Case], *, on_spark: bool) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result; logs are there in process only, on Spark their final matches."""
-    for case in cases:
-        yield case, check_intervals(case, on_spark=on_spark)
+    """Each case and its result; logs are there in process only, on Spark their final matches. There several are asked
+    at a time, as most wait for its scheduler.
+    """
+    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME if on_spark else 1) as pool:
+        warnings.simplefilter("ignore", CepheidWarning)  # there is no key, so on Spark one partition
+        known = list(cases)
+        yield from zip(known, pool.map(partial(check_intervals, on_spark=on_spark), known), strict=True)
 
 
 def check_intervals(case: Case, *, on_spark: bool = False) -> Result:
     """Whether all required answers are right."""
-    if on_spark:
-        return NotThere("interval patterns on Spark")
     try:
-        found = answer(case)
+        found = _final(case, on_spark=True) if on_spark else answer(case)
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
         return Failed(f"{type(error).__name__}: {error}")
     wrong = [f"{name}: {found[name]}" for name in wrong_fields(case["expected"], found)]
@@ -80,19 +85,31 @@ def interval_failure(case: Case, got: str) -> str:
 def answer(case: Case) -> dict[str, Any]:
     """The required fields."""
     if "arrival" not in case:
-        asked = question(case)
-        return {"matches": _matches(asked.events, asked.pattern)}
+        return _final(case)
     if case["subject"] == "interval":
-        return _fields(case, _engine_log(case)) | _final_at_once(case)
+        return _fields(case, _engine_log(case)) | _final(case)
     found = _fields(case, _algebra_log(case, Policy.UNRESTRICTED))
     if "realtime_recent_root" in case["expected"]:
         found["realtime_recent_root"] = _algebra_log(case, Policy.RECENT)(Consistency.REALTIME, {})
     return found
 
 
-def _matches(events: pa.Table, pattern: Any) -> list[list[str]]:
-    matches = detect_intervals(events, pattern, start="start", end="end", type="type", columns=["id"])
-    return [[row[p.variable]["id"] for p in pattern.positives] for row in matches.to_pylist()]
+def _final(case: Case, *, on_spark: bool = False) -> dict[str, Any]:
+    """The matches of all events that are not late, in a table."""
+    name = "matches" if "arrival" not in case else "final"
+    events = [event for event in case["events"] if event["id"] not in case["expected"].get("late", ())]
+    if "expr" in case:
+        found = algebra_case.answer(dict(case) | {"events": events}, "unrestricted", on_spark=on_spark)
+        return {name: [ids for _, _, ids in found]}
+    asked = question(dict(case) | {"events": events})
+    given: Any = asked.events
+    if on_spark:
+        from cepheid.hosts.spark_session import local_session
+
+        given = local_session("cepheid conformance", time_zone="UTC").createDataFrame(given)
+    matches = detect_intervals(given, asked.pattern, start="start", end="end", type="type", columns=["id"])
+    rows = (matches.toArrow() if on_spark else matches).to_pylist()
+    return {name: [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
 
 
 def _fields(case: Case, log: Ask) -> dict[str, Any]:
@@ -140,14 +157,6 @@ def _engine_log(case: Case) -> Ask:
         return _shown(found, lambda match: [case["arrival"][i] for i in match], case["arrival"])
 
     return log
-
-
-def _final_at_once(case: Case) -> dict[str, Any]:
-    """The final matches are those of the accepted events in a table, too."""
-    asked = question(case)
-    late = pa.array(case["expected"]["late"], pa.string())
-    accepted = asked.events.filter(pa.compute.invert(pa.compute.is_in(asked.events.column("id"), late)))
-    return {"final": _matches(accepted, asked.pattern)}
 
 
 # The event algebra

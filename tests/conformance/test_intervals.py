@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.check import Failed, NotThere, Passed
+from tests.conformance.check import Failed, Passed
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_check import check_all_intervals, check_intervals, interval_failure, read_intervals
 from tests.conformance.interval_reference import answer
@@ -58,7 +58,7 @@ def test_values_of_several_kinds_under_one_name() -> None:
 
 
 def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command tells what it got, counts, and says what is not there yet."""
+    """The command tells what it got, and counts."""
     file = tmp_path / "cases.jsonl"
     file.write_text("\n".join(map(json.dumps, [case(), case(expected={"matches": []})])))
     assert main([str(file)]) == 1
@@ -70,4 +70,11 @@ def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "\n"
         "1 passed, 1 failed\n"
     )
-    assert isinstance(check_intervals(case(), on_spark=True), NotThere)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_sample_on_spark() -> None:
+    """Three facts of each file; `make conformance` asks all."""
+    cases = [case for file in FILES.values() for case in read_intervals(file)[20::60][:3]]
+    assert [result for _, result in check_all_intervals(cases, on_spark=True)] == [Passed()] * 6
