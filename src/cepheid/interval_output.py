@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME, TIME_TYPE, Batch
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
 from cepheid.kernel.interval_kernel import Told
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
@@ -45,12 +45,14 @@ _OF_ARRIVAL = ("kind", "pattern", "detected_at", "event")
 
 
 def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> pa.Table:
-    """The rows. `events` has the events that these are about; `place` says for each position in `told` which it is."""
+    """The rows. `events` has the events that these are about, with ordinals; `place` says for each position in `told`
+    which it is.
+    """
     schema, count = told_schema(plan), len(told.event)
     late = told.sign == LATE
     variables = [place[np.where(late, told.event, told.match[:, v])] for v in range(plan.positives)]
     first = place[np.where(late, told.event, told.match[:, 0])]
-    identities = canonical_bytes(_identity(plan, events), len(events))
+    identities = canonical_bytes([*identity(plan, events), events.column(ORDINAL)], len(events))
     columns = [
         pa.array([KINDS[sign] for sign in told.sign.tolist()], pa.string()),
         pa.array([plan.pattern.name] * count, pa.string()),
@@ -81,8 +83,8 @@ def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArra
     return pa.StructArray.from_arrays(fields, fields=list(type_), mask=pa.array(absent))
 
 
-def _identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
-    """What tells each event apart from others: its key, its times and its chosen columns."""
+def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
+    """What an event is known by: its key, its times and its chosen columns; with an ordinal among those that agree."""
     known = *plan.schema.key, plan.schema.start, plan.schema.end
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
     return [*events.keys, events.column(TIME), events.column(END), *chosen]

@@ -4,18 +4,20 @@ real time what holds for now, is told at once. No I/O, no clock, no threads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from operator import index
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.errors import SnapshotError
-from cepheid.events import TIME, Batch
-from cepheid.identity import key_names
-from cepheid.interval_output import END, match_schema, told_rows, told_schema
+from cepheid.events import ORDINAL, TIME, Batch
+from cepheid.identity import canonical_bytes, key_names
+from cepheid.interval_output import END, identity, match_schema, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import IntervalEvents
 from cepheid.kernel.layout import Int32s
@@ -43,6 +45,9 @@ class LiveIntervalMatcher:
         self.keys = KeyNumbers()
         self._end = np.zeros(0, np.int64)
         self._key = np.zeros(0, np.int64)
+        self._ordinal = np.zeros(0, np.int32)
+        """How many held events before it are the same in all that an event is known by."""
+        self._twin = np.zeros(0, np.bool_)
         self._most_held = _LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
@@ -55,7 +60,9 @@ class LiveIntervalMatcher:
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
-            rows.append(self._rows(self.kernel.run(self._events, len(self.working_set))))
+            told = self.kernel.run(self._events, len(self.working_set))
+            self._number_twins(len(piece))
+            rows.append(self._rows(told))
             if len(self.working_set) > self._most_held:
                 self.forget()
         return pa.concat_tables(rows)
@@ -94,6 +101,7 @@ class LiveIntervalMatcher:
         positions = self.kernel.needed(self._events)
         self.working_set.keep(positions)
         self._end, self._key = self._end[positions], self._key[positions]
+        self._ordinal, self._twin = self._ordinal[positions], self._twin[positions]
         self.kernel.keep(positions, self._events)
         used = np.unique(self._key)
         self.keys.free(np.setdiff1d(np.array([*self.keys.number_of.values()], np.int32), used).astype(np.int32))
@@ -105,7 +113,7 @@ class LiveIntervalMatcher:
         header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
         held = self.working_set.all
         batches = {} if held is None else {"held": held.data}
-        return to_bytes(Snapshot(header, self.kernel.state(), batches))
+        return to_bytes(Snapshot(header, {**self.kernel.state(), "ordinal": self._ordinal}, batches))
 
     @staticmethod
     def restored(
@@ -126,6 +134,7 @@ class LiveIntervalMatcher:
                 if held.schema != columns:
                     raise SnapshotError(f"the snapshot's events have other columns: {held.schema}. {START_ANEW}")
                 matcher._add(Batch(held))
+                matcher._take_ordinals(snapshot.arrays["ordinal"])
             matcher.kernel.restore(snapshot.arrays, matcher._events, index(len(matcher.working_set)))
             matcher.kernel.consistency = Consistency(snapshot.header["consistency"])
             kept: dict[str, Any] = snapshot.header["kept"]
@@ -136,11 +145,32 @@ class LiveIntervalMatcher:
         self.working_set.add(batch)
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])
+        self._ordinal = np.concatenate([self._ordinal, np.zeros(len(batch), np.int32)])
+        self._twin = np.concatenate([self._twin, np.zeros(len(batch), np.bool_)])
+
+    def _number_twins(self, added: int) -> None:
+        """Gives the last events, so many, their ordinals. Only those whose times another has are looked at."""
+        if not self._twin[-added:].any():
+            return
+        count = len(self.working_set)
+        times = self._events.start[:count] * 31 + self._end * 37 + self._key  # of different ones rarely equal
+        positions = np.flatnonzero(np.isin(times, times[self._twin])).astype(np.int32)
+        identities = canonical_bytes(identity(self.pattern.plan, found := self.working_set.take(positions)), len(found))
+        seen: Counter[bytes] = Counter()
+        for position, name in zip(positions.tolist(), identities.to_pylist(), strict=True):
+            if position >= count - added:
+                self._ordinal[position] = seen[name]
+            seen[name] = max(seen[name], int(self._ordinal[position])) + 1
+
+    def _take_ordinals(self, ordinals: npt.NDArray[Any]) -> None:
+        if ordinals.shape != self._ordinal.shape or ordinals.dtype.kind != "i":
+            raise SnapshotError(f"the snapshot's ordinals are not those of its events. {START_ANEW}")
+        self._ordinal = ordinals.astype(np.int32)
 
     @property
     def _events(self) -> IntervalEvents:
         time, mask, values, missing = self.working_set.events
-        return IntervalEvents(time, self._end, self._key, mask, values, missing)
+        return IntervalEvents(time, self._end, self._key, mask, self._twin, values, missing)
 
     def _rows(self, told: Told) -> pa.Table:
         if not len(told.event):
@@ -149,7 +179,8 @@ class LiveIntervalMatcher:
         positions: Int32s = np.unique(np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()]))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
-        return told_rows(self.pattern.plan, told, self.working_set.take(positions), place)
+        events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
+        return told_rows(self.pattern.plan, told, events, place)
 
 
 def all_matches(plan: IntervalPlan, batch: Batch) -> pa.Table:

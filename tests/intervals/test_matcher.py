@@ -24,6 +24,7 @@ from cepheid.plan.limits import Limits
 
 Row = tuple[Any, ...]
 TIMES = pa.timestamp("us", "UTC")
+NAMES = {"start": "begins", "end": "ends", "type": "kind"}
 PAPER = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 10 seconds"
 EVENTS: list[Row] = [
     ("A", 1, 4, "a1"),
@@ -50,8 +51,7 @@ def table(events: Iterable[Row]) -> pa.Table:
 
 
 def matcher(pattern: str = PAPER, delay: str | None = "8 seconds", **options: Any) -> IntervalMatcher:
-    names = {"start": "begins", "end": "ends", "type": "kind"}
-    return IntervalMatcher(pattern, table(EVENTS).schema, delay=delay, **(names | options))
+    return IntervalMatcher(pattern, table(EVENTS).schema, delay=delay, **(NAMES | options))
 
 
 def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str, ...]]:
@@ -308,3 +308,17 @@ def test_the_plan_as_a_drawing() -> None:
         '    b1s[("a")] --> b1\n'
         '    b1 --> bn0{"no d"}'
     )
+
+
+def test_events_that_agree_in_all_columns_are_different_events() -> None:
+    """Their matches have ids of their own, also over several calls and a snapshot; a retraction has the right one."""
+    live, again = (matcher("EVENT PAL(A a, (!D d gap), C c) REALTIME 1") for _ in range(2))
+    twins = [("A", 0, 1, "a"), ("A", 0, 1, "a")]
+    live.process(table(twins))
+    again.restore(live.snapshot())
+    rows = again.process(table([*twins[:1], ("C", 5, 6, "c")]))
+    ids = rows.column("match_id").to_pylist()
+    assert len(set(ids)) == len(ids) == 3
+    assert sorted(again.process(table([("D", 2, 3, "d")])).column("match_id").to_pylist()) == sorted(ids)
+    together = detect_intervals(table([*twins, *twins[:1], ("C", 5, 6, "c")]), "EVENT PAL(A a, C c)", **NAMES)
+    assert len(set(together.column("match_id").to_pylist())) == 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.intervals.test_matcher import Row, table
+from tests.intervals.test_matcher import NAMES, Row, table
 
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
 from cepheid.intervals import detect_intervals
@@ -21,7 +21,6 @@ PATTERN = (
     "EVENT PAL((A a overlap B b) (!D d WHERE length(d.id) < length(a.id)) before C c)"
     " WHERE length(a.id) <= length(c.id) WITHIN 20 seconds"
 )
-NAMES = {"start": "begins", "end": "ends", "type": "kind"}
 
 
 def events() -> pa.Table:

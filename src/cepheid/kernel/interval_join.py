@@ -46,10 +46,22 @@ def store(events: IntervalEvents, stores: Stores, variable: int, position: int) 
     rows[place] = position
     rows = stores.by_end[variable]
     place = search(rows, count, events.end, events.key, key, events.end[position] + 1)
+    mark_twin(events, rows, place, position)
     for i in range(count, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
     stores.counts[variable] = count + 1
+
+
+@kernel
+def mark_twin(events: IntervalEvents, by_end: Int32s, place: int, position: int) -> None:
+    """Looks through the events before the place, as far as they end at the same time."""
+    at = place - 1
+    while at >= 0 and events.end[by_end[at]] == events.end[position] and events.key[by_end[at]] == events.key[position]:
+        if events.start[by_end[at]] == events.start[position]:
+            events.twin[position] = True
+            return
+        at -= 1
 
 
 @kernel

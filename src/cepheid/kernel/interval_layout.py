@@ -26,6 +26,8 @@ class IntervalEvents(NamedTuple):
     key: Ints
     """(n,) number of the event's key."""
     mask: Ints
+    twin: Flags
+    """(n,) set by the kernel: whether another stored event of the same variable and key has both of its times."""
     values: Ints
     """(c, n) as in kernel.layout.Events."""
     missing: Flags
