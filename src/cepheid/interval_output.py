@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
-from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests
+from cepheid.identity import canonical_bytes, digests
 from cepheid.kernel.interval_kernel import Told
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
 from cepheid.kernel.layout import Int32s
+from cepheid.output import event_structs, hex_ids, purpose
 from cepheid.plan.interval_plan import IntervalPlan
 
 END = "_end"
@@ -76,11 +75,7 @@ def _event_type(plan: IntervalPlan) -> pa.DataType:
 
 
 def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
-    type_, indices = _event_type(plan), pa.array(rows, mask=absent)
-    fields = [events.column(EVENT_PREFIX + name).take(indices).cast(type_.field(name).type) for name in plan.columns]
-    if not fields:
-        return pa.array([None if gone else {} for gone in absent.tolist()], type_)
-    return pa.StructArray.from_arrays(fields, fields=list(type_), mask=pa.array(absent))
+    return event_structs(_event_type(plan), plan.columns, events, rows, absent=absent)
 
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
@@ -96,15 +91,13 @@ def _ids(
     """Of a match a digest of the pattern's name and the identity of each variable's event; of a late event of its own.
     An insertion and the retraction that takes it back have the same.
     """
-    name = plan.pattern.name.encode()
-    ids = np.empty(len(late), object)
-    for about, positions in ((late, [first]), (~late, variables)):
-        if not about.any():
-            continue
+    found: list[bytes] = [b""] * len(late)
+    for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):
         rows = np.stack([position[about] for position in positions], axis=1)
-        person = b"late interval" if positions[0] is first and len(positions) == 1 and about is late else b"interval"
-        purpose = blake2b(name, digest_size=blake2b.PERSON_SIZE, person=person).digest()
         ends = np.arange(1, len(rows) + 1) * rows.shape[1]
-        ids[about] = [digest.hex() for digest in digests(identities.take(pa.array(rows.ravel())), ends, purpose)]
-    assert all(len(found) == 2 * DIGEST_SIZE for found in ids[:1])
-    return pa.array(ids.tolist(), pa.string())
+        made = digests(identities.take(pa.array(rows.ravel())), ends, purpose(plan.pattern.name, what))
+        if len(made) == len(found):
+            return hex_ids(made)
+        for place, digest in zip(np.flatnonzero(about).tolist(), made, strict=True):
+            found[place] = digest
+    return hex_ids(found)

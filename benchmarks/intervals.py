@@ -1,0 +1,75 @@
+"""Interval patterns in process: an IntervalMatcher over events that arrive in order of their ends, or not.
+
+python benchmarks/intervals.py [--rows 1000000]
+
+Four types, one event of each two seconds on average, 1 to 4 seconds long. Seconds are those of the thread on the
+processor; they have all but the reading of the table: lifting by DuckDB is beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from measuring import machine, print_table, rows_wanted, timed
+
+from cepheid.intervals import IntervalMatcher
+
+SECOND = 1_000_000
+QUERY = "EVENT PAL((A a overlap B b) before C c) WITHIN 20 seconds"
+NEGATED = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 20 seconds"
+EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20 seconds"
+PIECE = 1 << 17
+
+
+def events(rows: int, *, disordered: float) -> pa.Table:
+    """Of a share of the events each arrives up to 4 seconds late."""
+    random = np.random.default_rng(1)
+    start = np.cumsum(random.exponential(0.5 * SECOND, rows)).astype(np.int64)
+    end = start + random.integers(SECOND, 4 * SECOND, rows)
+    arrives = end + np.where(random.random(rows) < disordered, random.integers(0, 4 * SECOND, rows), 0)
+    order = np.argsort(arrives, kind="stable")
+    times = pa.timestamp("us", "UTC")
+    return pa.table(
+        {
+            "type": random.choice(list("ABCD"), rows),
+            "start": pa.array(start[order]).cast(times),
+            "end": pa.array(end[order]).cast(times),
+            "user": random.integers(0, 5, rows),
+        }
+    )
+
+
+def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
+    """Million events a second, rows, and what was held at once."""
+    names = {"start": "start", "end": "end", "type": "type"}
+    # A started event is at most 4 seconds long and 4 late.
+    warm, matcher = (IntervalMatcher(query, table.schema, delay="8 seconds", **names) for _ in range(2))
+    warm.process(table.slice(0, 1000))
+    pieces = [table.slice(start, PIECE) for start in range(0, len(table), PIECE)]
+
+    def work() -> int:
+        return sum(matcher.process(piece).num_rows for piece in pieces) + matcher.finish().num_rows
+
+    seconds, rows = timed(work, clock=time.thread_time)
+    return len(table) / seconds / 1e6, rows, matcher.counts.held
+
+
+def main() -> None:
+    rows = rows_wanted("Interval patterns in process", default=1_000_000)
+    print(machine())
+    lines: list[tuple[Any, ...]] = []
+    for share in (0.0, 0.45):
+        table = events(rows, disordered=share)
+        for what, query in (("overlap, before", QUERY), ("with a negation", NEGATED), ("with an equality", EQUAL)):
+            for consistency in ("conservative", "earliest", "realtime"):
+                found = measured(f"{query} CONSISTENCY {consistency}", table)
+                lines.append((what, f"{share:.0%}", consistency, *found))
+    head = ("pattern", "out of order", "consistency", "M events/s", "rows told", "held in the end")
+    print_table(f"{rows:,} events", head, lines)
+
+
+if __name__ == "__main__":
+    main()
