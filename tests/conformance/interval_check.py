@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.conformance import algebra_case
+from tests.conformance.algebra_case import AT, ID
 from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
@@ -165,14 +166,14 @@ def _engine_log(case: Case) -> Ask:
 def _algebra_log(case: Case, policy: Policy) -> Ask:
     ordered = dict(case) | {"events": sorted(case["events"], key=lambda e: (e["t"], e["id"]))}
     events = algebra_case.table(ordered)
-    request = request_of(algebra_case.pattern(case).policy(policy), time="at", sequence="id", columns=["id"])
+    request = request_of(algebra_case.pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
     plan = occurrence_plan(events.schema, request, ENGINE)
     lifted = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = [script_values(column.combine_chunks()) for column in lifted.values]
     values = [*zip(*columns, strict=True)] or [()] * len(events)
     times = [e["t"] * SECOND for e in ordered["events"]]
     known = [Event(*row) for row in zip(range(len(times)), times, lifted.masks[0].tolist(), values, strict=True)]
-    ids = events.column("id").to_pylist()
+    ids = events.column(ID).to_pylist()
     arrived = [known[ids.index(id_)] for id_ in case["arrival"]]
     forbids = any(operator.kind is Kind.WITHOUT for operator in plan.operators)
 
