@@ -24,7 +24,7 @@ from cepheid.lang.interval_values import (
 )
 from cepheid.plan.interval_bounds import FREE, bounds_of, comparison_differences, listed_pairs
 from cepheid.plan.interval_order import join_order
-from cepheid.plan.interval_plan import IntervalPlan, JoinScript
+from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.script import can_fail
 
 
@@ -322,8 +322,3 @@ def _purge(plan: IntervalPlan, negation: Negation) -> Purge:
 
 def _all(negation: Negation) -> list[tuple[Endpoint, Endpoint, int]]:
     return [difference for comparison in negation.order for difference in comparison_differences(comparison)]
-
-
-def joint_scripts(plan: IntervalPlan) -> list[JoinScript]:
-    """By number."""
-    return [one for scripts in (plan.scripts, *plan.negated) for one in scripts]
