@@ -59,13 +59,15 @@ class Shard:
     def log(self) -> list[Entry]:
         return self.entries
 
-    def write(self, head: Head, snapshot: bytes) -> None:
+    def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
+        assert len(self.entries) == (0 if before is None else before.entries)
         self.kept, self.first, self.entries = head, snapshot, []
 
     def append(self, head: Head, entry: Entry | None) -> None:
         self.kept, self.entries = head, self.entries if entry is None else [*self.entries, entry]
 
-    def clear(self) -> None:
+    def clear(self, before: Head) -> None:
+        assert len(self.entries) == before.entries
         self.kept, self.first, self.entries = None, b"", []
 
 

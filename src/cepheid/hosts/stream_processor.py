@@ -68,20 +68,25 @@ class SparkStore:
         entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
         return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
-    def write(self, head: Head, snapshot: bytes) -> None:
+    def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         self._head.update(head)
         self._snapshot.update((snapshot,))
-        self._log.clear()
+        self._forget(before)
 
     def append(self, head: Head, entry: Entry | None) -> None:
         self._head.update(head)
         if entry is not None:
             self._log.updateValue((head.entries,), entry)
 
-    def clear(self) -> None:
+    def clear(self, before: Head) -> None:
         self._head.clear()
         self._snapshot.clear()
-        self._log.clear()
+        self._forget(before)
+
+    def _forget(self, before: Head | None) -> None:
+        """The log. Spark's own clearing of a map would iterate over all that it holds."""
+        for number in range(1, 1 + (0 if before is None else before.entries)):
+            self._log.removeKey((number,))
 
     def ledger(self) -> bytes | None:
         """Of the shard that has nothing else."""

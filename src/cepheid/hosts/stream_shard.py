@@ -98,10 +98,10 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
         else:
             snapshot = snapshot_of(matcher, json.loads(matching.made_for))
             following = first_head(snapshot, matcher.now, open_, timer)
-            store.write(following, snapshot)
+            store.write(following, snapshot, head)
         live.keep(following.state, matcher)
     elif head is not None:
-        store.clear()
+        store.clear(head)
     in_state = called - began + perf_counter_ns() - matched
     found = {name: count - before[name] for name, count in _counts(matcher).items()}
     return Stepped(

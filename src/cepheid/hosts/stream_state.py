@@ -2,8 +2,8 @@
 that came since.
 
 A micro-batch writes what came in it, whatever is open: writing a shard anew costs as much as it has open. When the log
-is as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a bounded number of
-times, and a matcher is restored from a few times its size at most.
+is one to three times as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a
+bounded number of times, and a matcher is restored from a few times its size at most.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
 
-SMALL_LOG = 1 << 18
+SMALL_LOG = 1 << 19
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
@@ -73,7 +73,7 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
     same micro-batch.
     """
     state = _name()
-    room = max(SMALL_LOG, len(snapshot) * (128 + state[0]) // 256)
+    room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 128
     return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
 
 

@@ -65,13 +65,13 @@ class Store(Kept, Protocol):
     def head(self) -> Head | None:
         """None where the shard has no state."""
 
-    def write(self, head: Head, snapshot: bytes) -> None:
+    def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         """In place of all that was kept."""
 
     def append(self, head: Head, entry: Entry | None) -> None:
         """Behind the log; None: nothing came, and only the head is another."""
 
-    def clear(self) -> None: ...
+    def clear(self, before: Head) -> None: ...
 
 
 def check_format(written: int) -> None:
