@@ -23,6 +23,7 @@ from cepheid.output import filled
 from cepheid.shared_events import OwnEvents
 
 SHARD, EVENTS = "_shard", "_events"
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
 
 class Packing(NamedTuple):
@@ -72,8 +73,9 @@ def own_events(patterns: CompiledPlans, *, only_relevant: bool) -> list[OwnEvent
 
 
 def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
+    """Compressed: what a byte costs on its way through Spark's state is more."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
         stream.write(table)
     return bytes(sink.getvalue())
 

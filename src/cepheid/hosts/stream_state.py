@@ -2,8 +2,9 @@
 that came since.
 
 A micro-batch writes what came in it, whatever is open: writing a shard anew costs as much as it has open. When the log
-is one to three times as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a
-bounded number of times, and a matcher is restored from a few times its size at most.
+is about as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a bounded number
+of times, and a matcher is restored from a few times its size at most: it is whenever Spark gives the shard to another
+of its Python workers, which it chooses as they come.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
 
-SMALL_LOG = 1 << 19
+SMALL_LOG = 1 << 18
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
@@ -73,7 +74,7 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
     same micro-batch.
     """
     state = _name()
-    room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 128
+    room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 256
     return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
 
 
