@@ -22,7 +22,7 @@ def test_no_such_topic(spark: SparkSession, broker: str, tmp_path: Path) -> None
 
     from cepheid.hosts.spark_failure import failure_message
 
-    events = read_stream(spark, source_of(f"kafka://{broker}/nowhere"), columns_of("id INT"))
+    events = read_stream(spark, source_of(f"kafka://{broker}/nowhere"), columns_of("id INT"), "error")
     query = events.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(StreamingQueryException) as caught:
         query.awaitTermination(60)
