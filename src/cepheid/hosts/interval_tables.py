@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -12,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
-from cepheid.errors import EventError, MatcherFailed, SchemaError
+from cepheid.errors import EventError, SchemaError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.intake import instants, whole
 from cepheid.hosts.interval_request import IntervalCounts, IntervalRequest
 from cepheid.hosts.request import repeated_names
@@ -53,7 +53,7 @@ def detect_in_table(events: pa.Table, request: IntervalRequest) -> tuple[pa.Tabl
     return all_matches(plan, batch).sort_by(order), counts
 
 
-class IntervalTableMatcher:
+class IntervalTableMatcher(HalfWay):
     """Finds one interval pattern in tables of events that go on coming, in the order of their arrival."""
 
     def __init__(self, request: IntervalRequest, columns: pa.Schema, *, delay: int | None, lateness: End) -> None:
@@ -66,7 +66,6 @@ class IntervalTableMatcher:
         )
         self._matcher = LiveIntervalMatcher(self._compiled)
         self._counts = IntervalCounts()
-        self._failure: str | None = None
         """By what it has failed half-way."""
         self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
 
@@ -134,20 +133,6 @@ class IntervalTableMatcher:
                 "\n".join(f"events have no column {name!r}, which the matcher was made with" for name in lacking)
             )
         return _batch(without_views(events.select(self._columns.names)), self.plan, self._request, self._engine)
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        self._check()
-        try:
-            yield
-        except BaseException as error:
-            self._failure = f"{type(error).__name__}: {error}"
-            raise
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            advice = "Restore its last snapshot, or make another one"
-            raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
 
 
 def _batch(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from operator import index
@@ -12,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.compiled import compile_plan
-from cepheid.errors import MatcherFailed, SchemaError
+from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
 from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
@@ -27,7 +27,7 @@ from cepheid.order import check_times
 from cepheid.snapshot import fitting
 
 
-class TableMatcher:
+class TableMatcher(HalfWay):
     """Finds one pattern in tables of events that go on coming."""
 
     def __init__(self, request: Request, columns: pa.Schema, lateness: timedelta | None) -> None:
@@ -46,7 +46,6 @@ class TableMatcher:
         self._made_for = made_for(self._request, self._pattern, self._zone)
         self._latest = NO_TIME
         self._counts = EventCounts()
-        self._failure: str | None = None
         """By what it has failed half-way."""
 
     def process(self, events: pa.Table) -> pa.Table:
@@ -100,21 +99,6 @@ class TableMatcher:
         return (
             self._matcher.advance_time(self._latest - lateness - 1) if lateness else self._matcher.settle(self._latest)
         )
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Around what changes the state: once that has failed half-way, nothing that comes after it would be right."""
-        self._check()
-        try:
-            yield
-        except BaseException as error:
-            self._failure = f"{type(error).__name__}: {error}"
-            raise
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            advice = "Restore its last snapshot, or make another one"
-            raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
 
     @property
     def counts(self) -> MatcherCounts:
