@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepheid import detect
-from cepheid.hosts.stream_store import FORMAT
+from cepheid import detect, snapshot
+from cepheid.hosts import stream_store
 from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 PATTERNS = {"account": PATTERN, "sets": SETS}
 """Kept one by one, and in sets."""
+
+FORMATS = f"{stream_store.FORMAT}-{snapshot.FORMAT}"
+"""The name of the files."""
 
 _HERE = b"{folder}"
 _OF_THE_FOLDER = ("sources", "_metadata")
@@ -78,9 +81,9 @@ def write(target: Path) -> None:
         for number, rows in enumerate((BEFORE[:5], BEFORE[5:])):
             _write(folder, number, rows)
             _run(spark, folder)
-        pack(folder, target / f"{FORMAT}.zip")
+        pack(folder, target / f"{FORMATS}.zip")
         shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(spark, folder))
-        (target / f"{FORMAT}.jsonl").write_text(shown, "utf-8")
+        (target / f"{FORMATS}.jsonl").write_text(shown, "utf-8")
     spark.stop()
 
 

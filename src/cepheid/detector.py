@@ -55,6 +55,7 @@ class Detector:
         self._kept = 0
         self._matches = 0
         self._timeouts = 0
+        self._replays = False
 
     @property
     def found(self) -> Found:
@@ -77,12 +78,16 @@ class Detector:
         self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
 
     @contextmanager
-    def under(self, limits: Limits) -> Iterator[None]:
-        """In the block these count in place of the plan's; they do not decide whether sets serve."""
+    def replaying(self, limits: Limits) -> Iterator[None]:
+        """In the block come events that came before, under these limits, in place of the plan's: what comes of them was
+        told, so that no rows are made of it. The limits do not decide whether sets serve.
+        """
+        self._replays = True
         self._limit(limits)
         try:
             yield
         finally:
+            self._replays = False
             self._limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
@@ -103,7 +108,7 @@ class Detector:
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(part) for part in parts_of(emitted)]
+        rows = [self._rows(part) for part in parts_of(emitted) if not self._is_told(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
@@ -135,6 +140,15 @@ class Detector:
         if isinstance(self.kernel, PythonKernel):
             return self.kernel.run(batch, visits)
         return self.kernel.run(self.working_set.events, visits)
+
+    def _is_told(self, emitted: Emitted) -> bool:
+        """Counts what was told before, unless its rows must be known, as those of timeouts that may come twice."""
+        timeouts = int(emitted.timeout.sum())
+        if not self._replays or (timeouts and self.told is not None):
+            return False
+        self._matches += len(emitted.end) - timeouts
+        self._timeouts += timeouts
+        return True
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())

@@ -16,7 +16,7 @@ import pyarrow as pa
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
-from cepheid.identity import canonical_bytes, key_names
+from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, match_schema, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import IntervalEvents
@@ -141,7 +141,7 @@ class LiveIntervalMatcher:
         return matcher, kept
 
     def _add(self, batch: Batch) -> None:
-        numbers = self.keys.numbers(key_names(batch.keys, len(batch))) if batch.keys else np.zeros(len(batch), np.int64)
+        numbers = self.keys.numbers(batch) if batch.keys else np.zeros(len(batch), np.int64)
         self.working_set.add(batch)
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])

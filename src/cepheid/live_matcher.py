@@ -8,7 +8,7 @@ I/O, no clock, no threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import index
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
-from cepheid.identity import key_names
+from cepheid.identity import canonical_bytes, key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows, row_schema
@@ -239,7 +239,7 @@ class LiveMatcher:
 
     def _ordered(self, events: Batch) -> tuple[Batch, Int32s]:
         """The events by key number, time and sequence, ties by their content; and their key numbers."""
-        numbers = self.keys.numbers(key_names(events.keys, len(events)))
+        numbers = self.keys.numbers(events)
         ranks = [leaf for column in events.order for leaf in leaves(column)]
         columns = {f"c{i}": column for i, column in enumerate([pa.array(numbers), *ranks])}
         order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
@@ -263,9 +263,14 @@ class KeyNumbers:
     name_of: list[bytes] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
 
-    def numbers(self, names: Iterable[bytes]) -> Int32s:
-        """The number of each key, by its canonical bytes; a new one if it has none."""
-        return np.array([self._number(name) for name in names], np.int32)
+    def numbers(self, events: Batch) -> Int32s:
+        """The number of each event's key; a new one if it has none."""
+        if not events.keys:
+            return np.full(len(events), self._number(b""), np.int32)
+        names = canonical_bytes(events.keys, len(events)).dictionary_encode()
+        numbers: Int32s = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
+        places: Int32s = names.indices.to_numpy()
+        return numbers[places]
 
     def free(self, numbers: Int32s) -> None:
         for number in numbers.tolist():

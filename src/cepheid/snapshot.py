@@ -1,4 +1,5 @@
-"""A matcher's state as bytes: a header in JSON, then arrays in NumPy's format and events in Arrow's, and a digest.
+"""A matcher's state as bytes: a header in JSON, then arrays in NumPy's format and events in Arrow's, each compressed,
+and a digest.
 
 Nothing in it is code, and nothing is taken from it before the digest, the format and the pattern agree.
 """
@@ -19,9 +20,11 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 
 MAGIC = b"CEPHEID\n"
-FORMAT = 1
-"""Raised when older versions can no longer read what is written."""
+FORMAT = 2
+"""Raised when older versions can no longer read what is written. All former ones are read: in 1 nothing is compressed.
+"""
 
+_CODEC = pa.Codec("zstd", compression_level=1)
 _DIGEST = 16
 START_ANEW = "Start without it, or restore one that this matcher's own kind has written"
 
@@ -38,9 +41,10 @@ class Snapshot(NamedTuple):
 def to_bytes(snapshot: Snapshot) -> bytes:
     parts = [(name, "array", _array_bytes(array)) for name, array in snapshot.arrays.items()]
     parts += [(name, "batch", _batch_bytes(batch)) for name, batch in snapshot.batches.items()]
-    listed = [(name, kind, len(data)) for name, kind, data in parts]
+    packed = [_CODEC.compress(data, asbytes=True) for _, _, data in parts]
+    listed = [(name, kind, len(data), len(small)) for (name, kind, data), small in zip(parts, packed, strict=True)]
     header = json.dumps({"format": FORMAT, "parts": listed, **snapshot.header}).encode()
-    body = b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *(data for _, _, data in parts)])
+    body = b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *packed])
     return body + blake2b(body, digest_size=_DIGEST).digest()
 
 
@@ -60,8 +64,9 @@ def from_bytes(data: bytes) -> Snapshot:
     stop = start + int.from_bytes(body[len(MAGIC) : start], "little")
     with fitting():
         header = json.loads(body[start:stop])
-        if (written := header.pop("format")) != FORMAT:
-            raise SnapshotError(f"the snapshot is of format {written}, and this version reads {FORMAT}. {START_ANEW}")
+        if (written := header.pop("format")) not in range(1, FORMAT + 1):
+            known = f"this version reads those up to {FORMAT}"
+            raise SnapshotError(f"the snapshot is of format {written}, and {known}. {START_ANEW}")
         found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
     batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}
@@ -75,7 +80,7 @@ def fitting() -> Iterator[None]:
         yield
     except SnapshotError:
         raise
-    except (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
+    except (AttributeError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         what = f"{type(error).__name__}: {error}"
         raise SnapshotError(f"the snapshot has not the parts of a matcher's ({what}). {START_ANEW}") from error
 
@@ -121,10 +126,13 @@ def _changes(before: Any, now: Any, where: str = "") -> list[str]:
     return [text for name, was, is_ in pairs for text in _changes(was, is_, name)]
 
 
-def _parts(body: bytes, at: int, listed: list[tuple[str, str, int]]) -> Iterator[tuple[str, Any]]:
-    for name, kind, length in listed:
-        data = body[at : at + length]
-        at += length
+def _parts(body: bytes, at: int, listed: list[tuple[Any, ...]]) -> Iterator[tuple[str, Any]]:
+    for name, kind, length, *packed in listed:
+        stored = packed[0] if packed else length
+        data = body[at : at + stored]
+        at += stored
+        if packed:
+            data = _CODEC.decompress(data, length, asbytes=True)
         yield name, np.load(BytesIO(data), allow_pickle=False) if kind == "array" else _batch(data)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STORED = Path(__file__).parent / "checkpoints"
 OPEN = [("b", "open"), ("é", "open"), ("é", "pays"), ("é", "pays"), ("é", "pays")]
-WRITTEN_BY = {"1": (4, 3)}
+WRITTEN_BY = {"1-1": (4, 3), "1-2": (4, 3)}
 """The version of Spark, as an older one may not read its state."""
 
 pytestmark = pytest.mark.spark

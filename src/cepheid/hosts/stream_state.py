@@ -25,7 +25,7 @@ from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import START_ANEW, fitting
 from cepheid.waiting import times_of
 
-SMALL_LOG = 1 << 18
+SMALL_LOG = 1 << 16
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
@@ -114,7 +114,7 @@ def restored(
     matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
-    with matcher.detector.under(limits if limits.on_limit == "drop" else _NO_LIMITS):
+    with matcher.detector.replaying(limits if limits.on_limit == "drop" else _NO_LIMITS):
         if parts := [events for entry in log if (events := _in_time(entry, columns)) is not None]:
             matcher.process(join(parts))
         matcher.advance_time(head.passed)
