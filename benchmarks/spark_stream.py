@@ -30,11 +30,14 @@ from cepheid.hosts.stream_packing import SHARD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 KEYS = (10_000, 100_000)
 BATCHES = 8
 FEW = 5
 """Micro-batches that the matcher for each key gets, as they take minutes."""
+PHASES = {"a third of the events relevant": 6, "3 % relevant": 64}
+"""Of how many an event is in one; two of them matter to the pattern."""
 WARM_UP = 3
 """Micro-batches whose time does not count."""
 SPAN = 10_000_000
@@ -50,8 +53,8 @@ PATTERN = (
 OPTIONS: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id", "columns": ["id"], "lateness": LATENESS}
 
 
-def write_batches(folder: Path, rows: int, keys: int) -> None:
-    """One file a micro-batch; a third of the events may begin or end a match."""
+def write_batches(folder: Path, rows: int, keys: int, phases: int) -> None:
+    """One file a micro-batch; of all events 1 / phases may begin, and as many end a match."""
     random = np.random.default_rng(rows + keys)
     folder.mkdir()
     for number in range(BATCHES):
@@ -61,7 +64,7 @@ def write_batches(folder: Path, rows: int, keys: int) -> None:
                 "id": np.arange(number * rows, (number + 1) * rows),
                 "device": random.integers(0, keys, rows),
                 "at": pa.array(at).cast(pa.timestamp("us", "UTC")),
-                "phase": random.integers(0, 6, rows),
+                "phase": random.integers(0, phases, rows),
                 "price": random.uniform(50, 150, rows),
             }
         )
@@ -90,32 +93,38 @@ def packed(events: DataFrame) -> DataFrame:
     return events_by_shard(Source.of(events, request, "UTC"))
 
 
-def measure(session: SparkSession, rows: int, keys: int, rounds: int = 2) -> list[object]:
+def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 2) -> dict[str, float]:
+    """The median time of a micro-batch of each work, in milliseconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_batches(folder / "events", rows, keys)
-        (folder / "few").mkdir()
-        for file in sorted((folder / "events").iterdir())[:FEW]:
-            (folder / "few" / file.name).hardlink_to(file)
-
-        def events(of: str = "events") -> DataFrame:
-            return stream_of(session, folder / of)
-
-        works: dict[str, Callable[[], DataFrame]] = {
-            "detect": lambda: detect(events(), PATTERN, **OPTIONS),
-            "nothing": lambda: nothing_matched(events()),
-            "state": lambda: value_written(events()),
-            "per key": lambda: detect_per_key(events("few"), LATENESS),
+        write_batches(folder / "events", rows, keys, phases)
+        works: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "detect": lambda events: detect(events, PATTERN, **OPTIONS),
+            "nothing": nothing_matched,
+            "state": value_written,
         }
         times: dict[str, list[float]] = {work: [] for work in works}
         for number in range(rounds):
             for work, make in works.items():
-                if work == "per key" and number:
-                    continue  # one round of it takes longer than all others together
-                query = run_to_end(make(), folder / f"{work} {number}")
-                times[work].append(statistics.median(batch_times(query)[WARM_UP:]))
-    found, nothing, state, per_key = (statistics.median(times[work]) for work in works)
-    return [rows, keys, nothing, state, found, per_key, found / nothing, found / state, per_key / found]
+                query = run_to_end(make(stream_of(session, folder / "events")), folder / f"{work} {number}")
+                times[work].append(batch_time(query))
+    return {work: statistics.median(each) for work, each in times.items()}
+
+
+def measure_per_key(session: SparkSession, rows: int, keys: int) -> tuple[float, float]:
+    """The median time of a micro-batch, in milliseconds: ours, and with a matcher for each key."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_batches(folder / "events", rows, keys, PHASES["a third of the events relevant"])
+        for file in sorted((folder / "events").iterdir())[FEW:]:
+            file.unlink()
+        ours = run_to_end(detect(stream_of(session, folder / "events"), PATTERN, **OPTIONS), folder / "ours")
+        per_key = run_to_end(detect_per_key(stream_of(session, folder / "events"), LATENESS), folder / "per key")
+    return batch_time(ours), batch_time(per_key)
+
+
+def batch_time(query: StreamingQuery) -> float:
+    return statistics.median(batch_times(query)[WARM_UP:])
 
 
 def main() -> None:
@@ -125,11 +134,29 @@ def main() -> None:
     paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "2"})
-    sizes = sorted({min(100_000, wanted), wanted})
-    lines = [measure(session, rows, keys) for rows in sizes for keys in KEYS]
-    head = ["events", "keys", "nothing, ms", "a value a shard, ms", "detect, ms", "per key, ms"]
-    head += ["detect / nothing", "detect / a value", "per key / detect"]
-    print_table("Streams, a micro-batch", head, lines)
+    sizes = [(rows, keys) for rows in sorted({min(100_000, wanted), wanted}) for keys in KEYS]
+    head = [
+        "events",
+        "keys",
+        "nothing, ms",
+        "a value a shard, ms",
+        "detect, ms",
+        "detect / nothing",
+        "detect / a value",
+    ]
+    for title, phases in PHASES.items():
+        lines: list[list[object]] = []
+        for size in sizes:
+            found, nothing, state = measure(session, *size, phases).values()
+            lines.append([*size, nothing, state, found, found / nothing, found / state])
+        print_table(f"Streams, a micro-batch, {title}", head, lines)
+    lines = []
+    for size in sizes:
+        ours, per_key = measure_per_key(session, *size)
+        lines.append([*size, ours, per_key, per_key / ours])
+    print_table(
+        "Streams, beside a matcher for each key", ["events", "keys", "detect, ms", "per key, ms", "ratio"], lines
+    )
     session.stop()
 
 
