@@ -29,7 +29,7 @@ def finish(script: Path, folder: Path, *arguments: str) -> None:
     """Starts the query, which has to end by itself."""
     query = _process(script, folder, arguments)
     try:
-        assert query.wait(timeout=300) == 0, (folder / "told").read_text()
+        assert query.wait(timeout=200 * KILLS) == 0, (folder / "told").read_text()
     finally:
         if query.poll() is None:
             os.killpg(query.pid, signal.SIGKILL)
