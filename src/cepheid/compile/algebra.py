@@ -1,0 +1,205 @@
+"""Trees of operators over occurrences as arrays: operators, who waits for whom, windows and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.compile.script import Program, Slot, SlotKind, columns_of, orders_texts
+from cepheid.compile.tables import INSTRUCTION, Ints, Records
+from cepheid.lang.algebra import Policy
+from cepheid.plan.algebra import Kind, Operator
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import MAX_CONDITIONS
+
+UNBOUNDED = 1 << 62
+"""Microseconds: longer than any window."""
+NONE = -1
+PER_VARIABLE = 3
+"""Places of a variable among the values that scripts read: its event; its start and its end, which have a time alone."""
+
+
+class Regime(IntEnum):
+    """What each operator makes of what its operands make."""
+
+    ALL = 0
+    MOST_RECENT = 1
+    """Of all the one of the latest start."""
+    SNOOP_RECENT = 2
+    CHRONICLE = 3
+    CONTINUOUS = 4
+    CUMULATIVE = 5
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Operators, and which of them are roots: the expressions that are asked for."""
+
+    operators: tuple[Operator, ...]
+    roots: tuple[int, ...]
+    regime: Regime
+    variables: int
+    """How many there are."""
+    values: tuple[pa.DataType, ...]
+    """The types of the columns that scripts read."""
+    time_value: int | None
+    """Which of them is the time of an event."""
+
+
+def regime_of(policy: Policy, *, by_operator: bool) -> Regime:
+    """How operators work for a policy; the recent one may be applied behind all of them."""
+    if policy.is_context:
+        return Regime[policy.name]
+    return Regime.MOST_RECENT if by_operator else Regime.ALL
+
+
+TREE_OPERATOR = np.dtype(
+    [
+        ("kind", np.int64),  # a Kind
+        ("left", np.int64),  # rows of the operands, or NONE
+        ("right", np.int64),
+        ("number", np.int64),  # see Kind
+        ("script", np.int64),  # or NONE
+        ("memory", np.int64),  # the first of its lists
+        ("span", np.int64),  # microseconds: the longest that an occurrence of the right operand takes
+        ("window", np.int64),  # microseconds: the longest that one may take which anything still asks for
+        ("parents", np.int64),  # the operators that work on it: AlgebraTables.parents[parents:parents_end]
+        ("parents_end", np.int64),
+    ]
+)
+TREE_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
+TREE_SETTINGS = np.dtype(
+    [
+        ("regime", np.int64),
+        ("lists", np.int64),  # of a key
+        ("time_value", np.int64),  # or NONE
+        ("most_open", np.int64),  # occurrences that a key keeps
+        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the earliest start first; 0: it is an error
+    ]
+)
+
+
+class AlgebraTables(NamedTuple):
+    """Compiled trees of n operators."""
+
+    settings: Records
+    """(1,) TREE_SETTINGS."""
+    operators: Records
+    """(n,) TREE_OPERATOR."""
+    parents: Ints
+    leaves: Ints
+    """(64,) the row of the leaf for each bit of an event's mask, or NONE."""
+    delayed: Ints
+    """The rows with timers."""
+    roots: Ints
+    scripts: Records
+    """(scripts,) TREE_SCRIPT: where a script is in the code."""
+    code: Records
+    """(instructions,) INSTRUCTION."""
+    constants: Ints
+    columns: Ints
+    """The columns that scripts read."""
+
+
+class CompiledTrees(NamedTuple):
+    """Trees ready to run."""
+
+    trees: Trees
+    tables: AlgebraTables
+    string_constants: dict[int, str]
+    """Strings among the constants, by number; their codes are the matcher's."""
+    script_columns: frozenset[int]
+    orders_texts: bool
+
+
+def compile_trees(trees: Trees, limits: Limits) -> CompiledTrees:
+    scripts = list(dict.fromkeys(op.script for op in trees.operators if op.script is not None))
+    program = Program(_slots(trees), trees.values)
+    ranges = [program.add(script) for script in scripts]
+    columns = sorted({column for script in scripts for column in columns_of(script)})
+    parents = [[p for p, op in enumerate(trees.operators) if row in op.operands] for row in range(len(trees.operators))]
+    numbers = {script: number for number, script in enumerate(scripts)}
+    rows, lists = [], 1  # before those of operators there is the list of the events of an instant
+    windows, spans, first = windows_of(trees.operators, trees.roots), spans_of(trees.operators), 0
+    for row, op in enumerate(trees.operators):
+        script = NONE if op.script is None else numbers[op.script]
+        span = spans[op.right] if op.right >= 0 else 0
+        end = first + len(parents[row])
+        rows.append((op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, end))
+        lists, first = lists + _lists_of(op), end
+    time_value = NONE if trees.time_value is None else trees.time_value
+    settings = (trees.regime, lists, time_value, limits.most_partial_matches, limits.on_limit == "drop")
+    leaves = np.full(MAX_CONDITIONS + 1, NONE, np.int64)
+    for row, op in enumerate(trees.operators):
+        if op.kind is Kind.LEAF:
+            leaves[op.number] = row
+    tables = AlgebraTables(
+        settings=np.array([settings], TREE_SETTINGS),
+        operators=np.array(rows, TREE_OPERATOR),
+        parents=np.array([parent for each in parents for parent in each], np.int64),
+        leaves=leaves,
+        delayed=np.array([row for row, op in enumerate(trees.operators) if op.kind is Kind.DELAYED], np.int64),
+        roots=np.array(trees.roots, np.int64),
+        scripts=np.array(ranges, TREE_SCRIPT),
+        code=np.array(program.instructions, INSTRUCTION),
+        constants=np.array(program.constants, np.int64),
+        columns=np.array(columns, np.int64),
+    )
+    ordering = any(map(orders_texts, scripts))
+    return CompiledTrees(trees, tables, program.strings, frozenset(columns), ordering)
+
+
+def _slots(trees: Trees) -> tuple[Slot, ...]:
+    """As many for each variable as it has places."""
+    time = NONE if trees.time_value is None else trees.time_value
+    kinds = (SlotKind.LAST, NONE), (SlotKind.LEAST_I, time), (SlotKind.GREATEST_I, time)
+    return tuple(Slot(kind, variable, column) for variable in range(trees.variables) for kind, column in kinds)
+
+
+def _lists_of(operator: Operator) -> int:
+    """How many lists it keeps; WITHOUT has one for its latest start, too."""
+    match operator.kind:
+        case Kind.BOTH:
+            return 2
+        case Kind.THEN | Kind.WITHOUT | Kind.DELAYED:
+            return 1
+    return 0
+
+
+def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
+    """For each operator the longest time that an occurrence may take which anything still asks for."""
+    windows = [-1] * len(operators)
+    for root in roots:
+        windows[root] = UNBOUNDED
+    for row in range(len(operators) - 1, -1, -1):  # operators come after their operands
+        operator, window = operators[row], windows[row]
+        if operator.kind is Kind.WITHIN:
+            window = min(window, operator.number)
+        elif operator.kind is Kind.DELAYED:
+            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
+        for operand in operator.operands:
+            windows[operand] = max(windows[operand], window)
+    return windows
+
+
+def spans_of(operators: Sequence[Operator]) -> list[int]:
+    """For each operator the longest time that one of its occurrences can take."""
+    spans: list[int] = []
+    for operator in operators:
+        match operator.kind:
+            case Kind.LEAF | Kind.DELAYED:
+                spans.append(0)
+            case Kind.BOTH | Kind.THEN:
+                spans.append(UNBOUNDED)
+            case Kind.EITHER:
+                spans.append(max(spans[operator.left], spans[operator.right]))
+            case Kind.WITHIN:
+                spans.append(min(spans[operator.left], operator.number))
+            case _:
+                spans.append(spans[operator.left])
+    return spans

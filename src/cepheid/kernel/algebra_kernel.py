@@ -1,0 +1,218 @@
+"""The kernel of the event algebra with its memory: makes room when it asks for it, and hands out what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepheid.compile.algebra import CompiledTrees, Regime
+from cepheid.errors import ConditionError, LimitExceeded
+from cepheid.kernel.algebra_layout import (
+    ENTRY,
+    FOUND,
+    MADE,
+    Forest,
+    TreeStatus,
+    new_forest,
+    new_keys,
+    new_lists,
+    new_tree_cursor,
+    new_variables,
+)
+from cepheid.kernel.algebra_lists import compact
+from cepheid.kernel.algebra_nodes import collect, mark_events, place_events
+from cepheid.kernel.algebra_step import visit_keys
+from cepheid.kernel.algebra_told import Reader, Told, chosen_rows, joined_told, told_from, told_of
+from cepheid.kernel.compiled import FAILURES
+from cepheid.kernel.layout import FOREVER, Events, Flags, Int32s, Visits, grown
+from cepheid.lang.algebra import Policy
+from cepheid.plan.algebra import Kind
+from cepheid.plan.limits import Limits
+
+_ROOM = 1 << 14
+_LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
+
+
+class TreeKernel:
+    """Runs the kernel over the working set; `policies` are those of the roots."""
+
+    def __init__(self, trees: CompiledTrees, policies: Sequence[Policy], limits: Limits) -> None:
+        self._trees, self._tables = trees.trees, trees.tables
+        self._policies = policies
+        self._limits = limits
+        self._lists_of_key = int(trees.tables.settings["lists"][0])
+        self._has_delays = any(op.kind is Kind.DELAYED for op in trees.trees.operators)
+        self.cursor = new_tree_cursor()
+        self.forest = new_forest(trees.tables, _ROOM)
+        self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
+        self.dropped_matches = 0
+
+    def run(self, events: Events, visits: Visits) -> list[Told]:
+        """What the visits make certain, for each root.
+
+        Raises:
+            ConditionError, LimitExceeded: the kernel is of no use afterwards.
+        """
+        self._make_room_for_keys(int(visits.key.max(initial=-1)) + 1)
+        cursor, found = self.cursor, []
+        cursor.visit = 0
+        while True:
+            match TreeStatus(visit_keys(self._tables, events, self.forest, self._variables, cursor, visits)):
+                case TreeStatus.DONE:
+                    found.append(self._take_found(events))
+                    cursor.instant = 0
+                    return [joined_told(parts) for parts in zip(*found, strict=True)]
+                case TreeStatus.MORE_NODES:
+                    found.append(self._take_found(events))
+                    self._make_room_for_nodes()
+                case TreeStatus.MORE_ENTRIES:
+                    self._make_room_for_entries(int(cursor.needed))
+                case TreeStatus.MORE_MADE:
+                    made = np.zeros(2 * len(self.forest.made), MADE)
+                    made[: cursor.made] = self.forest.made[: cursor.made]
+                    self.forest = self.forest._replace(made=made)
+                case TreeStatus.MORE_MEMBERS:
+                    self._make_room_for_members(int(cursor.needed))
+                case TreeStatus.MORE_FOUND:
+                    found.append(self._take_found(events))
+                    if cursor.needed > len(self.forest.found):
+                        self.forest = self.forest._replace(found=np.zeros(2 * int(cursor.needed), FOUND))
+                case TreeStatus.TOO_MANY:
+                    most = self._limits.most_partial_matches
+                    raise LimitExceeded(f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}")
+                case TreeStatus.FAILED:
+                    text = self._trees.operators[cursor.failed_row].text
+                    raise ConditionError(f"{FAILURES[int(cursor.failure)]} in {text!r}")
+
+    @property
+    def variables(self) -> int:
+        return self._trees.variables
+
+    @property
+    def evaluated(self) -> int:
+        """How many operators were looked at so far, each once an instant at which what it works on is there."""
+        return int(self.cursor.evaluated)
+
+    # What is open
+
+    @property
+    def remembered(self) -> int:
+        """How many occurrences, and timers, operators remember, of all keys."""
+        return int(self.forest.keys["remembered"].sum())
+
+    @property
+    def open_keys(self) -> Int32s:
+        """The numbers of the keys for which something is open, ascending."""
+        keys = self.forest.keys
+        return np.flatnonzero((keys["due"] < FOREVER) | (keys["remembered"] > 0)).astype(np.int32)
+
+    def is_open(self, keys: Int32s) -> Flags:
+        kept = self.forest.keys[keys]
+        is_open: Flags = (kept["due"] < FOREVER) | (kept["remembered"] > 0)
+        return is_open
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys for which there is an instant up to `time`."""
+        due = self.forest.keys["due"]
+        return np.flatnonzero((due <= time) & (due < FOREVER)).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        return int(self.forest.keys["due"].min(initial=FOREVER))
+
+    # Memory
+
+    def hold(self, count: int) -> Int32s:
+        """The positions of those of the `count` events that are still looked at, ascending. These are at 0, 1, … from
+        now on.
+        """
+        self._collect()
+        held = np.zeros(count, np.int32)
+        mark_events(self.forest, self.cursor, self._lists, held)
+        positions = np.flatnonzero(held).astype(np.int32)
+        held[positions] = np.arange(len(positions), dtype=np.int32)
+        place_events(self.forest, self.cursor, self._lists, held)
+        self.cursor.event = len(positions)
+        return positions
+
+    def renumber(self, before: Int32s) -> None:
+        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
+        width = self._lists_of_key
+        lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
+        self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
+        self._make_room_for_keys(1)
+
+    @property
+    def _lists(self) -> int:
+        return len(self.forest.lists)
+
+    def _make_room_for_keys(self, count: int) -> None:
+        before = len(self.forest.keys)
+        if count > before:
+            after = max(count, 2 * before)
+            keys = np.concatenate([self.forest.keys, new_keys(after - before)])
+            lists = np.concatenate([self.forest.lists, new_lists((after - before) * self._lists_of_key)])
+            self.forest = self.forest._replace(keys=keys, lists=lists)
+
+    def _collect(self) -> None:
+        collect(self.forest, self.cursor, self._lists, np.zeros(int(self.cursor.nodes) + 1, np.int64))
+
+    def _make_room_for_nodes(self) -> None:
+        self._collect()
+        if 2 * self.cursor.nodes > len(self.forest.nodes):
+            self.forest = self.forest._replace(nodes=grown(self.forest.nodes, 2 * len(self.forest.nodes)))
+
+    def _make_room_for_entries(self, more: int) -> None:
+        lists = self.forest.lists
+        kept = int(lists["count"].sum())
+        room = len(self.forest.entries)
+        if 8 * (kept + more) > room:
+            room = 16 * (kept + more)
+        into = np.zeros(room, ENTRY)
+        compact(self.forest, self.cursor, self._lists, into)
+        self.forest = self.forest._replace(entries=into)
+
+    def _make_room_for_members(self, room: int) -> None:
+        if room > len(self.forest.members):
+            members, order = np.zeros(2 * room, np.int64), np.zeros(2 * room, np.int64)
+            self.forest = self.forest._replace(members=members, order=order)
+
+    # What is found
+
+    def _take_found(self, events: Events) -> list[Told]:
+        """For each root."""
+        count = int(self.cursor.found)
+        self.cursor.found = 0
+        found = self.forest.found[:count].copy()
+        reader = Reader(self.forest, events)
+        if self._trees.regime is Regime.ALL:
+            found = found[chosen_rows(found, self._policies, reader)]
+        found = self._within_limit(found)
+        if count:
+            largest = int(np.where(found["node"] < 0, 1, self.forest.nodes["size"][found["node"]]).max())
+            self._make_room_for_members(2 * largest + 2)
+        told = []
+        for root in range(len(self._policies)):
+            own = found if len(self._policies) == 1 else found[found["root"] == root]
+            if self._has_delays:
+                derivations = [reader.derivation(node) for node in own["node"].tolist()]
+                told.append(told_of(derivations, self._trees.variables))
+            else:
+                told.append(told_from(self.forest, events, own, self._trees.variables))
+        return told
+
+    def _within_limit(self, found: np.ndarray[tuple[int], np.dtype[np.void]]) -> np.ndarray:  # type: ignore[type-arg]
+        most = self._limits.max_matches_per_event
+        if len(found) <= most:
+            return found
+        borders = np.flatnonzero((np.diff(found["instant"]) != 0) | (np.diff(found["root"]) != 0)) + 1
+        groups = np.split(np.arange(len(found)), borders)
+        if max(map(len, groups)) <= most:
+            return found
+        if self._limits.on_limit == "raise":
+            raise LimitExceeded(f"one instant completes more than {most:,} matches (max_matches_per_event). {_LESS}")
+        kept = [np.sort(rows[np.argsort(found["start"][rows], kind="stable")[-most:]]) for rows in groups]
+        rows = np.concatenate(kept)
+        self.dropped_matches += len(found) - len(rows)
+        return found[rows]

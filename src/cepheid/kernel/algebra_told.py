@@ -1,0 +1,209 @@
+"""What is found as flat arrays: the members of occurrences, and what their variables stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cepheid.compile.tables import Ints, Records
+from cepheid.kernel.algebra_conditions import outermost
+from cepheid.kernel.algebra_layout import Forest, NodeKind
+from cepheid.kernel.algebra_nodes import list_events
+from cepheid.kernel.algebra_occurrence import (
+    Derivation,
+    Member,
+    Occurrence,
+    bound,
+    delayed,
+    is_temporal,
+    joined,
+    least_of_each,
+    recency,
+)
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.layout import Events, Flags
+from cepheid.lang.algebra import Policy
+
+
+class Told(NamedTuple):
+    """Occurrences in the order of emission: n of them, m members, v variables."""
+
+    start: Ints
+    """(n,) microseconds since 1970 UTC."""
+    end: Ints
+    stop: Ints
+    """(n,) where the members of an occurrence end; they begin where those of the one before do."""
+    position: Ints
+    """(m,) of the event; -1 of a temporal one, which is followed by the members that it comes behind."""
+    time: Ints
+    delay: Ints
+    """(m,) of a temporal event, else 0."""
+    depth: Ints
+    """(m,) how many temporal events it is behind."""
+    first: Ints
+    """(n, v) of what a variable stands for the position of the first event, -1 where it stands for nothing."""
+    first_delay: Ints
+    """(n, v) how far behind this event its first member is, if that is a temporal one, else 0."""
+    last: Ints
+    last_delay: Ints
+    is_event: Flags
+    """(n, v) whether that is one event."""
+    from_: Ints
+    """(n, v) the start and the end of what a variable stands for."""
+    to: Ints
+
+
+def joined_told(parts: Sequence[Told]) -> Told:
+    """One behind the other; there is one at least."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.cumsum([0, *(len(part.position) for part in parts)])
+    moved = [part._replace(stop=part.stop + count) for part, count in zip(parts, counts, strict=False)]
+    return Told(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
+
+
+def chosen_rows(found: Records, policies: Sequence[Policy], reader: Reader) -> Ints:
+    """Of what is found where operators make all occurrences, those that each root gives, in their order: each once, in
+    its least derivation, by start and members, or of these the most recent.
+    """
+    borders = np.flatnonzero((np.diff(found["instant"]) != 0) | (np.diff(found["root"]) != 0)) + 1
+    begins, ends = np.append(0, borders), np.append(borders, len(found))
+    if not len(found) or (ends - begins == 1).all():
+        return np.arange(len(found))
+    chosen: list[int] = []
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        if end - begin == 1:
+            chosen.append(begin)
+            continue
+        rows = {reader.derivation(int(found["node"][row])): row for row in range(end - 1, begin - 1, -1)}
+        given = least_of_each(rows)
+        if policies[found["root"][begin]] is Policy.RECENT:
+            given = [max(given, key=recency)]
+        chosen += [rows[derivation] for derivation in given]
+    return np.array(chosen, np.int64)
+
+
+class Reader:
+    """Reads nodes as derivations."""
+
+    def __init__(self, forest: Forest, events: Events) -> None:
+        self._nodes, self._times = forest.nodes, events.time
+        self._read: dict[int, Derivation] = {}
+
+    def derivation(self, node: int) -> Derivation:
+        if node not in self._read:
+            self._read[node] = self._derivation(node)
+        return self._read[node]
+
+    def _derivation(self, node: int) -> Derivation:
+        if node < 0:
+            time = int(self._times[~node])
+            return Derivation(Occurrence(time, time, ((time, ~node),)))
+        kind, left, right, number = (int(self._nodes[name][node]) for name in ("kind", "left", "right", "number"))
+        of = self.derivation(left)
+        match NodeKind(kind):
+            case NodeKind.JOINED:
+                return joined(of, self.derivation(right))
+            case NodeKind.BOUND:
+                return bound(of, number)
+            case NodeKind.DELAYED:
+                return delayed(of, number)
+
+
+def told_of(derivations: Sequence[Derivation], variables: int) -> Told:
+    """The same from derivations, where there are temporal events."""
+    listed = [list(_listed(one.occurrence.members)) for one in derivations]
+    columns = np.array([row for rows in listed for row in rows], np.int64).reshape(-1, 4).T.copy()
+    bindings = np.zeros((7, len(derivations), variables), np.int64)
+    bindings[0] = bindings[2] = -1
+    for row, (_, binding) in enumerate(derivations):
+        for variable, occurrence in binding:
+            first, last = occurrence.members[0], occurrence.members[-1]
+            is_event = first is last and not is_temporal(first)
+            times = occurrence.start, occurrence.end
+            bindings[:, row, variable] = (*_behind(first), *_behind(last), is_event, *times)
+    first, first_delay, last, last_delay, is_event, from_, to = bindings
+    return Told(
+        np.array([one.occurrence.start for one in derivations], np.int64),
+        np.array([one.occurrence.end for one in derivations], np.int64),
+        np.cumsum([*map(len, listed)], dtype=np.int64),
+        *columns,
+        *(first, first_delay, last, last_delay, is_event == 1, from_, to),
+    )
+
+
+def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, int, int, int]]:
+    for member in members:
+        if is_temporal(member):
+            time, _, delay, inner = member
+            yield -1, time, delay, depth
+            yield from _listed(inner, depth + 1)
+        else:
+            yield member[1], member[0], 0, depth
+
+
+def _behind(member: Member) -> tuple[int, int]:
+    """The position of the event that the member is or comes behind in the end, and how far behind."""
+    if not is_temporal(member):
+        return member[1], 0
+    position, delay = _behind(member[3][-1])
+    return position, delay + member[2]
+
+
+def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> Told:
+    """What is chosen of what is found, where there are no temporal events; `Forest.members` has room for any of it."""
+    most = int(np.where(chosen["node"] < 0, 1, forest.nodes["size"][chosen["node"]]).sum())
+    position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
+    first, last = (np.full((len(chosen), variables), -1, np.int64) for _ in range(2))
+    list_found(forest, chosen, position, stop)
+    if variables:
+        list_variables(forest, events, chosen, first, last)
+    position = position[: stop[-1] if len(stop) else 0]
+    nothing, none = np.zeros(len(position), np.int64), np.zeros(first.shape, np.int64)
+    return Told(
+        chosen["start"],
+        chosen["end"],
+        stop,
+        *(position, events.time[position], nothing, nothing),
+        *(first, none, last, none, (first == last) & (first >= 0), events.time[first], events.time[last]),
+    )
+
+
+@kernel
+def list_found(forest: Forest, chosen: Records, position: Ints, stop: Ints) -> None:
+    """Writes the events of each, one behind the other, and where they end."""
+    written = 0
+    for row in range(len(chosen)):
+        count = list_events(forest.nodes, chosen[row].node, forest.members, 0)
+        for i in range(count):
+            position[written + i] = forest.members[i]
+        written += count
+        stop[row] = written
+
+
+@kernel
+def list_variables(forest: Forest, events: Events, chosen: Records, first: Ints, last: Ints) -> None:
+    """Writes the first and the last event of each variable."""
+    nodes, stack = forest.nodes, forest.members
+    middle = len(stack) // 2  # the front is for what is looked up in the meantime
+    for row in range(len(chosen)):
+        stack[middle] = chosen[row].node
+        count = 1
+        while count > 0:
+            count -= 1
+            node = stack[middle + count]
+            if node < 0:
+                continue
+            if nodes[node].kind == NodeKind.BOUND:
+                variable = nodes[node].number
+                first[row, variable] = ~outermost(forest, events, nodes[node].left, True)
+                last[row, variable] = ~outermost(forest, events, nodes[node].left, False)
+            stack[middle + count] = nodes[node].left
+            count += 1
+            if nodes[node].kind == NodeKind.JOINED:
+                stack[middle + count] = nodes[node].right
+                count += 1
+
+
