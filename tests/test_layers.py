@@ -27,6 +27,7 @@ LAYERS = (
     "slots",
     "output",
     "algebra_output",
+    "algebra_detector",
     "algebra_matcher",
     "told",
     "detector",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.identity import digests, joined, raw_bytes
-from cepheid.kernel.algebra_occurrence import Derivation, Member, Occurrence, events_in, is_temporal
+from cepheid.kernel.algebra_told import Told
 from cepheid.output import MATCH, as_typed, event_structs, hex_ids, identities, purpose
 from cepheid.plan.algebra import OccurrencePlan, Variable
 from cepheid.plan.plan import Slot
@@ -23,6 +22,7 @@ from cepheid.plan.script import Aggregate, Fold
 from cepheid.slots import StageEvents, slot_values
 
 Positions: TypeAlias = npt.NDArray[np.int64]
+Int32s: TypeAlias = npt.NDArray[np.int32]
 
 _EVENT, _CLOSES, _OPENS = 0, 1, 2
 """What stands in the identity of an occurrence: an event; and a temporal event, with its delay, around the members of
@@ -46,43 +46,50 @@ def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     return pa.schema([*fields, *variables, pa.field("events", pa.list_(_member_type(plan)))])
 
 
-def occurrence_rows(plan: OccurrencePlan, found: Sequence[Derivation], events: Batch, positions: Positions) -> pa.Table:
+def positions_in(told: Told) -> Positions:
+    """Of all events that the occurrences and their variables are made of, each once, in order."""
+    found = np.unique(np.concatenate([told.position, told.first.ravel(), told.last.ravel()]))
+    return found[found >= 0]
+
+
+def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: Positions) -> pa.Table:
     """The occurrences as rows; `events` are those that they and their variables are made of, at ascending positions."""
     schema = occurrence_schema(plan)
-    if not found:
+    if not len(told.start):
         return schema.empty_table()
-    rows = _Rows(plan, events, positions)
-    occurrences = [derivation.occurrence for derivation in found]
-    first = rows.of([next(events_in(occurrence.members)) for occurrence in occurrences])
-    ends = [occurrence.end for occurrence in occurrences]
+    rows = _Rows(plan, told, events, positions)
+    members = rows.of(told.position)
+    present = np.flatnonzero(members >= 0)
+    begins = np.append(0, told.stop[:-1])
+    first = pa.array(members[present[np.searchsorted(present, begins)]])
     columns = [
-        _match_ids(rows, occurrences),
-        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        _times([occurrence.start for occurrence in occurrences]),
-        _times(ends),
-        _times(ends),  # an occurrence is certain when it ends
+        _match_ids(rows, members),
+        *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
+        _times(told.start),
+        _times(told.end),
+        _times(told.end),  # an occurrence is certain when it ends
     ]
     if plan.measures is None:
-        columns += [_variable_column(rows, number, variable, found) for number, variable in _given(plan)]
-        columns.append(_events_column(rows, occurrences))
+        columns += [_variable_column(rows, number, variable) for number, variable in _given(plan)]
+        columns.append(_events_column(rows, members))
     else:
-        columns += [_slot_column(rows, name, slot, found) for name, slot in plan.slots.items()]
+        columns += [_slot_column(rows, name, slot) for name, slot in plan.slots.items()]
     typed = [as_typed(field.type, column) for field, column in zip(schema, columns, strict=True)]
     return pa.table(typed, schema=schema)
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Events, and where they stand."""
+    """Occurrences, their events, and where these stand."""
 
     plan: OccurrencePlan
+    told: Told
     events: Batch
     positions: Positions
 
-    def of(self, positions: Sequence[int]) -> npt.NDArray[np.int32]:
+    def of(self, positions: Positions) -> Int32s:
         """The rows of the events; -1 of -1, which is no event."""
-        wanted = np.asarray(positions, np.int64)
-        return np.where(wanted < 0, -1, np.searchsorted(self.positions, wanted)).astype(np.int32)
+        return np.where(positions < 0, -1, np.searchsorted(self.positions, positions)).astype(np.int32)
 
 
 def _given(plan: OccurrencePlan) -> list[tuple[int, Variable]]:
@@ -90,36 +97,46 @@ def _given(plan: OccurrencePlan) -> list[tuple[int, Variable]]:
     return [(number, variable) for number, variable in enumerate(plan.variables) if variable.in_output]
 
 
-def _times(times: Sequence[int | None]) -> pa.Array:
-    return pa.array(times, pa.int64()).cast(TIME_TYPE)
+def _times(times: Positions, absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
 
 
 # Identity
 
 
-def _match_ids(rows: _Rows, occurrences: Sequence[Occurrence]) -> pa.Array:
+def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
     """A digest of the pattern's name, the key and the identities of the members."""
-    plan, marks, positions, ends = rows.plan, [], [], []
-    for occurrence in occurrences:
-        for what, delay, position in _marks(occurrence.members):
-            marks.append((what, delay))
-            positions.append(position)
-        ends.append(len(marks))
-    row = rows.of(positions)
-    ids = identities(plan.schema, plan.columns, rows.events).take(pa.array(row, mask=row < 0))
-    named = joined(raw_bytes(np.array(marks, _MARK)), ids.fill_null(b""))
-    return hex_ids(digests(named, ends, purpose(plan.pattern.name, MATCH)))
+    plan, told = rows.plan, rows.told
+    ids = identities(plan.schema, plan.columns, rows.events)
+    ends: Positions = told.stop
+    if plan.has_delays:
+        marked = list(_marks(told))
+        marks = np.array([mark for mark, _, _ in marked], _MARK)
+        members = np.array([-1 if member < 0 else members[member] for _, member, _ in marked], np.int32)
+        ends = np.searchsorted([row for _, _, row in marked], np.arange(len(told.stop)), side="right")
+    else:
+        marks = np.zeros(len(members), _MARK)
+    named = joined(raw_bytes(marks), ids.take(pa.array(members, mask=members < 0)).fill_null(b""))
+    return hex_ids(digests(named, ends.tolist(), purpose(plan.pattern.name, MATCH)))
 
 
-def _marks(members: Iterable[Member]) -> Iterator[tuple[int, int, int]]:
-    for member in members:
-        if is_temporal(member):
-            _, _, delay, inner = member
-            yield _OPENS, delay, -1
-            yield from _marks(inner)
-            yield _CLOSES, 0, -1
-        else:
-            yield _EVENT, 0, member[1]
+def _marks(told: Told) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """A mark and the member that it is of, or -1; with the row of the occurrence."""
+    member = 0
+    for row, stop in enumerate(told.stop.tolist()):
+        depth = 0
+        for member in range(member, stop):  # noqa: B020, PLR1704
+            for _ in range(depth - int(told.depth[member])):
+                yield (_CLOSES, 0), -1, row
+            depth = int(told.depth[member])
+            if told.position[member] < 0:
+                depth += 1
+                yield (_OPENS, int(told.delay[member])), -1, row
+            else:
+                yield (_EVENT, 0), member, row
+        for _ in range(depth):
+            yield (_CLOSES, 0), -1, row
+        member = stop
 
 
 # Variables and events
@@ -131,19 +148,12 @@ def _variable_type(plan: OccurrencePlan, variable: Variable) -> pa.DataType:
     return pa.struct([pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)])
 
 
-def _variable_column(rows: _Rows, number: int, variable: Variable, found: Sequence[Derivation]) -> pa.Array:
-    bound = [_bound(derivation, number) for derivation in found]
-    type_ = _variable_type(rows.plan, variable)
+def _variable_column(rows: _Rows, number: int, variable: Variable) -> pa.Array:
+    type_, first = _variable_type(rows.plan, variable), rows.of(rows.told.first[:, number])
     if variable.is_event:
-        row = rows.of([-1 if one is None else one.members[0][1] for one in bound])
-        return event_structs(type_, rows.plan.columns, rows.events, row, absent=row < 0)
-    parts = [_times([None if one is None else one.start for one in bound])]
-    parts.append(_times([None if one is None else one.end for one in bound]))
-    return pa.StructArray.from_arrays(parts, fields=[*type_], mask=pa.array([one is None for one in bound]))
-
-
-def _bound(derivation: Derivation, variable: int) -> Occurrence | None:
-    return next((occurrence for number, occurrence in derivation.binding if number == variable), None)
+        return event_structs(type_, rows.plan.columns, rows.events, first, absent=first < 0)
+    parts = [_times(times[:, number], first < 0) for times in (rows.told.from_, rows.told.to)]
+    return pa.StructArray.from_arrays(parts, fields=[*type_], mask=pa.array(first < 0))
 
 
 def _member_type(plan: OccurrencePlan) -> pa.DataType:
@@ -153,49 +163,34 @@ def _member_type(plan: OccurrencePlan) -> pa.DataType:
     return pa.struct([*told, *(plan.schema.columns.field(name) for name in plan.member_columns)])
 
 
-def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, int, int | None, int]]:
-    """Time, position, delay and depth of each; a temporal event is followed by what it comes behind, one deeper."""
-    for member in members:
-        if is_temporal(member):
-            time, _, delay, inner = member
-            yield time, -1, delay, depth
-            yield from _listed(inner, depth + 1)
-        else:
-            yield *member, None, depth
-
-
-def _events_column(rows: _Rows, occurrences: Sequence[Occurrence]) -> pa.Array:
-    plan, type_ = rows.plan, _member_type(rows.plan)
-    listed = [list(_listed(occurrence.members)) for occurrence in occurrences]
-    times, positions, delays, depths = zip(*chain.from_iterable(listed), strict=True)
-    row = rows.of(positions)
-    taken = pa.array(row, mask=row < 0)
+def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
+    plan, told, type_ = rows.plan, rows.told, _member_type(rows.plan)
+    temporal = members < 0
+    taken = pa.array(members, mask=temporal)
     kind, *chosen = (
         rows.events.column(EVENT_PREFIX + name).take(taken) for name in (plan.type_column.name, *plan.member_columns)
     )
-    told = [kind, _times(times)]
+    columns = [kind, _times(told.time)]
     if plan.has_delays:
-        told += [pa.array(delays, pa.duration("us")), pa.array(depths, pa.int32())]
-    typed = [as_typed(field.type, column) for field, column in zip(type_, [*told, *chosen], strict=True)]
-    offsets = np.cumsum([0, *map(len, listed)])
+        delays = pa.array(told.delay, pa.int64(), mask=~temporal).cast(pa.duration("us"))
+        columns += [delays, pa.array(told.depth.astype(np.int32))]
+    typed = [as_typed(field.type, column) for field, column in zip(type_, [*columns, *chosen], strict=True)]
+    offsets = pa.array(np.append(0, told.stop).astype(np.int32))
     structs = pa.StructArray.from_arrays(typed, fields=[*type_])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=pa.list_(type_))
+    return pa.ListArray.from_arrays(offsets, structs, type=pa.list_(type_))
 
 
 # Measures
 
 
-def _slot_column(rows: _Rows, name: str, slot: Slot, found: Sequence[Derivation]) -> pa.Array:
-    variable, plan = slot.stage, rows.plan
-    bound = [_bound(derivation, variable) for derivation in found]
+def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
+    variable, plan, told = slot.stage, rows.plan, rows.told
     if isinstance(slot, Aggregate) and slot.column == plan.time_value:
-        at = 0 if slot.fold is Fold.MIN else -1
-        return _member_times(rows, [None if one is None else one.members[at] for one in bound], slot.type)
-    single = [one is not None and len(one.members) == 1 and not is_temporal(one.members[0]) for one in bound]
-    taken = rows.of(
-        [one.members[0][1] for one, is_one in zip(bound, single, strict=True) if one is not None and is_one]
-    )
-    stage = StageEvents(taken, np.concatenate([[0], np.cumsum(single)]))
+        least = slot.fold is Fold.MIN
+        outermost = (told.first, told.first_delay) if least else (told.last, told.last_delay)
+        return _member_times(rows, *(part[:, variable] for part in outermost), slot.type)
+    single = told.is_event[:, variable]
+    stage = StageEvents(rows.of(told.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
     try:
         return slot_values(slot, stage, rows.events)
     except ConditionError as error:
@@ -203,19 +198,8 @@ def _slot_column(rows: _Rows, name: str, slot: Slot, found: Sequence[Derivation]
         raise ConditionError(f"measure {measure.name!r}: {error}") from error
 
 
-def _member_times(rows: _Rows, members: Sequence[Member | None], type_: pa.DataType) -> pa.Array:
-    """The times of the members in the type of the time column, which may be one without a zone."""
-    positions, delays = zip(*map(_behind, members), strict=True)
+def _member_times(rows: _Rows, positions: Positions, delays: Positions, type_: pa.DataType) -> pa.Array:
+    """The times of members in the type of the time column, which may be one without a zone."""
     row = rows.of(positions)
     times = rows.events.column(f"{VALUE_PREFIX}{rows.plan.time_value}").take(pa.array(row, mask=row < 0))
     return pc.add(times.cast(pa.int64()), pa.array(delays, pa.int64())).cast(type_)
-
-
-def _behind(member: Member | None) -> tuple[int, int]:
-    """The position of the event that the member is or comes behind in the end, -1 for none, and how far behind."""
-    if member is None:
-        return -1, 0
-    if not is_temporal(member):
-        return member[1], 0
-    position, delay = _behind(member[3][-1])
-    return position, delay + member[2]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.interval import CompiledIntervals
 from cepheid.events import TIME, Batch, join, mask_column
@@ -21,7 +22,7 @@ from cepheid.identity import as_integers
 from cepheid.kernel.layout import Events, Int32s
 from cepheid.plan.types import is_string
 
-Compiled: TypeAlias = CompiledPattern | CompiledIntervals
+Compiled: TypeAlias = CompiledPattern | CompiledIntervals | CompiledOccurrences
 Mask: TypeAlias = npt.NDArray[np.int64]
 
 

@@ -32,7 +32,7 @@ def kernel_of(
     variables = max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0)
     trees = Trees(tuple(operators), roots, regime, variables, (pa.int64(), pa.int64()), TIME_VALUE)
     limits = limits or Limits()
-    return TreeKernel(compile_trees(trees, limits), [policy] * len(roots), limits)
+    return TreeKernel(compile_trees([trees], limits)[0], [policy] * len(roots), limits)
 
 
 def arrays_of(events: Sequence[Event]) -> Events:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from algebra.running import arrays_of, defined, kernel_of, one_visit, rows, spans, told
 from algebra.strategies import events_of_key, many_events, tables, windowed_tables
+from cepheid.kernel.algebra_kernel import TreeKernel
 from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
 from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
@@ -112,7 +113,7 @@ def test_any_visits(policy: Policy, data: st.DataObject) -> None:
     operators = data.draw(tables(contexts=of_context, conditions=not of_context))
     keys = data.draw(st.lists(events_of_key, min_size=1, max_size=3))
     if of_context:
-        keys = [[e._replace(mask=e.mask & -e.mask) for e in events] for events in keys]
+        keys = [[Event(e.position, e.time, e.mask & -e.mask, e.values) for e in events] for events in keys]
     kernel = kernel_of(operators, policy)
     got: list[list[object]] = [[] for _ in keys]
     held: list[tuple[int, Event]] = []
@@ -124,11 +125,10 @@ def test_any_visits(policy: Policy, data: st.DataObject) -> None:
             (found,) = kernel.run(arrays, one_visit(len(held), time - 1 if time < FOREVER else time, key=key))
             places = [event.position for _, event in held]
             got[key] += [_placed(row, places) for row in rows(found)]
-            held = [held[position] for position in kernel.hold(len(held)).tolist()]
+            held = [held[position] for position in forget(kernel, len(held))]
         behind = time
     for key, events in enumerate(keys):
-        numbered = [Event(i, *event[1:]) for i, event in enumerate(events)]
-        assert got[key] == rows(defined(operators, numbered, policy))
+        assert got[key] == rows(defined(operators, events, policy))
 
 
 def _placed(row: object, places: list[int]) -> object:
@@ -140,6 +140,16 @@ def _placed(row: object, places: list[int]) -> object:
         for first, a, last, b, one in variables
     )
     return end, start, members, bound
+
+
+def forget(kernel: TreeKernel, count: int) -> list[int]:
+    """Lets the kernel keep the events that it needs: the positions where they were."""
+    held = np.zeros(count, np.int32)
+    kernel.mark(held)
+    positions = np.flatnonzero(held)
+    held[positions] = np.arange(len(positions))
+    kernel.place(held, len(positions))
+    return positions.tolist()
 
 
 LEAVES = [Operator(Kind.LEAF, number=0), Operator(Kind.LEAF, number=1), Operator(Kind.LEAF, number=2)]

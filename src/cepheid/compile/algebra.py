@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -14,8 +14,10 @@ from cepheid.compile.script import Program, Slot, SlotKind, columns_of, orders_t
 from cepheid.compile.tables import INSTRUCTION, Ints, Records
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.script import Script
 
 UNBOUNDED = 1 << 62
 """Microseconds: longer than any window."""
@@ -111,47 +113,108 @@ class CompiledTrees(NamedTuple):
 
     trees: Trees
     tables: AlgebraTables
+
+
+@dataclass(frozen=True)
+class CompiledOccurrences:
+    """Plans of occurrences ready to run."""
+
+    plan: OccurrencePlans
+    tables: AlgebraTables
+    """Those of the first trees; code and constants are those of all."""
+    each: tuple[CompiledTrees, ...]
+    """One for each of the plans' tables."""
     string_constants: dict[int, str]
     """Strings among the constants, by number; their codes are the matcher's."""
     script_columns: frozenset[int]
     orders_texts: bool
 
 
-def compile_trees(trees: Trees, limits: Limits) -> CompiledTrees:
-    scripts = list(dict.fromkeys(op.script for op in trees.operators if op.script is not None))
-    program = Program(_slots(trees), trees.values)
-    ranges = [program.add(script) for script in scripts]
-    columns = sorted({column for script in scripts for column in columns_of(script)})
-    parents = [[p for p, op in enumerate(trees.operators) if row in op.operands] for row in range(len(trees.operators))]
-    numbers = {script: number for number, script in enumerate(scripts)}
-    rows, lists = [], 1  # before those of operators there is the list of the events of an instant
-    windows, spans, first = windows_of(trees.operators, trees.roots), spans_of(trees.operators), 0
-    for row, op in enumerate(trees.operators):
-        script = NONE if op.script is None else numbers[op.script]
-        span = spans[op.right] if op.right >= 0 else 0
-        end = first + len(parents[row])
-        rows.append((op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, end))
-        lists, first = lists + _lists_of(op), end
-    time_value = NONE if trees.time_value is None else trees.time_value
-    settings = (trees.regime, lists, time_value, limits.most_partial_matches, limits.on_limit == "drop")
-    leaves = np.full(MAX_CONDITIONS + 1, NONE, np.int64)
-    for row, op in enumerate(trees.operators):
-        if op.kind is Kind.LEAF:
-            leaves[op.number] = row
-    tables = AlgebraTables(
-        settings=np.array([settings], TREE_SETTINGS),
-        operators=np.array(rows, TREE_OPERATOR),
-        parents=np.array([parent for each in parents for parent in each], np.int64),
-        leaves=leaves,
-        delayed=np.array([row for row, op in enumerate(trees.operators) if op.kind is Kind.DELAYED], np.int64),
-        roots=np.array(trees.roots, np.int64),
-        scripts=np.array(ranges, TREE_SCRIPT),
-        code=np.array(program.instructions, INSTRUCTION),
-        constants=np.array(program.constants, np.int64),
-        columns=np.array(columns, np.int64),
+def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
+    types = tuple(value.type for value in plans.values)
+    forest = [
+        Trees(
+            tuple(table.operators),
+            tuple(table.roots),
+            regime_of(table.policy, by_operator=table.by_operator),
+            len(plans.variables),
+            types,
+            plans.time_value,
+        )
+        for table in plans.tables
+    ]
+    scripts = _scripts(forest)
+    program = _program(forest[0])
+    each = compile_trees(forest, plans.limits, program)
+    return CompiledOccurrences(
+        plan=plans,
+        tables=each[0].tables,
+        each=each,
+        string_constants=program.strings,
+        script_columns=frozenset(column for script in scripts for column in columns_of(script)),
+        orders_texts=any(map(orders_texts, scripts)),
     )
-    ordering = any(map(orders_texts, scripts))
-    return CompiledTrees(trees, tables, program.strings, frozenset(columns), ordering)
+
+
+def compile_trees(
+    forest: Sequence[Trees], limits: Limits, program: Program | None = None
+) -> tuple[CompiledTrees, ...]:
+    """Trees of the same values and variables, whose scripts are appended to the program."""
+    program = program or _program(forest[0])
+    scripts = _scripts(forest)
+    ranges = np.array([program.add(script) for script in scripts], TREE_SCRIPT)
+    columns = sorted({column for script in scripts for column in columns_of(script)})
+    code, constants = np.array(program.instructions, INSTRUCTION), np.array(program.constants, np.int64)
+    numbers = {script: number for number, script in enumerate(scripts)}
+    compiled = []
+    for trees in forest:
+        rows, parents, lists = _operators(trees, numbers)
+        time_value = NONE if trees.time_value is None else trees.time_value
+        settings = (trees.regime, lists, time_value, limits.most_partial_matches, limits.on_limit == "drop")
+        leaves = np.full(MAX_CONDITIONS + 1, NONE, np.int64)
+        for row, op in enumerate(trees.operators):
+            if op.kind is Kind.LEAF:
+                leaves[op.number] = row
+        tables = AlgebraTables(
+            settings=np.array([settings], TREE_SETTINGS),
+            operators=np.array(rows, TREE_OPERATOR),
+            parents=np.array(parents, np.int64),
+            leaves=leaves,
+            delayed=np.array([i for i, op in enumerate(trees.operators) if op.kind is Kind.DELAYED], np.int64),
+            roots=np.array(trees.roots, np.int64),
+            scripts=ranges,
+            code=code,
+            constants=constants,
+            columns=np.array(columns, np.int64),
+        )
+        compiled.append(CompiledTrees(trees, tables))
+    return tuple(compiled)
+
+
+def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[int, ...]], list[int], int]:
+    """Rows of TREE_OPERATOR, the parents one behind the other, and how many lists a key has."""
+    rows, parents = list[tuple[int, ...]](), list[int]()
+    lists = 1  # before those of operators there is the list of the events of an instant
+    windows, spans = windows_of(trees.operators, trees.roots), spans_of(trees.operators)
+    for row, op in enumerate(trees.operators):
+        script = NONE if op.script is None else scripts[op.script]
+        span = spans[op.right] if op.right >= 0 else 0
+        first = len(parents)
+        parents += [parent for parent, other in enumerate(trees.operators) if row in other.operands]
+        rows.append(
+            (op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, len(parents))
+        )
+        lists += _lists_of(op)
+    return rows, parents, lists
+
+
+def _scripts(forest: Iterable[Trees]) -> list[Script]:
+    """Each once."""
+    return list(dict.fromkeys(op.script for trees in forest for op in trees.operators if op.script is not None))
+
+
+def _program(trees: Trees) -> Program:
+    return Program(_slots(trees), trees.values)
 
 
 def _slots(trees: Trees) -> tuple[Slot, ...]:
@@ -203,3 +266,12 @@ def spans_of(operators: Sequence[Operator]) -> list[int]:
             case _:
                 spans.append(spans[operator.left])
     return spans
+
+
+def temporal_operators(operators: Sequence[Operator]) -> list[bool]:
+    """For each operator whether temporal events may be below what it makes."""
+    temporal: list[bool] = []
+    for op in operators:
+        given = op.operands[:1] if op.kind is Kind.WITHOUT else op.operands
+        temporal.append(op.kind is Kind.DELAYED or any(temporal[row] for row in given))
+    return temporal

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.algebra_matcher import OccurrenceMatcher
 from cepheid.events import Schema, microseconds
+from cepheid.hosts.ahead import ahead
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import check_columns, ordered_batches, tell, with_measures
 from cepheid.hosts.intake import timed, usable, used_columns
@@ -16,6 +17,7 @@ from cepheid.hosts.request import Request, instant_of, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.algebra_build import build_occurrence_plan
+from cepheid.plan.algebra_plans import OccurrencePlans
 
 
 def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
@@ -28,12 +30,13 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plan = occurrence_plan(events.schema, request, engine)
+    plans = OccurrencePlans.of([plan])
     for warning in plan.warnings:
         warn(warning)
-    events = without_views(events.select(used_columns(plan)))
-    usable_events, counts = usable(timed(events, request), plan, request, until)
-    matcher = OccurrenceMatcher(plan, until=until)
-    found = [matcher.process(batch) for batch in ordered_batches(usable_events, plan, plan.relevant, engine)]
+    events = without_views(events.select(used_columns(plans)))
+    usable_events, counts = usable(timed(events, request), plans, request, until)
+    matcher = OccurrenceMatcher(plans, until=until)
+    found = [matcher.process(batch) for batch in ahead(ordered_batches(usable_events, plans, plans.relevant, engine))]
     rows = pa.concat_tables(chain.from_iterable([*found, matcher.finish()]))
     # What is simultaneous is so in any order; only contexts use up one of such events before another.
     tell(replace(counts, **matcher.counts), request, ties_matter=plan.policy.is_context)

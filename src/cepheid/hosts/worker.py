@@ -24,6 +24,7 @@ from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.interval_output import END, match_schema
 from cepheid.live_intervals import all_matches
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.output import filled, merged, row_schema
 from cepheid.sorted_matcher import SortedMatchers
 
@@ -55,7 +56,7 @@ def find_occurrences(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) 
     task = Task(*given)
     plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
     schema = output_schema(occurrence_schema(plan))
-    yield from _told_by(OccurrenceMatcher(plan, until=task.until), batches, task, schema)
+    yield from _told_by(OccurrenceMatcher(OccurrencePlans.of([plan]), until=task.until), batches, task, schema)
 
 
 def find_intervals(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:

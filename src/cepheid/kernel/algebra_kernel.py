@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
-from cepheid.compile.algebra import CompiledTrees, Regime
+from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, temporal_operators
 from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.kernel.algebra_layout import (
     ENTRY,
@@ -23,14 +24,32 @@ from cepheid.kernel.algebra_layout import (
 from cepheid.kernel.algebra_lists import compact
 from cepheid.kernel.algebra_nodes import collect, mark_events, place_events
 from cepheid.kernel.algebra_step import visit_keys
-from cepheid.kernel.algebra_told import Reader, Told, chosen_rows, joined_told, told_from, told_of
+from cepheid.kernel.algebra_told import Reader, Told, chosen_rows, joined_told, sizes_of, told_from, told_of
 from cepheid.kernel.compiled import FAILURES
+from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import FOREVER, Events, Flags, Int32s, Visits, grown
 from cepheid.lang.algebra import Policy
-from cepheid.plan.algebra import Kind
+from cepheid.plan.algebra import Kind, Operator
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 14
+
+
+@cache
+def warm_up() -> None:
+    """Loads the kernel, compiled if it is not in the disk cache; one process compiles at a time, as in `warm_up`."""
+    trees = Trees((Operator(Kind.LEAF),), (0,), Regime.ALL, 1, (), None)
+    (compiled,) = compile_trees([trees], Limits())
+    nothing, words = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
+    events = Events(words, words.copy(), nothing, np.zeros((0, 0), np.bool_))
+    visits = Visits(np.zeros(0, np.int32), words.copy(), words.copy(), np.zeros(0, np.bool_))
+    with compiling_alone():
+        kernel = TreeKernel(compiled, [Policy.UNRESTRICTED], Limits())
+        kernel.run(events, visits)
+        kernel.mark(np.zeros(0, np.int32))
+        kernel.place(np.zeros(0, np.int32), 0)
+
+
 _LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
 
 
@@ -42,7 +61,8 @@ class TreeKernel:
         self._policies = policies
         self._limits = limits
         self._lists_of_key = int(trees.tables.settings["lists"][0])
-        self._has_delays = any(op.kind is Kind.DELAYED for op in trees.trees.operators)
+        temporal = temporal_operators(trees.trees.operators)
+        self._temporal = [temporal[root] for root in trees.trees.roots]
         self.cursor = new_tree_cursor()
         self.forest = new_forest(trees.tables, _ROOM)
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
@@ -123,18 +143,15 @@ class TreeKernel:
 
     # Memory
 
-    def hold(self, count: int) -> Int32s:
-        """The positions of those of the `count` events that are still looked at, ascending. These are at 0, 1, … from
-        now on.
-        """
+    def mark(self, held: Int32s) -> None:
+        """Sets those of `held`, one for each event, that are still looked at."""
         self._collect()
-        held = np.zeros(count, np.int32)
         mark_events(self.forest, self.cursor, self._lists, held)
-        positions = np.flatnonzero(held).astype(np.int32)
-        held[positions] = np.arange(len(positions), dtype=np.int32)
-        place_events(self.forest, self.cursor, self._lists, held)
-        self.cursor.event = len(positions)
-        return positions
+
+    def place(self, places: Int32s, count: int) -> None:
+        """From now on there are only so many events, each where `places` says; those that `mark` sets are there."""
+        place_events(self.forest, self.cursor, self._lists, places)
+        self.cursor.event = count
 
     def renumber(self, before: Int32s) -> None:
         """The i-th key is from now on what number i of `before` was; the others have nothing open."""
@@ -189,13 +206,11 @@ class TreeKernel:
         if self._trees.regime is Regime.ALL:
             found = found[chosen_rows(found, self._policies, reader)]
         found = self._within_limit(found)
-        if count:
-            largest = int(np.where(found["node"] < 0, 1, self.forest.nodes["size"][found["node"]]).max())
-            self._make_room_for_members(2 * largest + 2)
+        self._make_room_for_members(2 * int(sizes_of(self.forest, found).max(initial=0)) + 2)
         told = []
         for root in range(len(self._policies)):
             own = found if len(self._policies) == 1 else found[found["root"] == root]
-            if self._has_delays:
+            if self._temporal[root]:
                 derivations = [reader.derivation(node) for node in own["node"].tolist()]
                 told.append(told_of(derivations, self._trees.variables))
             else:

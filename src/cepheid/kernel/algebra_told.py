@@ -54,6 +54,11 @@ class Told(NamedTuple):
     """(n, v) the start and the end of what a variable stands for."""
     to: Ints
 
+    def of_variables(self, numbers: Sequence[int]) -> Told:
+        """With these variables alone, in this order."""
+        names = ("first", "first_delay", "last", "last_delay", "is_event", "from_", "to")
+        return self._replace(**{name: getattr(self, name)[:, numbers] for name in names})
+
 
 def joined_told(parts: Sequence[Told]) -> Told:
     """One behind the other; there is one at least."""
@@ -72,17 +77,16 @@ def chosen_rows(found: Records, policies: Sequence[Policy], reader: Reader) -> I
     begins, ends = np.append(0, borders), np.append(borders, len(found))
     if not len(found) or (ends - begins == 1).all():
         return np.arange(len(found))
-    chosen: list[int] = []
-    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-        if end - begin == 1:
-            chosen.append(begin)
-            continue
+    parts, behind = list[Ints](), 0
+    for group in np.flatnonzero(ends - begins > 1).tolist():
+        begin, end = int(begins[group]), int(ends[group])
         rows = {reader.derivation(int(found["node"][row])): row for row in range(end - 1, begin - 1, -1)}
         given = least_of_each(rows)
         if policies[found["root"][begin]] is Policy.RECENT:
             given = [max(given, key=recency)]
-        chosen += [rows[derivation] for derivation in given]
-    return np.array(chosen, np.int64)
+        parts += [np.arange(behind, begin), np.array([rows[derivation] for derivation in given], np.int64)]
+        behind = end
+    return np.concatenate([*parts, np.arange(behind, len(found))])
 
 
 class Reader:
@@ -154,7 +158,7 @@ def _behind(member: Member) -> tuple[int, int]:
 
 def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> Told:
     """What is chosen of what is found, where there are no temporal events; `Forest.members` has room for any of it."""
-    most = int(np.where(chosen["node"] < 0, 1, forest.nodes["size"][chosen["node"]]).sum())
+    most = int(sizes_of(forest, chosen).sum())
     position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
     first, last = (np.full((len(chosen), variables), -1, np.int64) for _ in range(2))
     list_found(forest, chosen, position, stop)
@@ -169,6 +173,12 @@ def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -
         *(position, events.time[position], nothing, nothing),
         *(first, none, last, none, (first == last) & (first >= 0), events.time[first], events.time[last]),
     )
+
+
+def sizes_of(forest: Forest, found: Records) -> Ints:
+    """How many events each has, shared ones more than once."""
+    sizes: Ints = np.where(found["node"] < 0, 1, forest.nodes["size"][np.maximum(found["node"], 0)])
+    return sizes
 
 
 @kernel

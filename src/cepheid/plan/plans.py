@@ -43,7 +43,7 @@ class Plans:
 
     @staticmethod
     def of(each: Sequence[Plan], *, named: bool = False) -> Plans:
-        bits, values = _Distinct(), _Distinct()
+        bits, values = Distinct(), Distinct()
         places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
         return Plans(tuple(each), named, tuple(bits.lifted), tuple(values.lifted), places)
 
@@ -125,7 +125,7 @@ def build_plans(
     return Plans.of(plans, named=named)
 
 
-class _Distinct:
+class Distinct:
     """Lifted columns, equal ones once."""
 
     def __init__(self) -> None:

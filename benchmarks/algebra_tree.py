@@ -1,26 +1,14 @@
-"""The event algebra, event by event: a tree of operators, or rather a graph, as equal ones are shared.
-
-Time goes on from one instant to the next at which there are events or timers. Only when all events of an instant are
-known, each operator makes, children first, the derivations that end at it, from those that its operands have just made
-and those that it remembers. With the recent policy at every operator each passes one derivation on (Carlson and Lisper:
-the starts and ends are the same as if all were made first), and remembers little:
-
-    and     the one of the latest start from each side
-    minus   the latest start of what it takes away; without the recent policy, too
-    then    of the left side those that no other has both a later start and an earlier end than; only the latest of
-            these where the right side takes no time, and none that ended too long ago where its length is bounded
-
-Otherwise a window around an operator bounds what it remembers. Snoop's contexts remember what they have not used up.
-"""
+"""The baseline of the event algebra: the tree that the kernel replaced, in plain Python, one derivation at a time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
+from cepheid.compile.algebra import UNBOUNDED, spans_of, windows_of
 from cepheid.errors import ConditionError
 from cepheid.kernel.algebra_contexts import offer, queue_of
 from cepheid.kernel.algebra_occurrence import (
@@ -37,9 +25,6 @@ from cepheid.kernel.algebra_occurrence import (
 from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
-
-UNBOUNDED = 1 << 62
-"""Microseconds: longer than any window."""
 
 
 @dataclass
@@ -292,40 +277,6 @@ _IN_CONTEXTS: Mapping[Kind, Step] = {
     Kind.THEN: Tree._in_context,
     Kind.WITHIN: Tree._within,
 }
-
-
-def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
-    """For each operator the longest time that an occurrence may take which anything still asks for."""
-    windows = [-1] * len(operators)
-    for root in roots:
-        windows[root] = UNBOUNDED
-    for row in range(len(operators) - 1, -1, -1):  # operators come after their operands
-        operator, window = operators[row], windows[row]
-        if operator.kind is Kind.WITHIN:
-            window = min(window, operator.number)
-        elif operator.kind is Kind.DELAYED:
-            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
-        for operand in operator.operands:
-            windows[operand] = max(windows[operand], window)
-    return windows
-
-
-def spans_of(operators: Sequence[Operator]) -> list[int]:
-    """For each operator the longest time that one of its occurrences can take."""
-    spans: list[int] = []
-    for operator in operators:
-        match operator.kind:
-            case Kind.LEAF | Kind.DELAYED:
-                spans.append(0)
-            case Kind.BOTH | Kind.THEN:
-                spans.append(UNBOUNDED)
-            case Kind.EITHER:
-                spans.append(max(spans[operator.left], spans[operator.right]))
-            case Kind.WITHIN:
-                spans.append(min(spans[operator.left], operator.number))
-            case _:
-                spans.append(spans[operator.left])
-    return spans
 
 
 def _start(derivation: Derivation) -> int:

@@ -1,0 +1,149 @@
+"""Several plans of occurrences over the same events: one table of operators, in which equal ones stand once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from cepheid.errors import LimitExceeded
+from cepheid.events import Schema
+from cepheid.lang.algebra import Policy
+from cepheid.lang.function import Function
+from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import MAX_CONDITIONS, Lifted
+from cepheid.plan.plans import Distinct, Place
+from cepheid.plan.script import Aggregate, CurrentValue, Operation, Script, StageValue
+
+
+@dataclass(frozen=True)
+class OccurrencePlans:
+    """Plans of one schema, with the same columns and limits; the names of their patterns differ."""
+
+    each: tuple[OccurrencePlan, ...]
+    named: bool
+    """Whether the patterns were given by name: then errors say whose they are."""
+    bits: tuple[Lifted, ...]
+    """Those of all plans, equal ones once."""
+    values: tuple[Lifted, ...]
+    variables: tuple[str, ...]
+    """Names of variables, in whichever plans; case does not count."""
+    places: tuple[Place, ...]
+    """Where the bits and values of each plan stand among these."""
+
+    @staticmethod
+    def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
+        """Raises LimitExceeded where they ask for more than MAX_CONDITIONS types."""
+        bits, values = Distinct(), Distinct()
+        places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
+        names = dict.fromkeys(variable.name.lower() for plan in each for variable in plan.variables)
+        if len(bits.lifted) > MAX_CONDITIONS:
+            many = f"patterns can ask for at most {MAX_CONDITIONS} different types together"
+            raise LimitExceeded(f"{many}, and these for {len(bits.lifted)}. Find them in several calls")
+        return OccurrencePlans(tuple(each), named, tuple(bits.lifted), tuple(values.lifted), tuple(names), places)
+
+    @property
+    def only(self) -> OccurrencePlan:
+        """The plan, where there is one."""
+        (plan,) = self.each
+        return plan
+
+    @property
+    def schema(self) -> Schema:
+        return self.each[0].schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.each[0].columns
+
+    @property
+    def limits(self) -> Limits:
+        return self.each[0].limits
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Conditions in Python, of which there are none."""
+        return ()
+
+    @property
+    def relevant(self) -> tuple[int]:
+        """The bits of which an event must have one to matter, as a word of the mask."""
+        return ((1 << len(self.bits)) - 1,)
+
+    @property
+    def time_value(self) -> int | None:
+        """Which of `values` is the time of an event."""
+        found = (
+            place.values[plan.time_value]
+            for plan, place in zip(self.each, self.places, strict=True)
+            if plan.time_value is not None
+        )
+        return next(found, None)
+
+    def numbers_of_variables(self, plan: OccurrencePlan) -> list[int]:
+        """Where the variables of a plan stand among those of all."""
+        return [self.variables.index(variable.name.lower()) for variable in plan.variables]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The operators of all plans; those of plans that are worked at in another way are in another table."""
+        tables: dict[tuple[Policy, bool], Table] = {}
+        for number, (plan, place) in enumerate(zip(self.each, self.places, strict=True)):
+            # Behind all occurrences the recent ones are chosen, so these two are worked at alike.
+            behind = plan.policy is Policy.RECENT and not plan.by_operator
+            way = (Policy.UNRESTRICTED if behind else plan.policy, plan.by_operator)
+            table = tables.setdefault(way, Table(*way))
+            variables = self.numbers_of_variables(plan)
+            rows: list[int] = []
+            for operator in plan.operators:
+                rows.append(table.add(_placed(operator, rows, place, variables)))
+            table.roots.append(rows[plan.root])
+            table.plans.append(number)
+        return list(tables.values())
+
+
+@dataclass
+class Table:
+    """Operators that are worked at in one way."""
+
+    policy: Policy
+    by_operator: bool
+    operators: list[Operator] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)
+    plans: list[int] = field(default_factory=list)
+    """The numbers of the plans whose roots these are."""
+    _rows: dict[Operator, int] = field(default_factory=dict)
+
+    def add(self, operator: Operator) -> int:
+        """The row of the operator."""
+        row = self._rows.setdefault(operator, len(self.operators))
+        if row == len(self.operators):
+            self.operators.append(operator)
+        return row
+
+
+def _placed(operator: Operator, rows: Sequence[int], place: Place, variables: Sequence[int]) -> Operator:
+    """The operator of a plan as one of all."""
+    number = operator.number
+    match operator.kind:
+        case Kind.LEAF:
+            number = place.bits[number]
+        case Kind.BOUND:
+            number = variables[number]
+    left, right = (rows[row] if row >= 0 else -1 for row in (operator.left, operator.right))
+    script = None if operator.script is None else _moved(operator.script, place, variables)
+    return replace(operator, left=left, right=right, number=number, script=script)
+
+
+def _moved(script: Script, place: Place, variables: Sequence[int]) -> Script:
+    match script:
+        case StageValue(stage=stage, column=column):
+            return replace(script, stage=variables[stage], column=place.values[column])
+        case Aggregate(stage=stage, column=column):
+            return replace(script, stage=variables[stage], column=None if column is None else place.values[column])
+        case CurrentValue(column=column):
+            return replace(script, column=place.values[column])
+        case Operation(operands=operands):
+            return replace(script, operands=tuple(_moved(operand, place, variables) for operand in operands))
+    return script
+
