@@ -2,40 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.algebra_output import occurrence_rows, occurrence_schema, positions_in
 from cepheid.compile.algebra import CompiledOccurrences
+from cepheid.detector import Found
+from cepheid.errors import PatternError
 from cepheid.events import Batch
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
+from cepheid.kernel.algebra_state import kernel_state, restore_kernel
 from cepheid.kernel.algebra_told import Told
-from cepheid.kernel.layout import Flags, Int32s, Visits
+from cepheid.kernel.layout import Events, Flags, Int32s, Visits
 from cepheid.working_set import WorkingSet
 
 _FEW = 1 << 14
 """Events that nothing needs may be kept in any case."""
 
 
+class TreeKernels:
+    """One for each table of operators, over the same events and keys."""
+
+    withheld = 0
+    """Matches that are found and wait: none, as an occurrence is certain when it ends."""
+
+    def __init__(self, compiled: CompiledOccurrences) -> None:
+        warm_up()  # before there are events, which would wait for it
+        plans = compiled.plan
+        tables = plans.tables
+        policies = [[plans.each[number].policy for number in table.plans] for table in tables]
+        self.plans = [table.plans for table in tables]
+        """The numbers of the plans whose roots each gives."""
+        self.each = [
+            TreeKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
+        ]
+
+    def run(self, events: Events, visits: Visits) -> dict[int, Told]:
+        """What the visits make certain, by the number of the plan; raises as a kernel does."""
+        told: dict[int, Told] = {}
+        for kernel, plans in zip(self.each, self.plans, strict=True):
+            told |= zip(plans, kernel.run(events, visits), strict=True)
+        return told
+
+    def hold(self, count: int) -> Int32s:
+        """The positions of those of the `count` events that are still looked at, ascending. These are at 0, 1, … from
+        now on.
+        """
+        held = np.zeros(count, np.int32)
+        for kernel in self.each:
+            kernel.mark(held)
+        positions = np.flatnonzero(held).astype(np.int32)
+        held[positions] = np.arange(len(positions), dtype=np.int32)
+        for kernel in self.each:
+            kernel.place(held, len(positions))
+        return positions
+
+    def open_partial_matches(self, now: int) -> int:  # noqa: ARG002 - of other patterns some may be over
+        """How many occurrences, and timers, are remembered."""
+        return sum(kernel.remembered for kernel in self.each)
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """What was over a limit: occurrences that were open, and matches."""
+        open_ = sum(int(kernel.cursor.dropped) for kernel in self.each)
+        return open_, sum(kernel.dropped_matches for kernel in self.each)
+
+    @property
+    def evaluated(self) -> int:
+        """How many operators were looked at so far, each once an instant at which what it works on is there."""
+        return sum(int(kernel.cursor.evaluated) for kernel in self.each)
+
+    # Keys
+
+    @property
+    def open_keys(self) -> Int32s:
+        """The numbers of the keys for which something is open, ascending."""
+        return _union([kernel.open_keys for kernel in self.each])
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys for which there is an instant up to `time`."""
+        return _union([kernel.due(time) for kernel in self.each])
+
+    @property
+    def next_due(self) -> int:
+        return min(kernel.next_due for kernel in self.each)
+
+    def is_open(self, keys: Int32s) -> Flags:
+        is_open: Flags = np.any([kernel.is_open(keys) for kernel in self.each], axis=0)
+        return is_open
+
+    def renumber(self, before: Int32s) -> None:
+        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
+        for kernel in self.each:
+            kernel.renumber(before)
+
+    # Snapshots
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What is kept beside the events, once `hold` has been called."""
+        dropped = {"dropped": np.array(self.dropped)}
+        return dropped | {
+            f"{number}.{name}": array
+            for number, kernel in enumerate(self.each)
+            for name, array in kernel_state(kernel).items()
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
+        """Goes on from what `state` gave, with the `count` events that were held.
+
+        Raises:
+            SnapshotError: they do not fit.
+        """
+        for number, kernel in enumerate(self.each):
+            prefix = f"{number}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            restore_kernel(kernel, own, count)
+        open_, matches = arrays["dropped"].tolist()
+        self.each[0].cursor.dropped, self.each[0].dropped_matches = open_, matches
+
+
 class OccurrenceDetector:
     """Finds patterns in the events of many keys, each known by a number."""
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
-        warm_up()  # before there are events, which would wait for it
-        self.compiled = compiled
-        plans = compiled.plan
-        self._tables = plans.tables
-        policies = [[plans.each[number].policy for number in table.plans] for table in self._tables]
-        self.kernels = [
-            TreeKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
-        ]
-        self.working_set = WorkingSet(compiled)
+        constants = compiled.tables.constants.copy()  # those that are strings change with every working set
+        each = tuple(trees._replace(tables=trees.tables._replace(constants=constants)) for trees in compiled.each)
+        self.pattern = replace(compiled, tables=each[0].tables, each=each)
+        self.kernel = TreeKernels(self.pattern)
+        self.working_set = WorkingSet(self.pattern)
+        self.told = None
+        """Timeouts that may come twice, of which there are none."""
         self._matches = 0
         self._kept = 0
 
-    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+    def step(self, batch: Batch, visits: Visits) -> pa.Table:
+        """The rows of the only plan, as `steps`."""
+        (rows,) = self.steps(batch, visits)
+        return rows
+
+    def steps(self, batch: Batch, visits: Visits) -> list[pa.Table]:
         """For each plan the rows (`occurrence_schema`) that the visits make certain, in the order of emission;
         `Visits.end` counts in `batch`.
 
@@ -44,9 +154,7 @@ class OccurrenceDetector:
         """
         visits = visits._replace(end=visits.end + len(self.working_set))
         self.working_set.add(batch)
-        told: dict[int, Told] = {}
-        for kernel, table in zip(self.kernels, self._tables, strict=True):
-            told |= zip(table.plans, kernel.run(self.working_set.events, visits), strict=True)
+        told = self.kernel.run(self.working_set.events, visits)
         rows = [self._rows(number, told[number]) for number in range(len(told))]
         if len(self.working_set) - self._kept > max(_FEW, self._kept):
             self.forget()
@@ -54,65 +162,50 @@ class OccurrenceDetector:
 
     def forget(self) -> None:
         """Lets go of the events that nothing needs any more."""
-        held = np.zeros(len(self.working_set), np.int32)
-        for kernel in self.kernels:
-            kernel.mark(held)
-        positions = np.flatnonzero(held).astype(np.int32)
-        held[positions] = np.arange(len(positions), dtype=np.int32)
-        for kernel in self.kernels:
-            kernel.place(held, len(positions))
+        positions = self.kernel.hold(len(self.working_set))
         self.working_set.keep(positions)
         self._kept = len(positions)
 
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
+        """Goes on from what the kernel's `state` gave, with the events that were held; counts from `found`.
+
+        Raises:
+            SnapshotError: they do not fit; the detector is of no use.
+        """
+        self.kernel.restore(state, 0 if held is None else len(held))
+        if held is not None:
+            self.working_set.add(held)
+        self._kept = len(self.working_set)
+        self._matches = found.matches
+
+    def partial_matches(self, now: int, most: int) -> pa.Table:  # noqa: ARG002
+        """Raises PatternError: what is open here is not a partial match, which has a stage."""
+        raise PatternError(
+            "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences "
+            "are open (open_partial_matches)"
+        )
+
     @property
-    def found(self) -> dict[str, int]:
-        """How many matches there were, and what was over a limit (`Limits.on_limit` "drop"), as EventCounts has it."""
-        return {
-            "matches": self._matches,
-            "dropped_partial_matches": sum(int(kernel.cursor.dropped) for kernel in self.kernels),
-            "dropped_matches": sum(kernel.dropped_matches for kernel in self.kernels),
-        }
+    def found(self) -> Found:
+        return Found(self._matches, 0, *self.kernel.dropped)
 
     @property
     def schemas(self) -> list[pa.Schema]:
         """The columns of each plan's rows."""
-        return [occurrence_schema(plan) for plan in self.compiled.plan.each]
-
-    # Keys
+        return [occurrence_schema(plan) for plan in self.pattern.plan.each]
 
     @property
-    def remembered(self) -> int:
-        """How many occurrences, and timers, are open."""
-        return sum(kernel.remembered for kernel in self.kernels)
-
-    @property
-    def open_keys(self) -> Int32s:
-        """The numbers of the keys for which something is open, ascending."""
-        return _union([kernel.open_keys for kernel in self.kernels])
-
-    def due(self, time: int) -> Int32s:
-        """The numbers of the keys for which there is an instant up to `time`."""
-        return _union([kernel.due(time) for kernel in self.kernels])
-
-    @property
-    def next_due(self) -> int:
-        return min(kernel.next_due for kernel in self.kernels)
-
-    def is_open(self, keys: Int32s) -> Flags:
-        is_open: Flags = np.any([kernel.is_open(keys) for kernel in self.kernels], axis=0)
-        return is_open
-
-    def renumber(self, before: Int32s) -> None:
-        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
-        for kernel in self.kernels:
-            kernel.renumber(before)
+    def schema(self) -> pa.Schema:
+        """Those of the only plan."""
+        (schema,) = self.schemas
+        return schema
 
     def _rows(self, number: int, told: Told) -> pa.Table:
-        plan = self.compiled.plan.each[number]
+        plan = self.pattern.plan.each[number]
         if not len(told.start):
             return occurrence_schema(plan).empty_table()
         self._matches += len(told.start)
-        told = told.of_variables(self.compiled.plan.numbers_of_variables(plan))
+        told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
         positions = positions_in(told)
         return occurrence_rows(plan, told, self.working_set.take(positions.astype(np.int32)), positions)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pyarrow as pa
 
@@ -39,21 +41,20 @@ class OccurrenceMatcher:
         """No more events come: the last key is over too."""
         rows = [self._run([*self._ordering.finish()])]
         if self._last is not None:
-            rows.append(self._detector.step(self._last, self._visits(np.zeros(1, np.int64))))
+            rows.append(self._detector.steps(self._last, self._visits(np.zeros(1, np.int64))))
         return _behind_each_other(rows)
 
     @property
     def counts(self) -> dict[str, int]:
         """What was found; and "ties": events that agree with another in key, time and sequence."""
-        found = self._detector.found
-        return {"ties": self._ordering.ties, **found}
+        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
 
     def _run(self, parts: list[Ordered]) -> list[pa.Table]:
         rows = [[schema.empty_table() for schema in self._detector.schemas]]
         for part in parts:
             visits = self._visits(np.append(np.flatnonzero(part.key_start), len(part.batch)))
             visits.closes[-1], visits.until[-1] = False, NO_TIME
-            rows.append(self._detector.step(part.batch, visits))
+            rows.append(self._detector.steps(part.batch, visits))
             self._last = part.batch.slice(0, 0)
         return _behind_each_other(rows)
 

@@ -58,6 +58,11 @@ class Detector:
         self._replays = False
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return row_schema(self.pattern.plan)
+
+    @property
     def found(self) -> Found:
         return Found(self._matches, self._timeouts, *self.kernel.dropped)
 

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.algebra_detector import OccurrenceDetector
+from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
@@ -26,7 +28,7 @@ from cepheid.events import MASK, ORDINAL, TIME, Batch, join
 from cepheid.identity import canonical_bytes, key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
-from cepheid.output import late_rows, row_schema
+from cepheid.output import late_rows
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
 from cepheid.waiting import Waiting, times_of
 from cepheid.working_set import relevant
@@ -39,8 +41,9 @@ _FEW_KEYS = 1024
 class LiveMatcher:
     """Finds one pattern in events that come in any order of keys and, until time has passed them, of time."""
 
-    def __init__(self, pattern: CompiledPattern) -> None:
-        self.detector = Detector(pattern)
+    def __init__(self, pattern: CompiledPattern | CompiledOccurrences) -> None:
+        self.detector: Detector | OccurrenceDetector
+        self.detector = OccurrenceDetector(pattern) if isinstance(pattern, CompiledOccurrences) else Detector(pattern)
         self.keys = KeyNumbers()
         self.now = NO_TIME
         """Microseconds: time has passed to here; what comes with an earlier time is late."""
@@ -59,7 +62,7 @@ class LiveMatcher:
         """
         late = self._is_late(batch)
         plan = self.detector.pattern.plan
-        rows = row_schema(plan).empty_table()
+        rows = self.detector.schema.empty_table()
         if late.any():
             self.late += int(late.sum())
             events = batch.take(pa.array(np.flatnonzero(late)))
@@ -77,7 +80,7 @@ class LiveMatcher:
             ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
         """
         if time < self.now or (time == self.now and self.now_is_over):
-            return row_schema(self.detector.pattern.plan).empty_table()
+            return self.detector.schema.empty_table()
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.now, self.now_is_over, self.last = time, True, {}
         return rows
@@ -87,7 +90,7 @@ class LiveMatcher:
         last that came. Without a sequence the events at `time` itself wait on, as others may come before them.
         """
         if time < self.now or (self.now_is_over and time == self.now):
-            return row_schema(self.detector.pattern.plan).empty_table()
+            return self.detector.schema.empty_table()
         in_sequence = self.detector.pattern.plan.schema.sequence != ()
         events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
@@ -162,7 +165,7 @@ class LiveMatcher:
 
     @staticmethod
     def restored(
-        pattern: CompiledPattern, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+        pattern: CompiledPattern | CompiledOccurrences, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[LiveMatcher, dict[str, Any]]:
         """A matcher that is where the one was that wrote the snapshot, and what the host had kept. `columns` are those
         of its batches.
@@ -215,7 +218,7 @@ class LiveMatcher:
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""
-        schema = row_schema(self.detector.pattern.plan)
+        schema = self.detector.schema
         kernel = self.detector.kernel
         due = kernel.open_keys if closes else kernel.due(time)
         if events is None:

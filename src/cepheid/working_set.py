@@ -151,7 +151,7 @@ class _TextCodes:
             self._pattern.tables.constants[number] = self._codes[text]
 
 
-def relevant(batch: Batch, pattern: CompiledPattern) -> Batch:
+def relevant(batch: Batch, pattern: CompiledPattern | CompiledOccurrences) -> Batch:
     """The batch without events that cannot matter to the pattern."""
     return with_any(batch, None if pattern.relevant is None else (pattern.relevant,))
 

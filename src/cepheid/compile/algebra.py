@@ -129,6 +129,11 @@ class CompiledOccurrences:
     script_columns: frozenset[int]
     orders_texts: bool
 
+    @property
+    def relevant(self) -> int:
+        """The bits of which an event must have one to matter."""
+        return self.plan.relevant[0]
+
 
 def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
     types = tuple(value.type for value in plans.values)

@@ -60,7 +60,9 @@ class TreeKernel:
         self._trees, self._tables = trees.trees, trees.tables
         self._policies = policies
         self._limits = limits
-        self._lists_of_key = int(trees.tables.settings["lists"][0])
+        self.timers = (trees.tables.operators["memory"][trees.tables.delayed]).tolist()
+        """Which lists of a key have timers."""
+        self.lists_of_key = int(trees.tables.settings["lists"][0])
         temporal = temporal_operators(trees.trees.operators)
         self._temporal = [temporal[root] for root in trees.trees.roots]
         self.cursor = new_tree_cursor()
@@ -155,7 +157,7 @@ class TreeKernel:
 
     def renumber(self, before: Int32s) -> None:
         """The i-th key is from now on what number i of `before` was; the others have nothing open."""
-        width = self._lists_of_key
+        width = self.lists_of_key
         lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
         self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
         self._make_room_for_keys(1)
@@ -169,7 +171,7 @@ class TreeKernel:
         if count > before:
             after = max(count, 2 * before)
             keys = np.concatenate([self.forest.keys, new_keys(after - before)])
-            lists = np.concatenate([self.forest.lists, new_lists((after - before) * self._lists_of_key)])
+            lists = np.concatenate([self.forest.lists, new_lists((after - before) * self.lists_of_key)])
             self.forest = self.forest._replace(keys=keys, lists=lists)
 
     def _collect(self) -> None:

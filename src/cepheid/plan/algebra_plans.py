@@ -66,6 +66,10 @@ class OccurrencePlans:
         return ()
 
     @property
+    def outputs(self) -> None:
+        """Matches alone."""
+
+    @property
     def relevant(self) -> tuple[int]:
         """The bits of which an event must have one to matter, as a word of the mask."""
         return ((1 << len(self.bits)) - 1,)
