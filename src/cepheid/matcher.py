@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.detect import arrow_table, only_stages, request_of, time_of
+from cepheid.detect import arrow_table, request_of, time_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
+from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
@@ -34,7 +36,7 @@ class Matcher:
 
     def __init__(
         self,
-        pattern: Pattern,
+        pattern: Pattern | OccurrencePattern,
         schema: object,
         *,
         time: str | None,
@@ -50,7 +52,7 @@ class Matcher:
     ) -> None:
         """
         Args:
-            pattern: What to find.
+            pattern: What to find. Of occurrences the recent ones, if the pattern has no policy.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes, of which only
                 the columns count.
             lateness: See above.
@@ -75,7 +77,9 @@ class Matcher:
             time_zone=time_zone,
             nulls=nulls,
         )
-        only_stages(request, "a Matcher")
+        if request.occurrences is not None and request.occurrences.pattern.chosen is None:
+            recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
+            request = replace(request, occurrences=request.occurrences._replace(pattern=recent))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         self._host = TableMatcher(request, columns_of, _length(lateness, time))
 

@@ -25,12 +25,12 @@ def at(seconds: int) -> datetime:
 
 
 def shop(rows: list[tuple[int, str, str, int | None]] = ROWS, time: pa.DataType | None = None) -> pa.Table:
-    seconds, types, users, prices = (list(column) for column in zip(*rows, strict=True))
+    seconds, types, users, prices = ([row[column] for row in rows] for column in range(4))
     times = pa.array([at(second) for second in seconds], pa.timestamp("us", "UTC"))
     if time is not None:
         times = times.cast(pa.int64()).cast(time)
     return pa.table(
-        {"at": times, "type": types, "user": users, "price": pa.array(prices, pa.int64())},
+        {"at": times, "type": pa.array(types, pa.string()), "user": pa.array(users, pa.string()), "price": pa.array(prices, pa.int64())},
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
+from typing import Any
 
+from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.script import SlotKind
 
@@ -28,5 +30,25 @@ def layout_digest(compiled: CompiledPattern) -> str:
         "bits": [bit.sql for bit in plan.bits],
         "values": [[value.sql, str(value.type)] for value in plan.values],
     }
+    return _digest(layout)
+
+
+def occurrence_digest(compiled: CompiledOccurrences) -> str:
+    """The same over operators and what each remembers, variables, and the columns of events."""
+    tables = compiled.tables
+    operators = tables.operators[["kind", "left", "right", "number", "memory"]].tolist()
+    return _digest(
+        {
+            "operators": operators,
+            "regime": int(tables.settings["regime"][0]),
+            "scripts": [operator.text for operator in compiled.each[0].trees.operators],
+            "variables": list(compiled.plan.variables),
+            "bits": [bit.sql for bit in compiled.plan.bits],
+            "values": [[value.sql, str(value.type)] for value in compiled.plan.values],
+        }
+    )
+
+
+def _digest(layout: dict[str, Any]) -> str:
     text = json.dumps(layout, separators=(",", ":"))
     return blake2b(text.encode(), digest_size=_SIZE, person=_PURPOSE).hexdigest()

@@ -10,20 +10,25 @@ from operator import index
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
+from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
+from cepheid.hosts.algebra_in_process import occurrence_plan
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names
+from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names, warn
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
+from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.plan import Measure
+from cepheid.plan.plans import LiftedFor
 from cepheid.snapshot import fitting
 
 
@@ -36,11 +41,11 @@ class TableMatcher(HalfWay):
         columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
-        self._plan = plan_in_process(columns, self._request, self._engine)
+        self._pattern, self._measures = _compiled(columns, self._request, self._engine)
+        self._plan: LiftedFor = self._pattern.plan
         self._columns = columns
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
-        self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
         self._matcher = LiveMatcher(self._pattern)
         self._made_for = made_for(self._request, self._pattern, self._zone)
@@ -96,9 +101,9 @@ class TableMatcher(HalfWay):
     def _follow(self, time: int, lateness: int) -> pa.Table:
         """Time follows the latest event."""
         self._latest = max(self._latest, time)
-        return (
-            self._matcher.advance_time(self._latest - lateness - 1) if lateness else self._matcher.settle(self._latest)
-        )
+        if lateness or isinstance(self._pattern, CompiledOccurrences):  # which end when all of their time is known
+            return self._matcher.advance_time(self._latest - lateness - 1)
+        return self._matcher.settle(self._latest)
 
     @property
     def counts(self) -> MatcherCounts:
@@ -145,7 +150,20 @@ class TableMatcher(HalfWay):
 
     def _output(self, rows: Sequence[pa.Table]) -> pa.Table:
         table = pa.concat_tables(rows)
-        return table if self._plan.measures is None else with_measures(table, self._plan.measures, self._engine)
+        return table if self._measures is None else with_measures(table, self._measures, self._engine)
+
+
+def _compiled(
+    columns: pa.Schema, request: Request, engine: DuckDbEngine
+) -> tuple[CompiledPattern | CompiledOccurrences, tuple[Measure, ...] | None]:
+    """The request's one pattern, and its measures."""
+    if request.occurrences is None:
+        plan = plan_in_process(columns, request, engine)
+        return compile_plan(plan), plan.measures
+    found = occurrence_plan(columns, request, engine)
+    for warning in found.warnings:
+        warn(warning)
+    return compile_occurrences(OccurrencePlans.of([found])), found.measures
 
 
 def _is_instant(type_: pa.DataType) -> bool:

@@ -5,18 +5,38 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.compile.digest import layout_digest
+from cepheid.compile.digest import layout_digest, occurrence_digest
 from cepheid.compile.form import choose_form
 from cepheid.hosts.intake import used_columns
 from cepheid.hosts.request import Request
+from cepheid.lang.algebra_document import occurrence_to_document
 from cepheid.lang.document import pattern_form
 from cepheid.lang.fingerprint import pattern_fingerprint
 
 
-def made_for(request: Request, compiled: CompiledPattern, zone: str) -> dict[str, Any]:
+def made_for(request: Request, compiled: CompiledPattern | CompiledOccurrences, zone: str) -> dict[str, Any]:
     """In JSON values, as `snapshot.differences` compares them."""
     plan = compiled.plan
+    measures = request.measures if request.occurrences is None else request.occurrences.measures
+    told = {
+        **(_of_occurrences(request, compiled) if isinstance(compiled, CompiledOccurrences) else _of_stages(request, compiled)),
+        "key": list(request.key),
+        "time": request.time,
+        "time_zone": zone,
+        "sequence": list(request.sequence),
+        "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
+        "chosen": list(plan.columns),
+        "measures": dict(measures or {}),
+        "outputs": list(request.outputs or ()),
+    }
+    if isinstance(compiled, CompiledPattern):
+        told["partial_matches"] = "in sets" if choose_form(compiled).sets else "one by one"
+    return told
+
+
+def _of_stages(request: Request, compiled: CompiledPattern) -> dict[str, Any]:
     pattern = pattern_form(request.pattern)
     name, _ = pattern.pop("name"), pattern.pop("version", None)  # another version of the same pattern goes on
     return {
@@ -24,15 +44,18 @@ def made_for(request: Request, compiled: CompiledPattern, zone: str) -> dict[str
         "layout": layout_digest(compiled),
         "pattern.name": name,
         "pattern": pattern,
-        "key": list(request.key),
-        "time": request.time,
-        "time_zone": zone,
-        "sequence": list(request.sequence),
-        "columns": {name: str(plan.schema.columns.field(name).type) for name in used_columns(plan)},
-        "chosen": list(plan.columns),
-        "measures": dict(request.measures or {}),
-        "outputs": list(request.outputs or ()),
-        "partial_matches": "in sets" if choose_form(compiled).sets else "one by one",
+    }
+
+
+def _of_occurrences(request: Request, compiled: CompiledOccurrences) -> dict[str, Any]:
+    assert request.occurrences is not None
+    pattern = occurrence_to_document(request.occurrences.pattern)
+    name, _ = pattern.pop("name"), pattern.pop("version", None)
+    return {
+        "fingerprint": pattern_fingerprint(request.occurrences.pattern),
+        "layout": occurrence_digest(compiled),
+        "pattern.name": name,
+        "pattern": pattern,
     }
 
 

@@ -64,6 +64,7 @@ def restore_kernel(kernel: TreeKernel, arrays: Mapping[str, npt.NDArray[Any]], e
 def _are_sound(nodes: Ints, kernel: TreeKernel, events: int) -> bool:
     """Whether each node is made of events that are there and of nodes before it."""
     kind, left, right, number, _, _ = nodes
+    right = np.where(kind == NodeKind.JOINED, right, left)
     before = np.arange(nodes.shape[1])
     below = (left < before) & (left >= -events) & (right < before) & (right >= -events)
     bound = (kind != NodeKind.BOUND) | ((number >= 0) & (number < kernel.variables))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from hashlib import blake2b
 
+from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.algebra_document import occurrence_to_document
 from cepheid.lang.document import pattern_form
 from cepheid.lang.marked_text import Value
 from cepheid.lang.pattern import Pattern
@@ -14,13 +16,15 @@ _PURPOSE = b"cepheid pattern1"
 """Its number changes with the form that is digested, so that no digest means two things."""
 
 
-def pattern_fingerprint(pattern: Pattern) -> str:
+def pattern_fingerprint(pattern: Pattern | OccurrencePattern) -> str:
     """128 bits in hexadecimal over all that decides which matches are found: stages, conditions as they are written,
-    quantifiers, windows, skip strategy, taxonomy and the values of parameters. Functions count by their names.
+    quantifiers, windows, skip strategy, taxonomy and the values of parameters; or the expression, its types and the
+    policy. Functions count by their names.
 
     Patterns that differ only in name or version have the same. It is the same in every process, on every machine.
     """
-    document = pattern_form(pattern)
+    occurrences = isinstance(pattern, OccurrencePattern)
+    document = occurrence_to_document(pattern) if occurrences else pattern_form(pattern)
     for label in ("name", "version"):
         document.pop(label, None)
     # Sorted, the order in which parameters and types were declared does not count; that of conditions does.

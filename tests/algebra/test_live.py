@@ -1,0 +1,163 @@
+"""A Matcher finds occurrences in events that go on coming, as `detect` does in all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algebra.shop import at, shop, spans
+from cepheid import (
+    CepheidWarning,
+    LimitExceeded,
+    Limits,
+    Matcher,
+    OccurrencePattern,
+    PatternError,
+    SnapshotError,
+    detect,
+)
+
+COLUMNS = shop([]).schema
+PATTERNS = [
+    ("(A; B) - C", "recent"),
+    ("((A & B)_3s; C) - (A; A)", "recent"),
+    ("A + 2s; (B | C)", "recent"),
+    ("(?a:A; ?b:B)[a.price = b.price] -[c.price > a.price] ?c:C", "unrestricted"),
+    ("(?a:A; ?b:(B + 1s))_5s[end(b) - start(a) > INTERVAL '2' SECOND]", "unrestricted"),
+    ("A; B; C", "chronicle"),
+    ("A & (B; C)", "cumulative"),
+]
+
+
+def pattern(text: str, policy: str | None = None) -> OccurrencePattern:
+    made = OccurrencePattern.of(text).taxonomy("type")
+    return made if policy is None else made.policy(policy)
+
+
+def matcher(text: str, policy: str | None = None, **arguments: Any) -> Matcher:
+    return Matcher(pattern(text, policy), COLUMNS, time="at", **arguments)
+
+
+def sorted_rows(tables: Sequence[pa.Table]) -> list[dict[str, Any]]:
+    """In the order of key and end; of one end in that of ids."""
+    rows = pa.concat_tables(tables).to_pylist()
+    return sorted(rows, key=lambda row: (row["user"], row["match_end"], row["match_id"]))
+
+
+events = st.lists(
+    st.tuples(st.integers(0, 12), st.sampled_from("ABC"), st.sampled_from("uv"), st.integers(0, 2)),
+    max_size=14,
+    unique_by=lambda row: row[:3],
+).map(sorted)
+
+
+@pytest.mark.parametrize(("text", "policy"), PATTERNS)
+@settings(max_examples=8, deadline=None)
+@given(rows=events, data=st.data())
+def test_any_split(text: str, policy: str, rows: list[Any], data: st.DataObject) -> None:
+    """However events are split into batches, and with a snapshot between any two, a matcher finds what detect finds."""
+    expected = detect(shop(rows), pattern(text, policy), time="at", key="user")
+    live = matcher(text, policy, key="user", lateness="0 seconds")
+    found, begin = [], 0
+    for end in sorted({*data.draw(st.lists(st.integers(0, len(rows)), max_size=4)), len(rows)}):
+        found.append(live.process(shop(rows[begin:end])))
+        if data.draw(st.booleans()):
+            snapshot = live.snapshot()
+            live = matcher(text, policy, key="user", lateness="0 seconds")
+            live.restore(snapshot)
+        begin = end
+    found.append(live.finish())
+    assert sorted_rows(found) == sorted_rows([expected])
+    assert live.counts.matches == expected.num_rows
+    assert live.counts.open_partial_matches == 0
+
+
+@settings(max_examples=8, deadline=None)
+@given(rows=events, random=st.randoms(use_true_random=False))
+def test_any_order_within_the_lateness(rows: list[Any], random: Any) -> None:
+    """Events that come within the lateness are found as if they had come in order."""
+    text = "(A; B) - (C + 1s)"
+    expected = detect(shop(rows), pattern(text, "recent"), time="at", key="user")
+    late = sorted(rows, key=lambda row: row[0] + random.randint(0, 3))
+    live = matcher(text, key="user", lateness="3 seconds")
+    found = [live.process(shop([row])) for row in late] + [live.finish()]
+    assert sorted_rows(found) == sorted_rows([expected])
+    assert live.counts.late == 0
+
+
+def test_the_recent_policy_is_the_default() -> None:
+    """Of events that go on coming the recent occurrences are found; of a table all."""
+    rows = [(1, "A", "u", 1), (2, "A", "u", 1), (3, "B", "u", 1)]
+    live = matcher("A; B")
+    live.process(shop(rows))
+    assert spans(live.finish().to_pylist()) == [(2, 3)]
+    assert spans(detect(shop(rows), pattern("A; B"), time="at").to_pylist()) == [(1, 3), (2, 3)]
+    with pytest.warns(CepheidWarning, match="policy 'recent' with the condition"):
+        matcher("(?a:A; ?b:B)[a.price = b.price]")
+
+
+def test_time_is_told() -> None:
+    """An occurrence is told when time passes its end; a temporal event too, without any event."""
+    live = matcher("A + 2s")
+    assert live.process(shop([(1, "A", "u", 1)])).num_rows == 0
+    assert live.advance_time(at(2)).num_rows == 0
+    assert live.counts.open_partial_matches == 1
+    assert spans(live.advance_time(at(3)).to_pylist()) == [(3, 3)]
+    assert live.process(shop([(3, "A", "u", 1)])).num_rows == 0
+    assert live.counts.late == 1
+
+
+def test_measures() -> None:
+    """SQL over variables, in the place of variables and events."""
+    live = matcher("?a:A; ?b:B", measures={"sum": "a.price + b.price"})
+    live.process(shop([(1, "A", "u", 1), (2, "B", "u", 2)]))
+    (row,) = live.finish().to_pylist()
+    assert row["sum"] == 3
+
+
+def test_limits() -> None:
+    """Over a limit is an error, or what starts first is dropped and counted."""
+    rows = shop([(second, "A", "u", second) for second in range(30)])
+    live = matcher("A; A", "unrestricted", limits=Limits(max_partial_matches=10))
+    with pytest.raises(LimitExceeded, match="a key keeps more than 10 occurrences open"):
+        live.process(rows)
+        live.finish()
+    live = matcher("A; A", "unrestricted", limits=Limits(max_partial_matches=10, on_limit="drop"))
+    live.process(rows)
+    assert live.finish().num_rows == sum(range(10)) + 20 * 10
+    assert live.counts.dropped_partial_matches == 20
+    live = matcher("A; A", "unrestricted", limits=Limits(max_matches_per_event=5, on_limit="drop"))
+    live.process(rows)
+    found = live.finish().to_pylist()
+    assert len(found) == sum(range(5)) + 25 * 5
+    assert spans(found)[-5:] == [(second, 29) for second in range(24, 29)]
+    assert live.counts.dropped_matches == 30 * 29 // 2 - len(found)
+
+
+def test_many_events_are_forgotten() -> None:
+    """What is kept does not grow with the events, nor with keys that are over."""
+    live = matcher("(A; B) - C", key="user", lateness="0 seconds")
+    sizes = []
+    for begin in range(0, 40_000, 4_000):
+        numbers = range(begin, begin + 4_000)
+        live.process(shop([(second, "ABC"[second % 3], f"u{second // 30}", 1) for second in numbers]))
+        sizes.append(len(live.snapshot()))
+    assert max(sizes) < 2 * min(sizes) + 400_000
+    assert live.counts.matches > 10_000
+
+
+def test_refusals() -> None:
+    """What does not fit is refused with words."""
+    live = matcher("A; B")
+    with pytest.raises(PatternError, match="partial_matches: a pattern of occurrences has no stages"):
+        live.partial_matches()
+    with pytest.raises(SnapshotError, match=re.escape('occurrence was "(A; B)" and is "(A; C)"')):
+        matcher("A; C").restore(live.snapshot())
+    with pytest.raises(SnapshotError, match=re.escape('policy was "recent" and is "chronicle"')):
+        matcher("A; B", "chronicle").restore(live.snapshot())
