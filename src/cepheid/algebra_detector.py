@@ -14,11 +14,12 @@ from cepheid.algebra_output import occurrence_rows, occurrence_schema, positions
 from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.detector import Found
 from cepheid.errors import PatternError
-from cepheid.events import Batch
+from cepheid.events import VALUE_PREFIX, Batch
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel
 from cepheid.kernel.algebra_told import Told
 from cepheid.kernel.layout import Events, Flags, Int32s, Visits
+from cepheid.plan.plans import Place
 from cepheid.working_set import WorkingSet
 
 _FEW = 1 << 14
@@ -207,7 +208,16 @@ class OccurrenceDetector:
         self._matches += len(told.start)
         told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
         positions = positions_in(told)
-        return occurrence_rows(plan, told, self.working_set.take(positions.astype(np.int32)), positions)
+        events = self.working_set.take(positions.astype(np.int32))
+        return occurrence_rows(plan, told, _with_values(events, self.pattern.plan.places[number]), positions)
+
+
+def _with_values(events: Batch, place: Place) -> Batch:
+    """With the lifted columns of one plan out of those of all, as its slots number them."""
+    names = [name for name in events.data.schema.names if not name.startswith(VALUE_PREFIX)]
+    values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
+    own = events.data.select([*names, *values.values()])
+    return Batch(pa.RecordBatch.from_arrays(own.columns, names=[*names, *values]))
 
 
 def _union(numbers: Sequence[Int32s]) -> Int32s:

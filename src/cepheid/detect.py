@@ -39,7 +39,7 @@ _OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
 
 def detect(
     events: Events,
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
+    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern] | Mapping[str, OccurrencePattern],
     *,
     key: str | Sequence[str] | None = None,
     time: str | None,
@@ -60,9 +60,9 @@ def detect(
     Args:
         events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
             speaks Arrow's C stream interface.
-        pattern: What to find: stages, or occurrences of the event algebra; or several patterns of stages by name, as in
-            {"late": …, "lost": …}, which one pass over the events finds. These names take the place of the patterns'
-            own.
+        pattern: What to find: stages, or occurrences of the event algebra; or several patterns of one kind by name, as
+            in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of the patterns'
+            own. Of occurrences so in process; what they have in common is looked for once.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
@@ -93,7 +93,8 @@ def detect(
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
         NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
         kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
-        name to its events; and event is the late event.
+        name to its events; and event is the late event. Several patterns of
+        occurrences have the pattern's name in front, and NULL in the variables and measures of others.
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
@@ -149,7 +150,7 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
 
 
 def request_of(
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
+    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern] | Mapping[str, OccurrencePattern],
     *,
     time: str | None,
     key: str | Sequence[str] | None = None,
@@ -168,17 +169,17 @@ def request_of(
     """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
     named = isinstance(pattern, Mapping)
-    if named and outputs is None:
-        outputs = "matches"
     asked: tuple[Asked, ...] = ()
-    occurrences = None
-    if isinstance(pattern, OccurrencePattern):
+    occurrences: tuple[AskedOccurrences, ...] = ()
+    if isinstance(pattern, OccurrencePattern) or has_occurrences(pattern):
         occurrences = _asked_occurrences(pattern, measures, outputs, faults)
     else:
+        if named and outputs is None:
+            outputs = "matches"
         asked = _asked(pattern, measures, faults)
     request = Request(
         asked=asked,
-        occurrences=occurrences,
+        each_occurrences=occurrences,
         named=named,
         key=_key(key, faults, with_outputs=outputs is not None),
         time=None if time is None else _name("time", time, faults),
@@ -244,12 +245,29 @@ def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked,
     return (Asked(pattern, None if measures is None else _measures(measures, faults)),)
 
 
+def has_occurrences(pattern: object) -> bool:
+    """Whether several patterns are given, one of them at least of occurrences."""
+    return isinstance(pattern, Mapping) and any(isinstance(one, OccurrencePattern) for one in pattern.values())
+
+
 def _asked_occurrences(
-    pattern: OccurrencePattern, measures: object, outputs: object, faults: list[str]
-) -> AskedOccurrences:
+    pattern: object, measures: object, outputs: object, faults: list[str]
+) -> tuple[AskedOccurrences, ...]:
     if outputs is not None:
         faults.append("outputs: of occurrences there are matches alone; leave it out")
-    return AskedOccurrences(pattern, None if measures is None else _measures(measures, faults))
+    if isinstance(pattern, OccurrencePattern):
+        return (AskedOccurrences(pattern, None if measures is None else _measures(measures, faults)),)
+    assert isinstance(pattern, Mapping)
+    stages = [name for name, one in pattern.items() if not isinstance(one, OccurrencePattern)]
+    if stages:
+        told = ", ".join(map(repr, stages))
+        hint = "Find patterns of occurrences in a call of their own."
+        raise PatternError(Problem(f"patterns of occurrences are found with others of them alone, not with {told}", hint=hint))
+    wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
+    return tuple(
+        AskedOccurrences(one.named(name), None if wanted is None else wanted.get(name, {}))
+        for name, one in pattern.items()
+    )
 
 
 def only_stages(request: Request, where: str) -> None:

@@ -79,7 +79,7 @@ class Matcher:
         )
         if request.occurrences is not None and request.occurrences.pattern.chosen is None:
             recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
-            request = replace(request, occurrences=request.occurrences._replace(pattern=recent))
+            request = replace(request, each_occurrences=(request.occurrences._replace(pattern=recent),))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         self._host = TableMatcher(request, columns_of, _length(lateness, time))
 

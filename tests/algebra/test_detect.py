@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -21,12 +22,23 @@ from cepheid import (
     Limits,
     Matcher,
     OccurrencePattern,
+    Pattern,
     PatternError,
     Report,
     SchemaError,
     detect,
     event,
 )
+from cepheid.algebra_detector import OccurrenceDetector
+from cepheid.compile.algebra import compile_occurrences
+from cepheid.events import Schema
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.in_process import ordered_batches
+from cepheid.hosts.intake import Timed
+from cepheid.kernel.layout import FOREVER, Visits
+from cepheid.order import Ordering
+from cepheid.plan.algebra_build import build_occurrence_plan
+from cepheid.plan.algebra_plans import OccurrencePlans
 
 SESSION = "((?l:Login; ?o:Logout)[l.user = o.user] -[b.user = l.user] ?b:Buy)"
 
@@ -245,11 +257,21 @@ def test_conditions_that_fail() -> None:
     [
         (lambda p: detect(shop(), p, time=None), SchemaError, "time: occurrences have a start and an end"),
         (lambda p: detect(shop(), p, time="at", outputs="matches"), SchemaError, "outputs: of occurrences there are"),
-        (lambda p: detect(shop(), {"a": p}, time="at"), PatternError, "a pattern is made with Pattern.begin(…)"),
         (
-            lambda p: Matcher(p, shop(), time="at"),
+            lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),
             PatternError,
-            "one of occurrences, which a Matcher does not find yet",
+            "patterns of occurrences are found with others of them alone, not with 'b'",
+        ),
+        (lambda p: Matcher({"a": p}, shop(), time="at"), PatternError, "a Matcher finds one pattern"),
+        (
+            lambda p: detect(shop(), {"a": of("?x:Buy"), "b": of("?x:(Buy; Buy)")}, time="at"),
+            PatternError,
+            "'x' is a start and an end here, and 'x' is one event in pattern 'a'",
+        ),
+        (
+            lambda p: detect(shop(), {"a": of("?x:Buy[x.no = 1]"), "b": of("?x:Buy[y.at = 1]")}, time="at"),
+            PatternError,
+            "no column named 'no'",
         ),
         (lambda _: detect(shop(), event("Buy"), time="at"), PatternError, "a pattern is made with Pattern.begin(…)"),
         (lambda p: detect(shop(), p, time="at", columns="no"), SchemaError, "columns: no column named 'no'"),
@@ -264,6 +286,70 @@ def test_refusals(ask: Any, error: type[Exception], message: str) -> None:
     """What cannot be asked is refused with words."""
     with pytest.raises(error, match=re.escape(message)):
         ask(OccurrencePattern.of("Buy").taxonomy("type"))
+
+
+def of(text: str) -> OccurrencePattern:
+    return OccurrencePattern.of(text).taxonomy("type")
+
+
+def test_several_patterns() -> None:
+    """One table has the rows of all, each with its pattern's name, as each alone has them; whatever their policies."""
+    patterns = {
+        "sessions": of("?l:Login; ?o:Logout"),
+        "recent": of("?l:Login; ?o:Logout").policy("recent"),
+        "later": of("(Login; Logout) + 1s"),
+        "same user": of("(?a:Login; ?o:Logout)[a.user = o.user]"),
+        "continuous": of("Login; Buy").policy("continuous"),
+    }
+    rows = detect(shop(), patterns, time="at").to_pylist()
+    assert [*dict.fromkeys(row["pattern"] for row in rows)] == [*patterns]
+    for name, pattern in patterns.items():
+        alone = detect(shop(), pattern.named(name), time="at").to_pylist()
+        own = [row for row in rows if row["pattern"] == name]
+        assert [row["match_id"] for row in own] == [row["match_id"] for row in alone]
+        for row, expected in zip(own, alone, strict=True):
+            assert {name: row[name] for name in expected if name != "events"} == {
+                name: value for name, value in expected.items() if name != "events"
+            }
+    assert [row["o"]["user"] for row in rows if row["pattern"] == "same user"] == ["ann", "bob"]
+    assert {row["o"] is None for row in rows if row["pattern"] == "continuous"} == {True}
+
+
+def test_several_patterns_with_measures() -> None:
+    """Each has its own, and NULL in those of others."""
+    patterns = {"a": of("?l:Login"), "b": of("?b:Buy")}
+    measures = {"a": {"who": "l.user"}, "b": {"price": "b.price", "who": "b.user"}}
+    rows = detect(shop(), patterns, time="at", measures=measures).to_pylist()
+    assert [(row["pattern"], row["who"], row["price"]) for row in rows] == [
+        ("a", "ann", None),
+        ("a", "bob", None),
+        ("a", "ann", None),
+        ("b", "bob", 30),
+    ]
+
+
+def test_what_patterns_share_is_looked_at_once() -> None:
+    """Equal expressions of several patterns are one, also with variables and conditions."""
+    texts = ["(?l:Login; ?o:Logout)[l.user = o.user]", "(?l:Login; ?o:Logout)[l.user = o.user] - Buy"]
+
+    def looked_at(texts: list[str]) -> int:
+        schema = Schema(shop().schema, (), "at")
+        engine = DuckDbEngine(time_zone="UTC")
+        plans = [build_occurrence_plan(of(text).named(text), schema, engine) for text in texts]
+        together = OccurrencePlans.of(plans, named=True)
+        (batch,) = ordered_batches(Timed(shop(), shop()["at"]), together, together.relevant, engine)
+        (part, last) = (*(ordering := Ordering()).process(batch), *ordering.finish())
+        detector = OccurrenceDetector(compile_occurrences(together))
+        for ordered in (part, last):
+            ends = np.array([len(ordered.batch)])
+            zeros = np.zeros(1, np.int32)
+            detector.steps(ordered.batch, Visits(zeros, ends, np.array([FOREVER]), np.zeros(1, np.bool_)))
+        return detector.kernel.evaluated
+
+    first, second, both = looked_at(texts[:1]), looked_at(texts[1:]), looked_at(texts)
+    assert both == second
+    assert first < second
+    assert looked_at([texts[0], texts[0]]) == first
 
 
 def test_no_events() -> None:

@@ -62,14 +62,15 @@ events = st.lists(
 @given(rows=events, data=st.data())
 def test_any_split(text: str, policy: str, rows: list[Any], data: st.DataObject) -> None:
     """However events are split into batches, and with a snapshot between any two, a matcher finds what detect finds."""
-    expected = detect(shop(rows), pattern(text, policy), time="at", key="user")
-    live = matcher(text, policy, key="user", lateness="0 seconds")
+    arguments: dict[str, Any] = {"key": "user", "sequence": "type"}
+    expected = detect(shop(rows), pattern(text, policy), time="at", **arguments)
+    live = matcher(text, policy, lateness="0 seconds", **arguments)
     found, begin = [], 0
     for end in sorted({*data.draw(st.lists(st.integers(0, len(rows)), max_size=4)), len(rows)}):
         found.append(live.process(shop(rows[begin:end])))
         if data.draw(st.booleans()):
             snapshot = live.snapshot()
-            live = matcher(text, policy, key="user", lateness="0 seconds")
+            live = matcher(text, policy, lateness="0 seconds", **arguments)
             live.restore(snapshot)
         begin = end
     found.append(live.finish())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
-
 import pyarrow as pa
 
 from cepheid.algebra_matcher import OccurrenceMatcher
+from cepheid.errors import PatternError, Problem
 from cepheid.events import Schema, microseconds
 from cepheid.hosts.ahead import ahead
 from cepheid.hosts.duckdb_engine import DuckDbEngine
@@ -15,6 +14,7 @@ from cepheid.hosts.in_process import check_columns, ordered_batches, tell, with_
 from cepheid.hosts.intake import timed, usable, used_columns
 from cepheid.hosts.request import Request, instant_of, warn
 from cepheid.hosts.tables import plain_schema, without_views
+from cepheid.output import filled, merged
 from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.algebra_build import build_occurrence_plan
 from cepheid.plan.algebra_plans import OccurrencePlans
@@ -29,18 +29,49 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     zone = request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
-    plan = occurrence_plan(events.schema, request, engine)
-    plans = OccurrencePlans.of([plan])
-    for warning in plan.warnings:
-        warn(warning)
+    plans = occurrence_plans(events.schema, request, engine)
+    for plan in plans.each:
+        for warning in plan.warnings:
+            warn(warning)
     events = without_views(events.select(used_columns(plans)))
     usable_events, counts = usable(timed(events, request), plans, request, until)
     matcher = OccurrenceMatcher(plans, until=until)
     found = [matcher.process(batch) for batch in ahead(ordered_batches(usable_events, plans, plans.relevant, engine))]
-    rows = pa.concat_tables(chain.from_iterable([*found, matcher.finish()]))
+    found.append(matcher.finish())
     # What is simultaneous is so in any order; only contexts use up one of such events before another.
-    tell(replace(counts, **matcher.counts), request, ties_matter=plan.policy.is_context)
-    return rows if plan.measures is None else with_measures(rows, plan.measures, engine)
+    ties_matter = any(plan.policy.is_context for plan in plans.each)
+    tell(replace(counts, **matcher.counts), request, ties_matter=ties_matter)
+    tables = [pa.concat_tables(parts) for parts in zip(*found, strict=True)]
+    tables = [
+        rows if plan.measures is None else with_measures(rows, plan.measures, engine)
+        for plan, rows in zip(plans.each, tables, strict=True)
+    ]
+    return _named(plans, tables) if plans.named else tables[0]
+
+
+def _named(plans: OccurrencePlans, tables: list[pa.Table]) -> pa.Table:
+    """The rows of all patterns in one table, each with its name; NULL in the columns of others."""
+    labelled = [
+        rows.add_column(0, pa.field("pattern", pa.string()), pa.array([plan.pattern.name] * len(rows), pa.string()))
+        for plan, rows in zip(plans.each, tables, strict=True)
+    ]
+    schema = pa.schema(merged([list(rows.schema) for rows in labelled]))
+    return pa.concat_tables([filled(rows, schema) for rows in labelled])
+
+
+def occurrence_plans(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> OccurrencePlans:
+    """Raises PatternError and SchemaError, as `detect_occurrences` does, with the problems of all patterns."""
+    named = request.named
+    plans: list[OccurrencePlan] = []
+    problems: list[Problem] = []
+    for asked in request.each_occurrences:
+        try:
+            plans.append(occurrence_plan(columns, replace(request, each_occurrences=(asked,)), engine))
+        except PatternError as error:
+            problems += [one.of_pattern(asked.pattern.name) if named else one for one in error.problems]
+    if problems:
+        raise PatternError(problems)
+    return OccurrencePlans.of(plans, named=named)
 
 
 def occurrence_plan(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> OccurrencePlan:

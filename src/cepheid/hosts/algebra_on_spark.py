@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from cepheid.errors import PatternError, Problem
 from cepheid.events import Schema, mask_column, microseconds
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS, EventCounts, Request, instant_of, warn
 from cepheid.hosts.sending import mapped, packed
@@ -62,6 +63,9 @@ def occurrences_on_spark(events: DataFrame, request: Request) -> DataFrame:
 def occurrence_plan_on_spark(events: DataFrame, request: Request) -> OccurrencePlan:
     """Raises PatternError and SchemaError, as `occurrences_on_spark` does."""
     check_columns(events, request)
+    if request.named:
+        hint = "Call detect for each of them."
+        raise PatternError(Problem("several patterns of occurrences at once are found in process alone", hint=hint))
     assert request.occurrences is not None
     pattern, measures = request.occurrences
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)

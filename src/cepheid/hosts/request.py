@@ -117,7 +117,7 @@ class Request:
     """One detection."""
 
     asked: tuple[Asked, ...]
-    """None where `occurrences` is asked for."""
+    """None where occurrences are asked for."""
     key: tuple[str, ...]
     time: str | None
     """None: processing order."""
@@ -138,7 +138,13 @@ class Request:
     """None: the stream has a watermark of its own, if it is one."""
     shards: int = SHARDS
     """Into how many parts a stream's keys are divided."""
-    occurrences: AskedOccurrences | None = None
+    each_occurrences: tuple[AskedOccurrences, ...] = ()
+    """The patterns of occurrences that are asked for."""
+
+    @property
+    def occurrences(self) -> AskedOccurrences | None:
+        """The pattern of occurrences, where there is one, or the first."""
+        return self.each_occurrences[0] if self.each_occurrences else None
 
     @property
     def pattern(self) -> Pattern:

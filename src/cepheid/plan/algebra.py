@@ -90,6 +90,8 @@ class OccurrencePlan:
     """Whether the recent policy may be applied at every operator, which then remembers little."""
     warnings: tuple[str, ...]
     limits: Limits
+    beside_delays: bool = False
+    """Whether there are temporal events in patterns that are found with it, whose rows have the same columns."""
 
     @property
     def functions(self) -> tuple[Function, ...]:
@@ -108,8 +110,8 @@ class OccurrencePlan:
 
     @property
     def has_delays(self) -> bool:
-        """Whether there are temporal events."""
-        return any(operator.kind is Kind.DELAYED for operator in self.operators)
+        """Whether rows tell of temporal events."""
+        return self.beside_delays or any(operator.kind is Kind.DELAYED for operator in self.operators)
 
     @property
     def member_columns(self) -> tuple[str, ...]:

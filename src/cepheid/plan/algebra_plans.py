@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from cepheid.errors import LimitExceeded
+from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events import Schema
 from cepheid.lang.algebra import Policy
 from cepheid.lang.function import Function
@@ -14,6 +14,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.plan import MAX_CONDITIONS, Lifted
 from cepheid.plan.plans import Distinct, Place
 from cepheid.plan.script import Aggregate, CurrentValue, Operation, Script, StageValue
+from cepheid.plan.types import sql_name
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,15 @@ class OccurrencePlans:
 
     @staticmethod
     def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
-        """Raises LimitExceeded where they ask for more than MAX_CONDITIONS types."""
+        """
+        Raises:
+            LimitExceeded: they ask for more than MAX_CONDITIONS types.
+            PatternError: columns of one name have not one type.
+        """
+        if problems := list(_disagreements(each)):
+            raise PatternError(problems)
+        delays = any(plan.has_delays for plan in each)
+        each = [replace(plan, beside_delays=delays) for plan in each]
         bits, values = Distinct(), Distinct()
         places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
         names = dict.fromkeys(variable.name.lower() for plan in each for variable in plan.variables)
@@ -104,6 +113,25 @@ class OccurrencePlans:
             table.roots.append(rows[plan.root])
             table.plans.append(number)
         return list(tables.values())
+
+
+def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
+    """A column of the output is one, whichever patterns have it."""
+    known: dict[str, tuple[str, str, str]] = {}
+    for plan in plans:
+        columns = [(measure.name, sql_name(measure.type)) for measure in plan.measures or ()]
+        if plan.measures is None:
+            columns = [
+                (variable.name, "one event" if variable.is_event else "a start and an end")
+                for variable in plan.variables
+                if variable.in_output
+            ]
+        for name, type_ in columns:
+            pattern, first, same = known.setdefault(name.lower(), (plan.pattern.name, type_, name))
+            if (type_, name) != (first, same):
+                message = f"{name!r} is {type_} here, and {same!r} is {first} in pattern {pattern!r}"
+                hint = "A column has one name and one type: choose another name for one of them."
+                yield Problem(message, hint=hint).of_pattern(plan.pattern.name)
 
 
 @dataclass
