@@ -125,7 +125,7 @@ def _marks(told: Told) -> Iterator[tuple[tuple[int, int], int, int]]:
     member = 0
     for row, stop in enumerate(told.stop.tolist()):
         depth = 0
-        for member in range(member, stop):  # noqa: B020, PLR1704
+        for member in range(member, stop):  # noqa: B020
             for _ in range(depth - int(told.depth[member])):
                 yield (_CLOSES, 0), -1, row
             depth = int(told.depth[member])
@@ -186,9 +186,8 @@ def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
 def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
     variable, plan, told = slot.stage, rows.plan, rows.told
     if isinstance(slot, Aggregate) and slot.column == plan.time_value:
-        least = slot.fold is Fold.MIN
-        outermost = (told.first, told.first_delay) if least else (told.last, told.last_delay)
-        return _member_times(rows, *(part[:, variable] for part in outermost), slot.type)
+        at, behind = (told.first, told.first_delay) if slot.fold is Fold.MIN else (told.last, told.last_delay)
+        return _member_times(rows, at[:, variable], behind[:, variable], slot.type)
     single = told.is_event[:, variable]
     stage = StageEvents(rows.of(told.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
     try:

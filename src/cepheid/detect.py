@@ -262,7 +262,9 @@ def _asked_occurrences(
     if stages:
         told = ", ".join(map(repr, stages))
         hint = "Find patterns of occurrences in a call of their own."
-        raise PatternError(Problem(f"patterns of occurrences are found with others of them alone, not with {told}", hint=hint))
+        raise PatternError(
+            Problem(f"patterns of occurrences are found with others of them alone, not with {told}", hint=hint)
+        )
     wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
     return tuple(
         AskedOccurrences(one.named(name), None if wanted is None else wanted.get(name, {}))

@@ -29,6 +29,7 @@ from cepheid.identity import canonical_bytes, key_names
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
+from cepheid.plan.plan import Plan
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
 from cepheid.waiting import Waiting, times_of
 from cepheid.working_set import relevant
@@ -66,7 +67,7 @@ class LiveMatcher:
         if late.any():
             self.late += int(late.sum())
             events = batch.take(pa.array(np.flatnonzero(late)))
-            if "late" in (plan.outputs or ()):
+            if isinstance(plan, Plan) and "late" in (plan.outputs or ()):
                 ordinals = pa.array(np.zeros(len(events), np.int32))
                 rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
             batch = batch.take(pa.array(np.flatnonzero(~late)))
@@ -110,7 +111,8 @@ class LiveMatcher:
     @property
     def in_sets(self) -> bool:
         """Whether partial matches are kept in sets, which `on_limit` may forbid."""
-        return choose_form(self.detector.pattern).sets
+        pattern = self.detector.pattern
+        return isinstance(pattern, CompiledPattern) and choose_form(pattern).sets
 
     @property
     def open_partial_matches(self) -> int:

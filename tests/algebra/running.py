@@ -59,9 +59,7 @@ def told(
     return found
 
 
-def defined(
-    operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None
-) -> Told:
+def defined(operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None) -> Told:
     root = len(operators) - 1
     found = reference_occurrences(operators, root, policy, events, time_value=TIME_VALUE, until=until)
     return told_of(found, max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0))
@@ -73,7 +71,9 @@ Row = tuple[int, int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 def rows(found: Told) -> list[Row]:
     """End, start, members and variables of each."""
     begins = [0, *found.stop.tolist()]
-    members = list(zip(*(getattr(found, name).tolist() for name in ("time", "position", "delay", "depth")), strict=True))
+    members = list(
+        zip(*(getattr(found, name).tolist() for name in ("time", "position", "delay", "depth")), strict=True)
+    )
     names = ("first", "first_delay", "last", "last_delay", "is_event")
     variables = [
         tuple(zip(*(getattr(found, name)[row].tolist() for name in names), strict=True))
@@ -90,4 +90,3 @@ def rows(found: Told) -> list[Row]:
 def spans(found: Told) -> list[tuple[int, int]]:
     """Ends and starts."""
     return list(zip(found.end.tolist(), found.start.tolist(), strict=True))
-

@@ -30,7 +30,12 @@ def shop(rows: list[tuple[int, str, str, int | None]] = ROWS, time: pa.DataType 
     if time is not None:
         times = times.cast(pa.int64()).cast(time)
     return pa.table(
-        {"at": times, "type": pa.array(types, pa.string()), "user": pa.array(users, pa.string()), "price": pa.array(prices, pa.int64())},
+        {
+            "at": times,
+            "type": pa.array(types, pa.string()),
+            "user": pa.array(users, pa.string()),
+            "price": pa.array(prices, pa.int64()),
+        },
     )
 
 

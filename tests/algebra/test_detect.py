@@ -264,12 +264,12 @@ def test_conditions_that_fail() -> None:
         ),
         (lambda p: Matcher({"a": p}, shop(), time="at"), PatternError, "a Matcher finds one pattern"),
         (
-            lambda p: detect(shop(), {"a": of("?x:Buy"), "b": of("?x:(Buy; Buy)")}, time="at"),
+            lambda _: detect(shop(), {"a": of("?x:Buy"), "b": of("?x:(Buy; Buy)")}, time="at"),
             PatternError,
             "'x' is a start and an end here, and 'x' is one event in pattern 'a'",
         ),
         (
-            lambda p: detect(shop(), {"a": of("?x:Buy[x.no = 1]"), "b": of("?x:Buy[y.at = 1]")}, time="at"),
+            lambda _: detect(shop(), {"a": of("?x:Buy[x.no = 1]"), "b": of("?x:Buy[y.at = 1]")}, time="at"),
             PatternError,
             "no column named 'no'",
         ),

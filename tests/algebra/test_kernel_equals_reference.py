@@ -38,7 +38,9 @@ def test_recent_by_operator(operators: list[Operator], events: list[Event]) -> N
     """Chosen at every operator, the recent occurrences have the same starts and ends, and are occurrences."""
     recent = told(operators, events, Policy.RECENT, by_operator=True)
     assert spans(recent) == spans(defined(operators, events, Policy.RECENT))
-    assert {row[:3] for row in rows(recent)} <= {row[:3] for row in rows(defined(operators, events, Policy.UNRESTRICTED))}
+    assert {row[:3] for row in rows(recent)} <= {
+        row[:3] for row in rows(defined(operators, events, Policy.UNRESTRICTED))
+    }
 
 
 @settings(max_examples=200)

@@ -126,8 +126,8 @@ def test_limits() -> None:
     """Over a limit is an error, or what starts first is dropped and counted."""
     rows = shop([(second, "A", "u", second) for second in range(30)])
     live = matcher("A; A", "unrestricted", limits=Limits(max_partial_matches=10))
+    live.process(rows)
     with pytest.raises(LimitExceeded, match="a key keeps more than 10 occurrences open"):
-        live.process(rows)
         live.finish()
     live = matcher("A; A", "unrestricted", limits=Limits(max_partial_matches=10, on_limit="drop"))
     live.process(rows)

@@ -23,7 +23,7 @@ UNBOUNDED = 1 << 62
 """Microseconds: longer than any window."""
 NONE = -1
 PER_VARIABLE = 3
-"""Places of a variable among the values that scripts read: its event; its start and its end, which have a time alone."""
+"""Places of a variable among the values that scripts read: its event, its start and its end."""
 
 
 class Regime(IntEnum):
@@ -161,9 +161,7 @@ def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
     )
 
 
-def compile_trees(
-    forest: Sequence[Trees], limits: Limits, program: Program | None = None
-) -> tuple[CompiledTrees, ...]:
+def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | None = None) -> tuple[CompiledTrees, ...]:
     """Trees of the same values and variables, whose scripts are appended to the program."""
     program = program or _program(forest[0])
     scripts = _scripts(forest)
@@ -206,9 +204,7 @@ def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[
         span = spans[op.right] if op.right >= 0 else 0
         first = len(parents)
         parents += [parent for parent, other in enumerate(trees.operators) if row in other.operands]
-        rows.append(
-            (op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, len(parents))
-        )
+        rows.append((op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, len(parents)))
         lists += _lists_of(op)
     return rows, parents, lists
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import pyarrow as pa
 
 from cepheid.algebra_matcher import OccurrenceMatcher

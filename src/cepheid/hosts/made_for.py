@@ -21,7 +21,11 @@ def made_for(request: Request, compiled: CompiledPattern | CompiledOccurrences, 
     plan = compiled.plan
     measures = request.measures if request.occurrences is None else request.occurrences.measures
     told = {
-        **(_of_occurrences(request, compiled) if isinstance(compiled, CompiledOccurrences) else _of_stages(request, compiled)),
+        **(
+            _of_occurrences(request, compiled)
+            if isinstance(compiled, CompiledOccurrences)
+            else _of_stages(request, compiled)
+        ),
         "key": list(request.key),
         "time": request.time,
         "time_zone": zone,

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern
+from cepheid.detector import Detector
 from cepheid.errors import SnapshotError
 from cepheid.events import Batch, join
 from cepheid.hosts.stream_packing import events_of
@@ -114,7 +115,9 @@ def restored(
     matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
-    with matcher.detector.replaying(limits if limits.on_limit == "drop" else _NO_LIMITS):
+    detector = matcher.detector
+    assert isinstance(detector, Detector)
+    with detector.replaying(limits if limits.on_limit == "drop" else _NO_LIMITS):
         if parts := [events for entry in log if (events := _in_time(entry, columns)) is not None]:
             matcher.process(join(parts))
         matcher.advance_time(head.passed)

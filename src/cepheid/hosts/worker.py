@@ -24,8 +24,8 @@ from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.interval_output import END, match_schema
 from cepheid.live_intervals import all_matches
-from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.output import filled, merged, row_schema
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.sorted_matcher import SortedMatchers
 
 _OUTPUT_ROWS = 1 << 16

@@ -58,9 +58,7 @@ def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables:
 
 
 @kernel
-def bind(
-    tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int
-) -> None:
+def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int) -> None:
     """An event has its values; anything else has the times of its first and its last member."""
     place = PER_VARIABLE * variable
     first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 
 from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, temporal_operators
+from cepheid.compile.tables import Records
 from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.kernel.algebra_layout import (
     ENTRY,
     FOUND,
     MADE,
-    Forest,
     TreeStatus,
     new_forest,
     new_keys,
@@ -102,7 +102,9 @@ class TreeKernel:
                         self.forest = self.forest._replace(found=np.zeros(2 * int(cursor.needed), FOUND))
                 case TreeStatus.TOO_MANY:
                     most = self._limits.most_partial_matches
-                    raise LimitExceeded(f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}")
+                    raise LimitExceeded(
+                        f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}"
+                    )
                 case TreeStatus.FAILED:
                     text = self._trees.operators[cursor.failed_row].text
                     raise ConditionError(f"{FAILURES[int(cursor.failure)]} in {text!r}")
@@ -219,7 +221,7 @@ class TreeKernel:
                 told.append(told_from(self.forest, events, own, self._trees.variables))
         return told
 
-    def _within_limit(self, found: np.ndarray[tuple[int], np.dtype[np.void]]) -> np.ndarray:  # type: ignore[type-arg]
+    def _within_limit(self, found: Records) -> Records:
         most = self._limits.max_matches_per_event
         if len(found) <= most:
             return found

@@ -77,7 +77,7 @@ class Forest(NamedTuple):
     keys: Records
     """(k,) KEPT_KEY."""
     lists: Records
-    """(any,) LIST, the lists of a key one behind the other: first the events of the instant, then those of operators."""
+    """(any,) LIST, those of a key one behind the other: first the events of the instant, then those of operators."""
     entries: Records
     """(any,) ENTRY, the first Cursor.entries of them are given to lists."""
     nodes: Records

@@ -162,7 +162,13 @@ def without(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
 
 @kernel
 def without_if(
-    tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, cursor: TreeCursor, row: int, memory: int
+    tables: AlgebraTables,
+    events: Events,
+    forest: Forest,
+    variables: Variables,
+    cursor: TreeCursor,
+    row: int,
+    memory: int,
 ) -> None:
     op = tables.operators[row]
     left, right = forest.made_from[op.left], forest.made_from[op.right]

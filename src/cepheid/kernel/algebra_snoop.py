@@ -12,9 +12,7 @@ from cepheid.plan.algebra import Kind
 
 
 @kernel
-def evaluate_in_context(
-    tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first_list: int
-) -> None:
+def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first_list: int) -> None:
     """As `evaluate`, of BOTH, THEN and EITHER."""
     op = tables.operators[row]
     memory = first_list + op.memory

@@ -57,7 +57,8 @@ def restore_kernel(kernel: TreeKernel, arrays: Mapping[str, npt.NDArray[Any]], e
         raise SnapshotError(_OTHER)
     if not ((entries[2] < nodes.shape[1]) & (entries[2] >= -events)).all():
         raise SnapshotError(_OTHER)
-    _fill(kernel, keys, now, count, latest, entries, nodes)
+    _restore_lists(kernel, arrays)
+    _restore_nodes(kernel, nodes)
     kernel.cursor.event = events
 
 
@@ -71,9 +72,8 @@ def _are_sound(nodes: Ints, kernel: TreeKernel, events: int) -> bool:
     return bool((below & bound & (kind >= 0) & (kind <= max(NodeKind))).all())
 
 
-def _fill(
-    kernel: TreeKernel, keys: Ints, now: Ints, count: Ints, latest: Ints, entries: Ints, nodes: Ints
-) -> None:
+def _restore_lists(kernel: TreeKernel, arrays: Mapping[str, Ints]) -> None:
+    keys, now, count, latest, entries = (arrays[name] for name in ("keys", "now", "count", "latest", "entries"))
     width, highest = kernel.lists_of_key, int(keys.max(initial=0)) + 1
     kept, lists = new_keys(highest), new_lists(highest * width)
     rows = (keys[:, None] * width + np.arange(width)).reshape(-1)
@@ -94,7 +94,12 @@ def _fill(
     room = np.zeros(max(len(forest.entries), 4 * entries.shape[1]), ENTRY)
     for name, values in zip(_ENTRY, entries, strict=True):
         room[name][: entries.shape[1]] = values
-    table = np.zeros(max(len(forest.nodes), 2 * nodes.shape[1]), TREE_NODE)
+    kernel.forest = forest._replace(keys=kept, lists=lists, entries=room)
+    kernel.cursor.entries = entries.shape[1]
+
+
+def _restore_nodes(kernel: TreeKernel, nodes: Ints) -> None:
+    table = np.zeros(max(len(kernel.forest.nodes), 2 * nodes.shape[1]), TREE_NODE)
     for name, values in zip(_NODE, nodes, strict=True):
         table[name][: nodes.shape[1]] = values
     sizes: list[int] = []
@@ -104,5 +109,5 @@ def _fill(
             size += sizes[right] if right >= 0 else 1
         sizes.append(size)
     table["size"][: len(sizes)] = sizes
-    kernel.forest = forest._replace(keys=kept, lists=lists, entries=room, nodes=table)
-    kernel.cursor.nodes, kernel.cursor.entries = nodes.shape[1], entries.shape[1]
+    kernel.forest = kernel.forest._replace(nodes=table)
+    kernel.cursor.nodes = nodes.shape[1]

@@ -27,7 +27,7 @@ def visit_keys(
     cursor: TreeCursor,
     visits: Visits,
 ) -> int:
-    """Works through the visits from Cursor.visit on; a TreeStatus. Short of room, it goes on when it is called again."""
+    """Works through the visits from Cursor.visit on; a TreeStatus. Short of room, a call goes on where one stopped."""
     rows = len(tables.operators)
     in_context = tables.settings[0].regime >= Regime.SNOOP_RECENT
     while cursor.visit < len(visits.key):

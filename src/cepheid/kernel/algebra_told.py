@@ -128,13 +128,22 @@ def told_of(derivations: Sequence[Derivation], variables: int) -> Told:
             is_event = first is last and not is_temporal(first)
             times = occurrence.start, occurrence.end
             bindings[:, row, variable] = (*_behind(first), *_behind(last), is_event, *times)
-    first, first_delay, last, last_delay, is_event, from_, to = bindings
+    position, time, delay, depth = columns
     return Told(
-        np.array([one.occurrence.start for one in derivations], np.int64),
-        np.array([one.occurrence.end for one in derivations], np.int64),
-        np.cumsum([*map(len, listed)], dtype=np.int64),
-        *columns,
-        *(first, first_delay, last, last_delay, is_event == 1, from_, to),
+        start=np.array([one.occurrence.start for one in derivations], np.int64),
+        end=np.array([one.occurrence.end for one in derivations], np.int64),
+        stop=np.cumsum([*map(len, listed)], dtype=np.int64),
+        position=position,
+        time=time,
+        delay=delay,
+        depth=depth,
+        first=bindings[0],
+        first_delay=bindings[1],
+        last=bindings[2],
+        last_delay=bindings[3],
+        is_event=bindings[4] == 1,
+        from_=bindings[5],
+        to=bindings[6],
     )
 
 
@@ -167,11 +176,20 @@ def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -
     position = position[: stop[-1] if len(stop) else 0]
     nothing, none = np.zeros(len(position), np.int64), np.zeros(first.shape, np.int64)
     return Told(
-        chosen["start"],
-        chosen["end"],
-        stop,
-        *(position, events.time[position], nothing, nothing),
-        *(first, none, last, none, (first == last) & (first >= 0), events.time[first], events.time[last]),
+        start=chosen["start"],
+        end=chosen["end"],
+        stop=stop,
+        position=position,
+        time=events.time[position],
+        delay=nothing,
+        depth=nothing,
+        first=first,
+        first_delay=none,
+        last=last,
+        last_delay=none,
+        is_event=(first == last) & (first >= 0),
+        from_=events.time[first],
+        to=events.time[last],
     )
 
 
@@ -215,5 +233,3 @@ def list_variables(forest: Forest, events: Events, chosen: Records, first: Ints,
             if nodes[node].kind == NodeKind.JOINED:
                 stack[middle + count] = nodes[node].right
                 count += 1
-
-

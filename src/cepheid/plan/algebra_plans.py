@@ -178,4 +178,3 @@ def _moved(script: Script, place: Place, variables: Sequence[int]) -> Script:
         case Operation(operands=operands):
             return replace(script, operands=tuple(_moved(operand, place, variables) for operand in operands))
     return script
-
