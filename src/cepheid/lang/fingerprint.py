@@ -23,10 +23,7 @@ def pattern_fingerprint(pattern: Pattern | OccurrencePattern) -> str:
 
     Patterns that differ only in name or version have the same. It is the same in every process, on every machine.
     """
-    if isinstance(pattern, OccurrencePattern):
-        document = occurrence_to_document(pattern)
-    else:
-        document = pattern_form(pattern)
+    document = occurrence_to_document(pattern) if isinstance(pattern, OccurrencePattern) else pattern_form(pattern)
     for label in ("name", "version"):
         document.pop(label, None)
     # Sorted, the order in which parameters and types were declared does not count; that of conditions does.
