@@ -37,8 +37,8 @@ STREAM_TIMES = ("matching_us", "state_us")
 """Microseconds of all shards together: in matchers, and for what they keep (not Spark's commit)."""
 
 SHARDS = 16
+"""Of a pattern on a stream: a call of one costs some milliseconds, and those of a partition run one after the other."""
 MOST_SHARDS = 65_536
-"""As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
 MOST_LISTED = 1000
 """Open partial matches of a key: a set may stand for more than there is room for."""
