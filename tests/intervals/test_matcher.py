@@ -255,7 +255,7 @@ def test_a_long_negated_event_is_kept_by_its_end() -> None:
 
 def test_arguments_that_are_none() -> None:
     """A negative delay, another lateness, columns that are not there."""
-    with pytest.raises(SchemaError, match="delay: a length of time must be positive"):
+    with pytest.raises(SchemaError, match="delay: a length of time must not be negative"):
         matcher(delay=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="lateness is 'start' or 'end', got 'middle'"):
         matcher(lateness="middle")

@@ -26,7 +26,7 @@ from cepheid import (
     ("options", "message"),
     [
         ({"lateness": "soon"}, "lateness: not a length of time: 'soon'. Write a whole number and a unit, as in"),
-        ({"lateness": timedelta(-1)}, "lateness: a length of time must be positive, got "),
+        ({"lateness": timedelta(-1)}, "lateness: a length of time must not be negative, got "),
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"time": None}, "lateness needs event times: name the column with time=…"),
         ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),

@@ -157,6 +157,17 @@ def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
     return values
 
 
+def checked_length(text: str, option: str) -> None:
+    """That it is a length of time, before anything is started that takes one."""
+    from cepheid.errors import PatternError
+    from cepheid.lang.duration import parse_duration
+
+    try:
+        parse_duration(text, or_zero=True)
+    except PatternError as error:
+        raise typer.BadParameter(error.problems[0].message, param_hint=option) from None
+
+
 def _parameter_value(text: str) -> ParameterValue:
     from cepheid.cli.parameter_value import parameter_value
     from cepheid.errors import PatternError

@@ -118,6 +118,7 @@ def stream(
         )
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
+    o.checked_length(lateness, "--lateness")
     with failures_reported(as_json=False):
         _run(_Stream(pattern, parameters, comes, goes, schema, arguments, checkpoint, once, jars or []))
 

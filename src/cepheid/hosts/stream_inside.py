@@ -58,7 +58,9 @@ def kept_in(checkpoint: str, name: str | None) -> Kept:
     """
     found = _all_kept(checkpoint)
     if not found:
-        raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet. {_NEEDED}")
+        raise SnapshotError(
+            f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
+        )
     chosen = [kept for kept in found if name in (None, kept.name)]
     if len(chosen) != 1:
         known = ", ".join(sorted(repr(kept.name) for kept in found))
