@@ -31,10 +31,11 @@ def main() -> None:
         writer = rows.writeStream.format("parquet").option("path", str(folder / "found"))
         writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
         assert writer.trigger(availableNow=True).start().awaitTermination(120)
-    java = spark.sparkContext._gateway.proc
+    gateway = spark.sparkContext._gateway  # noqa: SLF001
+    assert gateway is not None
     spark.stop()
-    java.stdin.close()  # which ends it; it writes what it has loaded then
-    assert java.wait(120) == 0
+    gateway.proc.stdin.close()  # which ends Java; it writes what it has loaded then
+    assert gateway.proc.wait(120) == 0
 
 
 if __name__ == "__main__":
