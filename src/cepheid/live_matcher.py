@@ -7,14 +7,12 @@ I/O, no clock, no threads.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,15 +21,14 @@ from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
-from cepheid.identity import canonical_bytes, key_names
-from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.identity import canonical_bytes
+from cepheid.kernel.layout import FOREVER, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows, row_schema
+from cepheid.passed import Passed
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
-from cepheid.waiting import Waiting, times_of
+from cepheid.waiting import Waiting
 from cepheid.working_set import relevant
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _FEW_KEYS = 1024
 
@@ -42,12 +39,7 @@ class LiveMatcher:
     def __init__(self, pattern: CompiledPattern) -> None:
         self.detector = Detector(pattern)
         self.keys = KeyNumbers()
-        self.now = NO_TIME
-        """Microseconds: time has passed to here; what comes with an earlier time is late."""
-        self.now_is_over = False
-        """Whether what comes with this time is late, too."""
-        self.last: dict[bytes, dict[str, Any]] = {}
-        """If it is not over: the sequence of the last event that each key had at this time."""
+        self.passed = Passed()
         self.waiting = Waiting()
         self.late = 0
         self.ties = 0
@@ -57,18 +49,13 @@ class LiveMatcher:
 
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
-        late = self._is_late(batch)
         plan = self.detector.pattern.plan
-        rows = row_schema(plan).empty_table()
-        if late.any():
-            self.late += int(late.sum())
-            events = batch.take(pa.array(np.flatnonzero(late)))
-            if "late" in (plan.outputs or ()):
-                ordinals = pa.array(np.zeros(len(events), np.int32))
-                rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
-            batch = batch.take(pa.array(np.flatnonzero(~late)))
+        late, batch = self.passed.parted(batch)
+        self.late += len(late)
         self.waiting.add(relevant(batch, self.detector.pattern))
-        return rows
+        if not len(late) or "late" not in (plan.outputs or ()):
+            return row_schema(plan).empty_table()
+        return pa.Table.from_batches([late_rows(plan, late, self.now)])
 
     def advance_time(self, time: int) -> pa.Table:
         """No event up to `time` comes any more: those that wait are processed, and every deadline up to it passes.
@@ -76,33 +63,34 @@ class LiveMatcher:
         Raises:
             ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
         """
-        if time < self.now or (time == self.now and self.now_is_over):
+        if self.passed.has(time):
             return row_schema(self.detector.pattern.plan).empty_table()
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
-        self.now, self.now_is_over, self.last = time, True, {}
+        self.passed.to(time)
         return rows
 
     def settle(self, time: int) -> pa.Table:
         """No event before `time` comes any more, and of each key none at `time` whose sequence is not greater than the
         last that came. Without a sequence the events at `time` itself wait on, as others may come before them.
         """
-        if time < self.now or (self.now_is_over and time == self.now):
+        if self.passed.has(time):
             return row_schema(self.detector.pattern.plan).empty_table()
         in_sequence = self.detector.pattern.plan.schema.sequence != ()
         events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
-        if time > self.now:
-            self.last = {}
-        self.now, self.now_is_over = time, False
-        if in_sequence and events is not None:
-            self._remember(events)
+        self.passed.settle(time, events if in_sequence else None)
         return rows
 
     def finish(self) -> pa.Table:
         """The input is complete: every deadline passes and what is open ends."""
         rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
-        self.now, self.now_is_over, self.last = FOREVER, True, {}
+        self.passed.to(FOREVER)
         return rows
+
+    @property
+    def now(self) -> int:
+        """Microseconds: time has passed to here."""
+        return self.passed.now
 
     @property
     def in_sets(self) -> bool:
@@ -136,21 +124,14 @@ class LiveMatcher:
         header = {
             "made_for": made_for,
             "kept": kept,
-            "now": self.now,
-            "now_is_over": self.now_is_over,
+            **self.passed.header,
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
         }
         numbers = pa.array(self.keys.number_of.values(), pa.int32())
         batches = {"names": pa.record_batch({"number": numbers, "name": pa.array(self.keys.number_of, pa.binary())})}
-        if self.last:
-            sequence = self._sequence_type
-            batches["last"] = pa.record_batch(
-                {
-                    "name": pa.array(self.last, pa.binary()),
-                    "sequence": pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence),
-                }
-            )
+        if self.passed.last:
+            batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
         if self.detector.told is not None:
             batches["told"] = self.detector.told.all
         if (waiting := self.waiting.all) is not None:
@@ -190,28 +171,10 @@ class LiveMatcher:
         self.keys = KeyNumbers.of(names.to_pylist(), numbers)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told"])
-        self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
-        if "last" in batches:
-            last, sequences = batches["last"].column("name"), batches["last"].column("sequence")
-            self.last = dict(zip(last.to_pylist(), _in_numbers(sequences), strict=True))
+        self.passed = Passed.of(header, batches.get("last"))
         if waiting is not None:
             self.waiting.add(waiting)
         self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
-
-    @property
-    def _sequence_type(self) -> pa.DataType:
-        schema = self.detector.pattern.plan.schema
-        return pa.struct([pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)])
-
-    def _is_late(self, batch: Batch) -> Flags:
-        times = times_of(batch)
-        late: Flags = times <= self.now if self.now_is_over else times < self.now
-        if not self.now_is_over and self.last:
-            at = np.flatnonzero(times == self.now)
-            here = batch.take(pa.array(at))
-            for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
-                late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
-        return late
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""
@@ -248,11 +211,15 @@ class LiveMatcher:
         self.ties += ordering.ties
         return join([part.batch for part in parts]), numbers[order.to_numpy()]
 
-    def _remember(self, events: Batch) -> None:
-        here = events.take(pa.array(np.flatnonzero(times_of(events) == self.now)))
-        for name, sequence in zip(key_names(here.keys, len(here)), _sequences(here), strict=True):
-            if name not in self.last or _rank(self.last[name]) < _rank(sequence):
-                self.last[name] = sequence
+
+def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
+    """The events by key number, time and sequence, ties by their content; their key numbers; and how many are tied."""
+    ranks = [leaf for column in events.order for leaf in leaves(column)]
+    columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks])}
+    order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+    ordering = Ordering()
+    parts = [*ordering.process(events.take(order)), *ordering.finish()]
+    return join([part.batch for part in parts]), keys[order.to_numpy()], ordering.ties
 
 
 @dataclass
@@ -323,37 +290,3 @@ def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Sch
     if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
         raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}. {START_ANEW}")
     return events
-
-
-def _sequences(batch: Batch) -> list[dict[str, Any]]:
-    """The values of each event's sequence columns, by their numbers."""
-    columns = {str(i): column for i, column in enumerate(batch.sequence)}
-    return _in_numbers(pa.record_batch(columns).to_struct_array())
-
-
-def _in_numbers(sequences: pa.Array) -> list[dict[str, Any]]:
-    """As Python's, but times are numbers, which compare as they do: Python has not all of the years."""
-    rows: list[dict[str, Any]] = sequences.cast(_with_numbers(sequences.type)).to_pylist()
-    return rows
-
-
-def _with_numbers(sequence: pa.DataType) -> pa.DataType:
-    """Sequences have no structure within their struct of columns."""
-    return pa.struct([field.with_type(_number(field.type)) for field in sequence])
-
-
-def _number(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_date32(type_):
-        return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(type_) else type_
-
-
-def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
-    """What orders sequences: NaN comes behind all numbers, NULL last."""
-    return [_placed(value) for value in sequence.values()]
-
-
-def _placed(value: Any) -> tuple[int, Any]:
-    if value is None:
-        return 2, 0
-    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
