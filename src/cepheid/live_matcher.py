@@ -93,6 +93,10 @@ class LiveMatcher:
         return self.passed.now
 
     @property
+    def found(self) -> Found:
+        return self.detector.found
+
+    @property
     def in_sets(self) -> bool:
         """Whether partial matches are kept in sets, which `on_limit` may forbid."""
         return choose_form(self.detector.pattern).sets

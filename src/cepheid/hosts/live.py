@@ -22,15 +22,20 @@ from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_o
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
+from cepheid.lang.interval_values import Consistency
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
+from cepheid.real_time import RealTimeMatcher
 from cepheid.snapshot import fitting
 
 
 class TableMatcher(HalfWay):
     """Finds one pattern in tables of events that go on coming."""
 
-    def __init__(self, request: Request, columns: pa.Schema, lateness: timedelta | None) -> None:
+    def __init__(
+        self, request: Request, columns: pa.Schema, lateness: timedelta | None, consistency: Consistency | None = None
+    ) -> None:
+        """With a consistency the rows say what changes, and the request has outputs."""
         self._asked = request
         numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
         columns = numbered.schema
@@ -42,8 +47,13 @@ class TableMatcher(HalfWay):
         self._lateness = None if in_order is None else length_of(in_order)
         self._pattern = compile_plan(self._plan)
         self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
-        self._matcher = LiveMatcher(self._pattern)
         self._made_for = made_for(self._request, self._pattern, self._zone)
+        self._matcher: LiveMatcher | RealTimeMatcher
+        if consistency is None:
+            self._matcher = LiveMatcher(self._pattern)
+        else:
+            self._matcher = RealTimeMatcher(self._pattern, consistency)
+            self._made_for["consistency"] = "given"
         self._latest = NO_TIME
         self._counts = EventCounts()
         """By what it has failed half-way."""
@@ -76,6 +86,13 @@ class TableMatcher(HalfWay):
         with self._changing():
             return self._output([self._matcher.finish()])
 
+    def switch(self, consistency: Consistency) -> pa.Table:
+        """The rows that the change of the consistency makes."""
+        if isinstance(self._matcher, LiveMatcher):
+            raise SchemaError("switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)")
+        with self._changing():
+            return self._output([self._matcher.switch(consistency)])
+
     def partial_matches(self, most: int) -> pa.Table:
         """Those that are open."""
         self._check()
@@ -88,7 +105,7 @@ class TableMatcher(HalfWay):
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
+        matcher, kept = type(self._matcher).restored(self._pattern, data, self._made_for, self._batch_columns)
         with fitting():
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
         self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
@@ -102,7 +119,7 @@ class TableMatcher(HalfWay):
 
     @property
     def counts(self) -> MatcherCounts:
-        found = asdict(self._matcher.detector.found)
+        found = asdict(self._matcher.found)
         told = {name: count for name, count in asdict(self._counts).items() if name not in found and name != "ties"}
         return MatcherCounts(
             **told,

@@ -23,13 +23,12 @@ from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Sets
 from cepheid.kernel.set_nodes import limit_of
 from cepheid.kernel.withheld import ranges
 
+Kernel: TypeAlias = CompiledKernel | SetKernel | PythonKernel
 Taken: TypeAlias = tuple[tuple[int, int], ...]
 """Stages and positions of events."""
 
 
-def open_partial_matches(
-    kernel: CompiledKernel | SetKernel | PythonKernel, times: Ints, now: int, most: int
-) -> Emitted:
+def open_partial_matches(kernel: Kernel, times: Ints, now: int, most: int) -> Emitted:
     """Those of all keys when time has passed to `now` for all, of each key the `most` that started last, in order of
     their start; detected_at is the deadline, NO_TIME where there is none. `times` are those of the working set.
     """
@@ -43,7 +42,7 @@ def open_partial_matches(
 
 
 @contextmanager
-def only(kernel: CompiledKernel | SetKernel | PythonKernel, keys: Int32s) -> Iterator[None]:
+def only(kernel: Kernel, keys: Int32s) -> Iterator[None]:
     """In the block there are only these keys, which are open, as 0, 1, …: to be counted and listed, not visited."""
     match kernel:
         case CompiledKernel():

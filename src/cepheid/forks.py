@@ -1,0 +1,174 @@
+"""What is open for each key, and copies of it from before, its forks, to which a key can go back.
+
+A fork is made before a key's next events whenever it has had so many (EVERY) since the last one. The closer to the
+present, the closer they are: of three the middle one is let go where the outer ones are near enough, so that a key has
+few (their number grows with the logarithm of its events), and what is gone through again is about as much as comes
+behind the late event.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernel.layout import NO_TIME, Flags, Int32s, grown
+from cepheid.kernel.listing import Kernel
+
+EVERY = 64
+NOTHING = -1
+"""In place of its number in the kernel, for a fork at which nothing was open."""
+
+
+class Fork(NamedTuple):
+    behind: int
+    """See `KeyStates.behind`."""
+    step: int
+    """The last step that it has."""
+    seen: int
+    """How many events of the key it has."""
+    number: int
+
+
+class KeyStates:
+    """By the number of a key: where it stands. The kernel has other numbers, as it has the forks, too."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self.number: Int32s = np.zeros(0, np.int32)
+        """The key's number in the kernel."""
+        self.behind = np.zeros(0, np.int64)
+        """Microseconds: an event before it is out of order, as later ones, or time, have passed already."""
+        self.seen = np.zeros(0, np.int64)
+        """How many events the key has had."""
+        self.forked = np.zeros(0, np.int64)
+        """How many it had had at its last fork; less than none where it has none."""
+        self.forks: list[list[Fork]] = []
+        """Of each key, the oldest first."""
+        self._key: Int32s = np.zeros(0, np.int32)
+        """The key of each number in the kernel; NOTHING for a fork's, and for one that is not used."""
+        self._unused: list[int] = []
+
+    def make_room(self, keys: int) -> None:
+        """For keys of numbers below `keys`."""
+        before = len(self.forks)
+        if keys <= before:
+            return
+        more = 2 * keys
+        self.number, self.behind = grown(self.number, more, NOTHING), grown(self.behind, more, NO_TIME)
+        self.seen, self.forked = grown(self.seen, more), grown(self.forked, more, -EVERY)
+        self.forks += [[] for _ in range(more - before)]
+
+    def numbers(self, keys: Int32s) -> Int32s:
+        """The keys' numbers in the kernel; those that have none get one."""
+        for key in keys[self.number[keys] == NOTHING].tolist():
+            self.number[key] = self._new(key)
+        return self.number[keys]
+
+    def keys(self, numbers: Int32s) -> Int32s:
+        """The keys of the kernel's numbers, without those of forks."""
+        found = self._key[numbers]
+        return found[found != NOTHING]
+
+    @property
+    def open(self) -> Int32s:
+        """The kernel's numbers of the keys that have something open, without those of forks."""
+        numbers = self._kernel.open_keys
+        return numbers[self._key[numbers] != NOTHING]
+
+    def fork(self, keys: Int32s, step: int) -> None:
+        """Forks those of the keys that have had enough events since the last time; `step` is that of the last one."""
+        due = keys[self.seen[keys] - self.forked[keys] >= EVERY]
+        if not len(due):
+            return
+        numbers = self.numbers(due)
+        targets = self._copies(numbers, self._kernel.is_open(numbers))
+        self.forked[due] = self.seen[due]
+        rest = zip(self.behind[due].tolist(), self.seen[due].tolist(), targets, strict=True)
+        let_go: list[int] = []
+        for key, (behind, seen, number) in zip(due.tolist(), rest, strict=True):
+            self.forks[key].append(Fork(behind, step, seen, number))
+            let_go += _thinned(self.forks[key])
+        self._drop(let_go)
+
+    def move(self, keys: Int32s, behind: npt.NDArray[np.int64], seen: npt.NDArray[np.int64]) -> None:
+        """The keys have come to a time, with so many further events."""
+        self.behind[keys] = np.maximum(self.behind[keys], behind)
+        self.seen[keys] += seen
+
+    def go_back(self, keys: Int32s, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Each key goes back to before its time; the steps that it has then."""
+        let_go, found = [], []
+        for key, time in zip(keys.tolist(), times.tolist(), strict=True):
+            forks = self.forks[key]
+            while forks[-1].behind > time:
+                let_go.append(forks.pop().number)
+            found.append(forks[-1])
+        before = self.number[keys]
+        self._kernel.drop(before)
+        self._drop(let_go)
+        source = np.array([fork.number for fork in found], np.int32)
+        self._kernel.fork(source[source != NOTHING], before[source != NOTHING])
+        self.behind[keys] = [fork.behind for fork in found]
+        self.seen[keys] = self.forked[keys] = [fork.seen for fork in found]
+        return np.array([fork.step for fork in found], np.int64)
+
+    def settle(self, least: int, step: int) -> tuple[npt.NDArray[np.int64], int]:
+        """No event before `least` comes any more: lets go of forks that none can go back to. Returns for each key the
+        step up to which nothing is gone through again, and the least time from which something may be.
+        """
+        points, oldest, let_go = np.full(len(self.forks), step, np.int64), least, []
+        for key in np.flatnonzero(self.forked >= 0).tolist():
+            forks = self.forks[key]
+            if self.behind[key] <= least:
+                let_go += [fork.number for fork in forks]
+                forks.clear()
+                self.seen[key], self.forked[key] = 0, -EVERY
+                continue
+            while len(forks) > 1 and forks[1].behind <= least:
+                let_go.append(forks.pop(0).number)
+            points[key], oldest = forks[0].step, min(oldest, forks[0].behind)
+        self._drop(let_go)
+        return points, oldest
+
+    def over(self) -> Int32s:
+        """Lets go of the keys that have no forks and nothing open; which they are."""
+        used = np.flatnonzero((self.number != NOTHING) & (self.forked < 0)).astype(np.int32)
+        over: Int32s = used[~self._kernel.is_open(self.number[used])]
+        self._drop(self.number[over].tolist())
+        self.number[over], self.behind[over], self.seen[over] = NOTHING, NO_TIME, 0
+        return over
+
+    def _copies(self, numbers: Int32s, is_open: Flags) -> list[int]:
+        """Copies of what is open; NOTHING where nothing is."""
+        targets = [self._new(NOTHING) if there else NOTHING for there in is_open.tolist()]
+        copies = np.array(targets, np.int32)[is_open]
+        self._kernel.fork(numbers[is_open], copies)
+        return targets
+
+    def _new(self, key: int) -> int:
+        if not self._unused:
+            before = len(self._key)
+            self._key = grown(self._key, max(1, 2 * before), NOTHING)
+            self._unused += range(len(self._key) - 1, before - 1, -1)
+            self._kernel.make_keys(len(self._key))
+        number = self._unused.pop()
+        self._key[number] = key
+        return number
+
+    def _drop(self, numbers: list[int]) -> None:
+        dropped = np.array([number for number in numbers if number != NOTHING], np.int32)
+        self._kernel.drop(dropped)
+        self._key[dropped] = NOTHING
+        self._unused += dropped.tolist()
+
+
+def _thinned(forks: list[Fork]) -> list[int]:
+    """Takes out what is closer to its neighbours than it need be; the numbers that it had."""
+    last, let_go, at = forks[-1].seen, [], len(forks) - 2
+    while at > 0:
+        if last - forks[at - 1].seen <= 2 * (last - forks[at + 1].seen):
+            let_go.append(forks.pop(at).number)
+        at -= 1
+    return let_go
