@@ -8,17 +8,25 @@ behind the late event.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import NO_TIME, Flags, Int32s, grown
 from cepheid.kernel.listing import Kernel
 
 EVERY = 64
 NOTHING = -1
 """In place of its number in the kernel, for a fork at which nothing was open."""
+
+
+KEY_STATE = np.dtype([(name, np.int64) for name in ("key", "number", "behind", "seen", "forked")])
+"""For snapshots: a key, and what KeyStates has of it."""
+FORK = np.dtype([(name, np.int64) for name in ("key", "behind", "step", "seen", "number")])
+"""For snapshots: a key, and a Fork of it; those of a key stand together."""
 
 
 class Fork(NamedTuple):
@@ -64,17 +72,18 @@ class KeyStates:
         """The keys' numbers in the kernel; those that have none get one."""
         for key in keys[self.number[keys] == NOTHING].tolist():
             self.number[key] = self._new(key)
-        return self.number[keys]
+        numbers: Int32s = self.number[keys]
+        return numbers
 
     def keys(self, numbers: Int32s) -> Int32s:
         """The keys of the kernel's numbers, without those of forks."""
-        found = self._key[numbers]
+        found: Int32s = self._key[numbers]
         return found[found != NOTHING]
 
     @property
     def open(self) -> Int32s:
         """The kernel's numbers of the keys that have something open, without those of forks."""
-        numbers = self._kernel.open_keys
+        numbers: Int32s = self._kernel.open_keys
         return numbers[self._key[numbers] != NOTHING]
 
     def fork(self, keys: Int32s, step: int) -> None:
@@ -140,6 +149,41 @@ class KeyStates:
         self.number[over], self.behind[over], self.seen[over] = NOTHING, NO_TIME, 0
         return over
 
+    @property
+    def used(self) -> Int32s:
+        """The keys that have a number in the kernel, ascending."""
+        return np.flatnonzero(self.number != NOTHING).astype(np.int32)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is here, as arrays."""
+        used = self.used
+        columns = (used, self.number[used], self.behind[used], self.seen[used], self.forked[used])
+        keys = zip(*(column.tolist() for column in columns), strict=True)
+        forks = [(key, *fork) for key in used.tolist() for fork in self.forks[key]]
+        return {"key_states": np.array([*keys], KEY_STATE), "forks": np.array(forks, FORK)}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Goes on from what `state` gave; the kernel is restored, and nothing is here yet.
+
+        Raises:
+            SnapshotError: it does not fit the kernel.
+        """
+        states, forks = state["key_states"], state["forks"]
+        typed = states.dtype == KEY_STATE and forks.dtype == FORK
+        if not (typed and _agree(states, forks, self._kernel.open_keys)):
+            raise SnapshotError("the snapshot's forks are not those of its partial matches")
+        self.make_room(int(states["key"].max(initial=-1)) + 1)
+        for name in ("number", "behind", "seen", "forked"):
+            getattr(self, name)[states["key"]] = states[name]
+        for key, *fork in forks.tolist():
+            self.forks[key].append(Fork(*fork))
+        numbers = np.concatenate([states["number"], forks["number"]])
+        length = int(numbers.max(initial=-1)) + 1
+        self._key = np.full(length, NOTHING, np.int32)
+        self._key[states["number"]] = states["key"]
+        self._unused = np.setdiff1d(np.arange(length), numbers).tolist()
+        self._kernel.make_keys(length)
+
     def _copies(self, numbers: Int32s, is_open: Flags) -> list[int]:
         """Copies of what is open; NOTHING where nothing is."""
         targets = [self._new(NOTHING) if there else NOTHING for there in is_open.tolist()]
@@ -162,6 +206,16 @@ class KeyStates:
         self._kernel.drop(dropped)
         self._key[dropped] = NOTHING
         self._unused += dropped.tolist()
+
+
+def _agree(states: npt.NDArray[Any], forks: npt.NDArray[Any], open_keys: Int32s) -> bool:
+    """Whether each number in the kernel is of one key or fork, and each fork of a key that says so."""
+    numbers = np.concatenate([states["number"], forks["number"][forks["number"] != NOTHING]])
+    keys, forked = states["key"], states["key"][states["forked"] >= 0]
+    once = len(np.unique(numbers)) == len(numbers) and len(np.unique(keys)) == len(keys)
+    ascends = (np.diff(forks["step"])[np.diff(forks["key"]) == 0] > 0).all()
+    known = np.isin(open_keys, numbers).all() and np.array_equal(np.unique(forks["key"]), forked)
+    return bool(once and ascends and known and (numbers >= 0).all() and (keys >= 0).all())
 
 
 def _thinned(forks: list[Fork]) -> list[int]:

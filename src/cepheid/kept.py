@@ -7,13 +7,15 @@ later has a greater step, so what a key has behind a point is what has a greater
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import Flags, Int32s
+from cepheid.snapshot import START_ANEW, Snapshot
 
 Steps = npt.NDArray[np.int64]
 
@@ -73,9 +75,37 @@ class Kept:
         for run in kept:
             self.add(run)
 
+    def state(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, pa.RecordBatch]]:
+        """All that is here, as arrays and rows of a snapshot, under the name."""
+        if not len(self):
+            return {}, {}
+        rows, key, step = _joined(self._runs)
+        return {f"{name}.key": key, f"{name}.step": step}, {name: rows}
+
+    @staticmethod
+    def of(snapshot: Snapshot, name: str, columns: pa.Schema) -> Kept:
+        """What `state` gave.
+
+        Raises:
+            SnapshotError: the rows have other columns than `columns`, or other numbers than there are rows.
+        """
+        kept = Kept()
+        if name not in snapshot.batches:
+            return kept
+        rows, key, step = snapshot.batches[name], snapshot.arrays[f"{name}.key"], snapshot.arrays[f"{name}.step"]
+        if rows.schema != columns:
+            raise SnapshotError(f"the snapshot's rows ({name}) have other columns: {rows.schema}. {START_ANEW}")
+        numbered = key.dtype == np.int32 and step.dtype == np.int64 and key.shape == step.shape == (len(rows),)
+        if not (numbered and (key >= 0).all() and (step >= 0).all()):
+            raise SnapshotError(f"the snapshot's rows ({name}) are not each of a key and a step. {START_ANEW}")
+        kept.add(Run(rows, key, step.copy()))
+        return kept
+
     @property
-    def all(self) -> Run | None:
-        return _joined(self._runs) if len(self) else None
+    def keys(self) -> Int32s:
+        """The keys that have rows, ascending."""
+        found: Int32s = np.unique(np.concatenate([np.zeros(0, np.int32), *(run.key for run in self._runs)]))
+        return found
 
     def _take(self, which: Sequence[Flags]) -> Run | None:
         taken = []

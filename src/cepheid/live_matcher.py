@@ -7,7 +7,7 @@ I/O, no clock, no threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from operator import index
 from typing import Any
@@ -132,8 +132,7 @@ class LiveMatcher:
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
         }
-        numbers = pa.array(self.keys.number_of.values(), pa.int32())
-        batches = {"names": pa.record_batch({"number": numbers, "name": pa.array(self.keys.number_of, pa.binary())})}
+        batches = {"names": self.keys.listed}
         if self.passed.last:
             batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
         if self.detector.told is not None:
@@ -155,9 +154,7 @@ class LiveMatcher:
         Raises:
             SnapshotError: it is damaged, or of another pattern or other columns.
         """
-        snapshot = from_bytes(data)
-        if changed := differences(snapshot.header.get("made_for"), made_for):
-            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+        snapshot = opened(data, made_for)
         matcher = LiveMatcher(pattern)
         with fitting():
             matcher._take_over(snapshot, columns)
@@ -166,13 +163,12 @@ class LiveMatcher:
 
     def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         header, arrays, batches = snapshot
-        waiting = _events_of(batches, "waiting", columns)
-        held = _events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
+        waiting = events_of(batches, "waiting", columns)
+        held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**header["found"]))
-        names, numbers = batches["names"].column("name"), batches["names"].column("number").to_numpy()
-        if sorted(numbers.tolist()) != self.detector.kernel.open_keys.tolist():
+        self.keys = KeyNumbers.of(batches["names"])
+        if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
-        self.keys = KeyNumbers.of(names.to_pylist(), numbers)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told"])
         self.passed = Passed.of(header, batches.get("last"))
@@ -261,9 +257,16 @@ class KeyNumbers:
         self.number_of = {name: number for number, name in enumerate(self.name_of)}
         return before
 
+    @property
+    def listed(self) -> pa.RecordBatch:
+        """Those that are used, for a snapshot."""
+        numbers = pa.array(self.number_of.values(), pa.int32())
+        return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
+
     @staticmethod
-    def of(names: Sequence[bytes], numbers: Int32s) -> KeyNumbers:
-        """Those that are used."""
+    def of(listed: pa.RecordBatch) -> KeyNumbers:
+        """What `listed` gave."""
+        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
         used = int(numbers.max(initial=-1)) + 1
         name_of = [b""] * used
         for name, number in zip(names, numbers.tolist(), strict=True):
@@ -286,7 +289,18 @@ class KeyNumbers:
         return number
 
 
-def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
+def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
+    """
+    Raises:
+        SnapshotError: it is damaged, or of another matcher.
+    """
+    snapshot = from_bytes(data)
+    if changed := differences(snapshot.header.get("made_for"), made_for):
+        raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+    return snapshot
+
+
+def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
     """Events from a snapshot, if they are the matcher's."""
     if name not in batches:
         return None

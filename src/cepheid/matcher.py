@@ -167,7 +167,7 @@ def _consistency(given: Consistency | str, time: str | None = "") -> Consistency
     if time is None:
         raise SchemaError("consistency needs event times: name the column with time=…")
     found = given if isinstance(given, Consistency) else names.get(given)
-    if found not in names.values():
+    if found is None or found not in names.values():
         raise SchemaError(f"consistency is {' or '.join(map(repr, names))}, got {given!r}")
     return found
 

@@ -12,7 +12,9 @@ it before. Events and rows are kept until no event that is not late can make the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from operator import index
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ import pyarrow as pa
 from cepheid.changes import Ids, change_schema, inserted, retracted
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.detector import Detector, Found
+from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch, join
 from cepheid.forks import EVERY, KeyStates
 from cepheid.identity import canonical_bytes
@@ -30,12 +33,14 @@ from cepheid.kernel.listing import only
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.withheld import ranges
 from cepheid.lang.interval_values import Consistency
-from cepheid.live_matcher import KeyNumbers, in_order
-from cepheid.output import TIMEOUT, late_rows
+from cepheid.live_matcher import KeyNumbers, events_of, in_order, opened
+from cepheid.output import TIMEOUT, late_rows, row_schema
 from cepheid.passed import Passed
+from cepheid.snapshot import START_ANEW, Snapshot, fitting, to_bytes
 from cepheid.waiting import times_of
 from cepheid.working_set import relevant
 
+_KEPT = ("waiting", "told", "untold")
 _FEW = 4096
 """Rows that may be kept in any case."""
 
@@ -146,6 +151,64 @@ class RealTimeMatcher:
         """How many matches are found and wait to be emitted, or would be matches if they ended now."""
         with only(self.detector.kernel, self.states.open):
             return self.detector.kernel.withheld
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        """All that is here; the arguments as in LiveMatcher.snapshot."""
+        self.forget()
+        self.detector.forget()
+        header = {
+            "made_for": made_for,
+            "kept": kept,
+            **self.passed.header,
+            "consistency": self.consistency.value,
+            "clock": self.clock,
+            "step": self._step,
+            "counts": {"late": self.late, "ties": self.ties, "matches": self._matches, "timeouts": self._timeouts},
+        }
+        arrays = {**self.detector.kernel.state(), **self.states.state()}
+        batches = {"names": self.keys.listed}
+        if self.passed.last:
+            batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
+        if self.detector.told is not None:
+            batches["told_timeouts"] = self.detector.told.all
+        if (held := self.detector.working_set.all) is not None:
+            batches["held"] = held.data
+        for name in _KEPT:
+            more, rows = getattr(self, name).state(name)
+            arrays, batches = arrays | more, batches | rows
+        return to_bytes(Snapshot(header, arrays, batches))
+
+    @staticmethod
+    def restored(
+        pattern: CompiledPattern, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[RealTimeMatcher, dict[str, Any]]:
+        """As LiveMatcher.restored; the consistency is that of the snapshot."""
+        snapshot = opened(data, made_for)
+        with fitting():
+            matcher = RealTimeMatcher(pattern, Consistency(snapshot.header["consistency"]))
+            matcher._take_over(snapshot, columns)
+            kept: dict[str, Any] = snapshot.header["kept"]
+        return matcher, kept
+
+    def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        header, arrays, batches = snapshot
+        held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
+        self.detector.restore(arrays, held, Found())
+        self.states.restore(arrays)
+        self.keys = KeyNumbers.of(batches["names"])
+        rows = row_schema(self.detector.pattern.plan)
+        for name in _KEPT:
+            setattr(self, name, Kept.of(snapshot, name, columns if name == "waiting" else rows))
+        numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
+        if not numbered or not np.isin(np.concatenate([self.waiting.keys, self.told.keys]), self.states.used).all():
+            raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
+        self.states.make_room(int(self.untold.keys.max(initial=-1)) + 1)
+        if self.detector.told is not None:
+            self.detector.told.restore(batches["told_timeouts"])
+        self.passed = Passed.of(header, batches.get("last"))
+        self.clock, self._step = index(header["clock"]), index(header["step"])
+        counts = (index(header["counts"][name]) for name in ("late", "ties", "matches", "timeouts"))
+        self.late, self.ties, self._matches, self._timeouts = counts
 
     def _tell(self, events: Batch | None = None) -> list[pa.RecordBatch]:
         """Brings what was told to where events and time are: retractions, then insertions, of each key in the order in

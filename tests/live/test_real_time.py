@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Row, cases, events
 from tests.searching import share
@@ -49,7 +49,9 @@ SKIPS = [
     Skip.to_first("s0"),
     Skip.to_last("s0"),
 ]
-patterns = st.builds(Pattern.skip, st.sampled_from(PATTERNS) | cases().map(lambda case: case.pattern), st.sampled_from(SKIPS))
+patterns = st.builds(
+    Pattern.skip, st.sampled_from(PATTERNS) | cases().map(lambda case: case.pattern), st.sampled_from(SKIPS)
+)
 
 
 @dataclass
@@ -115,7 +117,7 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
         if real_time:
             assert sink.there == found(accepted, pattern, clock, options)
         if data.draw(st.integers(0, 5)) == 0:
-            continue
+            state, counts = live.snapshot(), live.counts
             if data.draw(st.booleans()):
                 live = Matcher(pattern, SCHEMA, lateness=length, consistency="conservative", **options)
                 live.restore(state)
