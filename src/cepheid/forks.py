@@ -1,6 +1,6 @@
 """What is open for each key, and copies of it from before, its forks, to which a key can go back.
 
-A fork is made before a key's next events whenever it has had so many (EVERY) since the last one. The closer to the
+A fork is made before a key's next events whenever it has had so many (`every`) since the last one. The closer to the
 present, the closer they are: of three the middle one is let go where the outer ones are near enough, so that a key has
 few (their number grows with the logarithm of its events), and what is gone through again is about as much as comes
 behind the late event.
@@ -18,7 +18,6 @@ from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import NO_TIME, Flags, Int32s, grown
 from cepheid.kernel.listing import Kernel
 
-EVERY = 64
 NOTHING = -1
 """In place of its number in the kernel, for a fork at which nothing was open."""
 
@@ -41,6 +40,11 @@ class Fork(NamedTuple):
 
 class KeyStates:
     """By the number of a key: where it stands. The kernel has other numbers, as it has the forks, too."""
+
+    every = 64
+    """Events of a key between two forks, at least. Measured in benchmarks/out_of_order.py: fewer cost more than they
+    save, more make a late event dearer.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -65,7 +69,7 @@ class KeyStates:
             return
         more = 2 * keys
         self.number, self.behind = grown(self.number, more, NOTHING), grown(self.behind, more, NO_TIME)
-        self.seen, self.forked = grown(self.seen, more), grown(self.forked, more, -EVERY)
+        self.seen, self.forked = grown(self.seen, more), grown(self.forked, more, -self.every)
         self.forks += [[] for _ in range(more - before)]
 
     def numbers(self, keys: Int32s) -> Int32s:
@@ -88,7 +92,7 @@ class KeyStates:
 
     def fork(self, keys: Int32s, step: int) -> None:
         """Forks those of the keys that have had enough events since the last time; `step` is that of the last one."""
-        due = keys[self.seen[keys] - self.forked[keys] >= EVERY]
+        due = keys[self.seen[keys] - self.forked[keys] >= self.every]
         if not len(due):
             return
         numbers = self.numbers(due)
@@ -133,7 +137,7 @@ class KeyStates:
             if self.behind[key] <= least:
                 let_go += [fork.number for fork in forks]
                 forks.clear()
-                self.seen[key], self.forked[key] = 0, -EVERY
+                self.seen[key], self.forked[key] = 0, -self.every
                 continue
             while len(forks) > 1 and forks[1].behind <= least:
                 let_go.append(forks.pop(0).number)

@@ -25,7 +25,7 @@ from cepheid.compile.compiled import CompiledPattern
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch, join
-from cepheid.forks import EVERY, KeyStates
+from cepheid.forks import KeyStates
 from cepheid.identity import canonical_bytes
 from cepheid.kept import Kept, Run
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
@@ -257,7 +257,7 @@ class RealTimeMatcher:
         found = []
         used, at, left = np.unique(keys, return_index=True, return_counts=True)
         while len(used):
-            piece = np.where(left <= EVERY, left, left - left // 2)
+            piece = np.where(left <= self.states.every, left, left - left // 2)
             whole = len(events) == piece.sum()
             batch = events if whole else events.take(pa.array(ranges(at, at + piece)))
             self.states.fork(used, self._step)

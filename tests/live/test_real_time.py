@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Row, cases, events
 from tests.searching import share
 
+import cepheid.real_time as real_time
 from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect
+from cepheid.forks import KeyStates
 
 SECOND = timedelta(seconds=1)
 OPTIONS = {"key": "device", "time": "at", "outputs": ("matches", "timeouts", "late")}
@@ -93,11 +95,18 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
     """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
     with time where it is; matchers that are switched, and restored from snapshots, tell the same in the end.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeyStates, "every", data.draw(st.sampled_from([1, 2, KeyStates.every])))
+        patch.setattr(real_time, "_FEW", data.draw(st.sampled_from([0, real_time._FEW])))
+        check(data, pattern, lateness, in_sequence=in_sequence)
+
+
+def check(data: st.DataObject, pattern: Pattern, lateness: int | None, *, in_sequence: bool) -> None:
     rows = data.draw(st.permutations(data.draw(events(ties=True))))
     options = {**OPTIONS, "sequence": "id" if in_sequence else None}
     length = None if lateness is None else f"{lateness} seconds"
     live, plain = (Matcher(pattern, SCHEMA, lateness=length, consistency=c, **options) for c in ("real_time", None))
-    sink, accepted, clock, real_time = Sink(), list[Row](), FIRST - SECOND, True
+    sink, accepted, clock, at_once = Sink(), list[Row](), FIRST - SECOND, True
     certain, late = Counter[Any](), list[int]()
     while rows:
         size = data.draw(st.integers(1, 4))
@@ -114,7 +123,7 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
             certain.update((row["kind"], row["match_id"]) for row in plain.advance_time(told).to_pylist())
             clock = max(clock, told)
         assert sink.late == late
-        if real_time:
+        if at_once:
             assert sink.there == found(accepted, pattern, clock, options)
         if data.draw(st.integers(0, 5)) == 0:
             state, counts = live.snapshot(), live.counts
@@ -123,8 +132,8 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
                 live.restore(state)
             assert live.counts == counts
         if data.draw(st.integers(0, 5)) == 0:
-            real_time = not real_time
-            sink.take(live.switch("real_time" if real_time else "conservative"))
+            at_once = not at_once
+            sink.take(live.switch("real_time" if at_once else "conservative"))
     sink.take(live.finish())
     assert sink.there == found(accepted, pattern, None, options)
     assert live.counts.open_partial_matches == 0
