@@ -41,9 +41,9 @@ class Fork(NamedTuple):
 class KeyStates:
     """By the number of a key: where it stands. The kernel has other numbers, as it has the forks, too."""
 
-    every = 64
-    """Events of a key between two forks, at least. Measured in benchmarks/out_of_order.py: fewer cost more than they
-    save, more make a late event dearer.
+    every = 256
+    """Events of a key between two forks, at least. Measured in benchmarks/out_of_order.py: with fewer there are more
+    calls of the kernel, which cost more than the events that need not be gone through again.
     """
 
     def __init__(self, kernel: Kernel) -> None:

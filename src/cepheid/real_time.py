@@ -41,7 +41,7 @@ from cepheid.waiting import times_of
 from cepheid.working_set import relevant
 
 _KEPT = ("waiting", "told", "untold")
-_FEW = 4096
+FEW = 4096
 """Rows that may be kept in any case."""
 
 
@@ -77,7 +77,7 @@ class RealTimeMatcher:
         self._step = 0
         self._matches = 0
         self._timeouts = 0
-        self._most_kept = _FEW
+        self._most_kept = FEW
 
     def process(self, batch: Batch) -> pa.Table:
         """What these events change; late ones, if they are asked for, come first."""
@@ -129,7 +129,7 @@ class RealTimeMatcher:
             self.detector.told.forget(self.keys.name_of[key] for key in over.tolist())
             self.detector.told.pass_time(min(oldest, self.passed.now))
         self.keys.free(over)
-        self._most_kept = max(_FEW, 2 * (self.waiting.size + self.told.size))
+        self._most_kept = max(FEW, 2 * (self.waiting.size + self.told.size))
 
     @property
     def found(self) -> Found:
@@ -251,13 +251,13 @@ class RealTimeMatcher:
         return Behind(keys, told and told.rows), again
 
     def _in_pieces(self, events: Batch, keys: Int32s) -> list[Run]:
-        """What comes of the events, which are in order. Those of a key are cut into ever smaller pieces, so that there
-        are forks close to the last of them.
+        """What comes of the events, which are in order. Many of a key are cut in two, so that there is a fork close to
+        the last of them. More pieces were slower: each costs a call of the kernel, and the rows that come of it.
         """
-        found = []
+        found: list[Run] = []
         used, at, left = np.unique(keys, return_index=True, return_counts=True)
         while len(used):
-            piece = np.where(left <= self.states.every, left, left - left // 2)
+            piece = left if found else np.where(left <= self.states.every, left, left - left // 4)
             whole = len(events) == piece.sum()
             batch = events if whole else events.take(pa.array(ranges(at, at + piece)))
             self.states.fork(used, self._step)

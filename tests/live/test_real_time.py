@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Row, cases, events
 from tests.searching import share
 
-import cepheid.real_time as real_time
-from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect
+from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect, real_time
 from cepheid.forks import KeyStates
 
 SECOND = timedelta(seconds=1)
@@ -89,7 +89,7 @@ def table(rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=SCHEMA)
 
 
-@share(40)
+@share(20)
 @given(data=st.data(), pattern=patterns, lateness=st.sampled_from([None, 0, 2, 5, 40]), in_sequence=st.booleans())
 def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: int | None, in_sequence: bool) -> None:
     """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
@@ -97,7 +97,7 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KeyStates, "every", data.draw(st.sampled_from([1, 2, KeyStates.every])))
-        patch.setattr(real_time, "_FEW", data.draw(st.sampled_from([0, real_time._FEW])))
+        patch.setattr(real_time, "FEW", data.draw(st.sampled_from([0, real_time.FEW])))
         check(data, pattern, lateness, in_sequence=in_sequence)
 
 
