@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from events import SECOND, make_events
 from measuring import machine, print_table, rows_wanted, timed
 from patterns import PATTERNS
 
-from cepheid import Matcher, Pattern
+from cepheid import Matcher, Pattern, real_time
 from cepheid.forks import KeyStates
 from cepheid.kernel.layout import Int32s
 
@@ -80,11 +79,12 @@ def lines_of(rows: int, keys: int, batch: int, lateness: int, name: str) -> list
         arriving = disordered(events, share, lateness)
         plain, kinds = measured(arriving, pattern, batch, lateness, None)
         line: list[Any] = [name, keys, batch, lateness, f"{share:.0%}", plain]
-        with patch("cepheid.real_time.KeyStates", OneBase), patch.object(OneBase, "lateness", lateness):
-            line.append(measured(arriving, pattern, batch, lateness, "real_time")[0])
+        OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[misc]
+        line.append(measured(arriving, pattern, batch, lateness, "real_time")[0])
+        real_time.KeyStates = KeyStates  # type: ignore[misc]
         for every in FORKS:
-            with patch.object(KeyStates, "every", every):
-                speed, told = measured(arriving, pattern, batch, lateness, "real_time")
+            KeyStates.every = every
+            speed, told = measured(arriving, pattern, batch, lateness, "real_time")
             assert told["insertion"] - told["retraction"] == kinds["match"]
             line.append(speed)
         lines.append([*line, kinds["match"], told["retraction"]])

@@ -10,6 +10,7 @@ from operator import index
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.changes import FOUND, change_schema
 from cepheid.compile.compiled import compile_plan
 from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
@@ -52,6 +53,10 @@ class TableMatcher(HalfWay):
         if consistency is None:
             self._matcher = LiveMatcher(self._pattern)
         else:
+            names = [field.name for field in change_schema(self._plan)]
+            names += [measure.name for measure in self._plan.measures or ()]
+            if names.count(FOUND) > 1:
+                raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
             self._matcher = RealTimeMatcher(self._pattern, consistency)
             self._made_for["consistency"] = "given"
         self._latest = NO_TIME
