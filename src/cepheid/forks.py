@@ -82,13 +82,15 @@ class KeyStates:
     def keys(self, numbers: Int32s) -> Int32s:
         """The keys of the kernel's numbers, without those of forks."""
         found: Int32s = self._key[numbers]
-        return found[found != NOTHING]
+        own: Int32s = found[found != NOTHING]
+        return own
 
     @property
     def open(self) -> Int32s:
         """The kernel's numbers of the keys that have something open, without those of forks."""
         numbers: Int32s = self._kernel.open_keys
-        return numbers[self._key[numbers] != NOTHING]
+        own: Int32s = numbers[self._key[numbers] != NOTHING]
+        return own
 
     def fork(self, keys: Int32s, step: int) -> None:
         """Forks those of the keys that have had enough events since the last time; `step` is that of the last one."""
@@ -129,7 +131,7 @@ class KeyStates:
 
     def settle(self, least: int, step: int) -> tuple[npt.NDArray[np.int64], int]:
         """No event before `least` comes any more: lets go of forks that none can go back to. Returns for each key the
-        step up to which nothing is gone through again, and the least time from which something may be.
+        step up to which nothing is gone through again, and the least time from which what was open may be.
         """
         points, oldest, let_go = np.full(len(self.forks), step, np.int64), least, []
         for key in np.flatnonzero(self.forked >= 0).tolist():
@@ -141,7 +143,9 @@ class KeyStates:
                 continue
             while len(forks) > 1 and forks[1].behind <= least:
                 let_go.append(forks.pop(0).number)
-            points[key], oldest = forks[0].step, min(oldest, forks[0].behind)
+            points[key] = forks[0].step
+            if forks[0].number != NOTHING:
+                oldest = min(oldest, forks[0].behind)
         self._drop(let_go)
         return points, oldest
 
