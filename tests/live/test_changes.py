@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.live.events import at, events, matcher
 
-from cepheid import Matcher, Pattern, SchemaError, SnapshotError
+from cepheid import Limits, Matcher, Pattern, SchemaError, SnapshotError
 
 ABSENT = Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("5 seconds")
 
@@ -59,6 +59,28 @@ def test_without_outputs() -> None:
     rows = live.process(events((3, "p", 1, "b"), (4, "p", 9, "b")))
     assert rows.column("kind").to_pylist() == ["late", "insertion"]
     assert "found" not in rows.schema.names
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"measures": {"n": "count(b)"}, "outputs": None},
+        {"key": None},
+        {"sequence": None},
+        {"limits": Limits(max_partial_matches=3)},
+        {"limits": Limits(max_partial_matches=3, on_limit="drop")},
+    ],
+)
+def test_with_other_arguments(options: dict[str, Any]) -> None:
+    """Whatever else is asked for, a match is taken back where an earlier event comes, also behind a snapshot."""
+    live = matcher(lateness="10 seconds", consistency="real_time", **options)
+    assert live.process(events((1, "p", 0, "a"), (2, "p", 5, "b"))).column("kind").to_pylist() == ["insertion"]
+    other = matcher(lateness="10 seconds", consistency="conservative", **options)
+    other.restore(live.snapshot())
+    for second in (4, 3):
+        rows = other.process(events((second, "p", second, "b")))
+        assert rows.column("kind").to_pylist() == ["retraction", "insertion"]
+    assert other.counts.matches == 1
 
 
 def test_late_events_come_once() -> None:
