@@ -15,7 +15,7 @@ BENCHMARKS = (
     "memory.py",
     "sets.py",
     "functions.py",
-    "out_of_order.py",
+    "real_time.py",
     "spark_batch.py",
     "spark_stream.py",
     "stream_state.py",

@@ -42,7 +42,7 @@ class KeyStates:
     """By the number of a key: where it stands. The kernel has other numbers, as it has the forks, too."""
 
     every = 256
-    """Events of a key between two forks, at least. Measured in benchmarks/out_of_order.py: with fewer there are more
+    """Events of a key between two forks, at least. Measured in benchmarks/real_time.py: with fewer there are more
     calls of the kernel, which cost more than the events that need not be gone through again.
     """
 

@@ -1,6 +1,6 @@
 """A Matcher over events out of order: conservative, and in real time with insertions and retractions.
 
-python benchmarks/out_of_order.py [--rows 200000]
+python benchmarks/real_time.py [--rows 200000]
 
 Of a share of the events each comes late: most by an eighth of the lateness or less, some by all of it. A key has an
 event a second. How a key goes back is measured several ways: to one base, made anew whenever it is as old as the
