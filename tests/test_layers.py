@@ -42,6 +42,7 @@ LAYERS = (
     "interval_output",
     "live_intervals",
     "hosts",
+    "arguments",
     "detect",
     "inside",
     "matcher",

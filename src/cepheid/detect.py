@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
-from cepheid.hosts.request import MOST_SHARDS, SHARDS, AskedOccurrences, Nulls, Report, Request
+from cepheid.arguments import (
+    checked_as_of,
+    checked_key,
+    checked_lateness,
+    checked_limits,
+    checked_measures,
+    checked_name,
+    checked_names,
+    checked_nulls,
+    checked_outputs,
+    checked_shards,
+    checked_zone,
+    measures_of_each,
+)
+from cepheid.errors import PatternError, Problem, SchemaError
+from cepheid.hosts.request import SHARDS, AskedOccurrences, Nulls, Report, Request
 from cepheid.lang.algebra import OccurrencePattern
-from cepheid.lang.duration import parse_duration
 from cepheid.lang.pattern import Pattern
-from cepheid.lang.plain_value import plain_value
 from cepheid.plan.build import Asked
-from cepheid.plan.check import RESERVED, WITH_OUTPUTS
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
 
@@ -32,9 +41,6 @@ Events = TypeVar("Events")
 
 Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 """Output column → SQL; with several patterns so for each of them, by its name."""
-
-_OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
-"""Columns of what hosts make the output from, where key columns stand as they are named."""
 
 
 def detect(
@@ -180,18 +186,18 @@ def request_of(
         asked=asked,
         occurrences=occurrences,
         named=named,
-        key=_key(key, faults, with_outputs=outputs is not None),
-        time=None if time is None else _name("time", time, faults),
-        sequence=() if sequence is None else _names("sequence", sequence, faults),
-        columns=None if columns is None else _names("columns", columns, faults),
-        outputs=None if outputs is None else _outputs(outputs, faults),
-        limits=Limits() if limits is None else _limits(limits, faults),
-        as_of=None if as_of is None else _as_of(as_of, faults),
-        time_zone=_checked_zone(time_zone, faults),
-        nulls=_checked_nulls(nulls, faults),
+        key=checked_key(key, faults, with_outputs=outputs is not None),
+        time=None if time is None else checked_name("time", time, faults),
+        sequence=() if sequence is None else checked_names("sequence", sequence, faults),
+        columns=None if columns is None else checked_names("columns", columns, faults),
+        outputs=None if outputs is None else checked_outputs(outputs, faults),
+        limits=Limits() if limits is None else checked_limits(limits, faults),
+        as_of=None if as_of is None else checked_as_of(as_of, faults),
+        time_zone=checked_zone(time_zone, faults),
+        nulls=checked_nulls(nulls, faults),
         report=report,
-        lateness=None if lateness is None else _lateness(lateness, faults),
-        shards=_shards(shards, faults),
+        lateness=None if lateness is None else checked_lateness(lateness, faults),
+        shards=checked_shards(shards, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
@@ -237,11 +243,11 @@ def is_spark(events: object) -> TypeGuard[DataFrame]:
 def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked, ...]:
     if isinstance(pattern, Mapping):
         named = _named(pattern)
-        wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
+        wanted = None if measures is None else measures_of_each(measures, [*pattern], faults)
         return tuple(Asked(one, None if wanted is None else wanted.get(one.name, {})) for one in named)
     if not isinstance(pattern, Pattern):
         raise PatternError(_not_a_pattern(pattern))
-    return (Asked(pattern, None if measures is None else _measures(measures, faults)),)
+    return (Asked(pattern, None if measures is None else checked_measures(measures, faults)),)
 
 
 def _asked_occurrences(
@@ -249,7 +255,7 @@ def _asked_occurrences(
 ) -> AskedOccurrences:
     if outputs is not None:
         faults.append("outputs: of occurrences there are matches alone; leave it out")
-    return AskedOccurrences(pattern, None if measures is None else _measures(measures, faults))
+    return AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults))
 
 
 def only_stages(request: Request, where: str) -> None:
@@ -281,110 +287,6 @@ def _not_a_pattern(given: object) -> str:
     return f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {given!r}"
 
 
-def _name(argument: str, given: object, faults: list[str]) -> str:
-    if isinstance(given, str):
-        return given
-    faults.append(f"{argument}: the name of a column is expected, got {given!r}")
-    return ""
-
-
-def _names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    names = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(name, str) for name in names):
-        faults.append(f"{argument}: names of columns are expected, got {given!r}")
-        return ()
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    faults += [f"{argument}: {name!r} is named twice" for name in repeated]
-    return names
-
-
-def _key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
-    """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
-    names = () if given is None else _names("key", given, faults)
-    reserved = RESERVED if with_outputs else set(RESERVED) - set(WITH_OUTPUTS)
-    faults += [
-        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
-        for name in names
-        if name.lower() in reserved or _OF_HOSTS.fullmatch(name.lower())
-    ]
-    return names
-
-
-def _measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
-    if not isinstance(given, Mapping):
-        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {given!r}")
-        return {}
-    faults += [
-        f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
-        for name in given
-        if name not in names
-    ]
-    return {name: _measures(measures, faults, f"measures of pattern {name!r}") for name, measures in given.items()}
-
-
-_AS_MEASURES = '{"late": {"legs": "count(legs)"}}'
-
-
-def _measures(given: object, faults: list[str], what: str = "measures") -> dict[str, str]:
-    if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
-        return dict(given)
-    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
-    return {}
-
-
-def _outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
-    allowed = get_args(OutputName)
-    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    told = ", ".join(map(repr, allowed))
-    if wrong := [name for name in names if name not in allowed]:
-        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {told}")
-        return ()
-    if not names:
-        faults.append(f"outputs: none is named; name at least one of {told}, or leave it out for matches alone")
-        return ()
-    return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
-
-
-def _limits(given: object, faults: list[str]) -> Limits:
-    if isinstance(given, Limits):
-        return given
-    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
-    return Limits()
-
-
-def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
-    try:
-        return parse_duration(given, or_zero=True)
-    except PatternError as error:
-        faults.append(f"lateness: {error}")
-    return None
-
-
-def _shards(given: object, faults: list[str]) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
-        return given
-    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {given!r}")
-    return SHARDS
-
-
-def _checked_zone(time_zone: object, faults: list[str]) -> str | None:
-    if time_zone is None:
-        return None
-    try:
-        return ZoneInfo(str(time_zone)).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is an OSError
-        faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
-    return None
-
-
-def _checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
-    if nulls not in get_args(Nulls):
-        faults.append(f"nulls: {nulls!r} is not one of {', '.join(map(repr, get_args(Nulls)))}")
-    return nulls
-
-
 def arrow_table(events: object) -> pa.Table:
     """A table of any kind that is known, but Spark's, as Arrow; else SchemaError."""
     from cepheid.hosts.tables import to_arrow
@@ -393,36 +295,3 @@ def arrow_table(events: object) -> pa.Table:
         raise SchemaError("events are a Spark DataFrame, which is not read into this process: use detect, or toArrow()")
 
     return to_arrow(events)[0]
-
-
-def time_of(argument: str, given: object) -> datetime:
-    """A datetime, or text in ISO form or a time of NumPy or pandas as one; else SchemaError."""
-    try:
-        found = _iso_time(given) if isinstance(given, str) else plain_value(given)
-    except ValueError as error:
-        raise SchemaError(f"{argument}: {error}") from None
-    if isinstance(found, datetime):
-        return found
-    raise SchemaError(f"{argument}: {given!r} is not a time; {_AS_TIME}")
-
-
-_AS_TIME = "write it as '2026-01-31 12:00:00'"
-
-
-def _iso_time(text: str) -> datetime:
-    """Python would cut what is behind microseconds."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time; {_AS_TIME}") from None
-    if re.search(r"[.,]\d{6}0*[1-9]", text):
-        raise ValueError(f"{text} has nanoseconds: round it to microseconds")
-    return found
-
-
-def _as_of(given: object, faults: list[str]) -> datetime | None:
-    try:
-        return time_of("as_of", given)
-    except SchemaError as error:
-        faults.append(str(error))
-    return None

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from cepheid.detect import arrow_table, is_spark, time_of
+from cepheid.arguments import time_of
+from cepheid.detect import arrow_table, is_spark
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events import microseconds
 from cepheid.hosts.request import Nulls, instant_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.detect import arrow_table, only_stages, request_of, time_of
+from cepheid.arguments import time_of
+from cepheid.detect import arrow_table, only_stages, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 from cepheid.lang.duration import parse_duration
