@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -157,3 +157,25 @@ def checked_as_of(given: object, faults: list[str]) -> datetime | None:
     except SchemaError as error:
         faults.append(str(error))
     return None
+
+
+def faults_of_intervals(time: object, others: Mapping[str, object], limits: object) -> Iterator[str]:
+    """What an interval pattern is given that is of other patterns."""
+    if time is not ...:
+        yield "time: events of an interval pattern have two: name their columns with start=… and end=…; leave time out"
+    yield from (
+        f"{name}: interval patterns have none; leave it out" for name, given in others.items() if given is not None
+    )
+    if isinstance(limits, Limits) and limits.max_partial_matches is not None:
+        yield "limits: interval patterns have no partial matches; leave max_partial_matches out"
+
+
+def faults_of_others(time: object, intervals: Mapping[str, object]) -> Iterator[str]:
+    """What another pattern is given that is of interval patterns, or is not given."""
+    if time is ...:
+        yield "time: name the column of event times; time=None is processing order"
+    yield from (
+        f"{name}: only interval patterns have it; leave it out"
+        for name, given in intervals.items()
+        if given is not None
+    )

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.arguments import (
     checked_as_of,
@@ -20,11 +21,14 @@ from cepheid.arguments import (
     checked_outputs,
     checked_shards,
     checked_zone,
+    faults_of_intervals,
+    faults_of_others,
     measures_of_each,
 )
 from cepheid.errors import PatternError, Problem, SchemaError
-from cepheid.hosts.request import SHARDS, AskedOccurrences, Nulls, Report, Request
+from cepheid.hosts.request import SHARDS, AskedIntervals, AskedOccurrences, Nulls, Report, Request
 from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import Asked
 from cepheid.plan.limits import Limits
@@ -35,9 +39,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.plan.algebra import OccurrencePlan
+    from cepheid.plan.interval_plan import IntervalPlan
     from cepheid.plan.plan import Plan
 
 Events = TypeVar("Events")
+P = TypeVar("P", Pattern, IntervalPattern)
+
+AnyPattern: TypeAlias = (
+    Pattern | OccurrencePattern | IntervalPattern | Mapping[str, Pattern] | Mapping[str, IntervalPattern]
+)
+"""What can be looked for: a pattern, or several by name."""
 
 Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 """Output column → SQL; with several patterns so for each of them, by its name."""
@@ -45,10 +56,14 @@ Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 def detect(
     events: Events,
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
+    pattern: AnyPattern,
     *,
     key: str | Sequence[str] | None = None,
-    time: str | None,
+    time: str | EllipsisType | None = ...,
+    start: str | None = None,
+    end: str | None = None,
+    type: str | None = None,  # noqa: A002 - what it is called everywhere
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -66,14 +81,18 @@ def detect(
     Args:
         events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
             speaks Arrow's C stream interface.
-        pattern: What to find: stages, or occurrences of the event algebra; or several patterns of stages by name, as in
-            {"late": …, "lost": …}, which one pass over the events finds. These names take the place of the patterns'
-            own.
+        pattern: What to find: stages, occurrences of the event algebra, or intervals; or several patterns of stages, or
+            of intervals, by name, as in {"late": …, "lost": …}, which one pass over the events finds. These names take
+            the place of the patterns' own.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
-        time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
-            count in the order of `sequence` or, in process, in that of the rows, and no time passes: a window is an
-            error, and the times in the output are NULL.
+        time: The column of event times, but of interval patterns. Times without a zone are read in `time_zone`. None:
+            processing order; events count in the order of `sequence` or, in process, in that of the rows, and no time
+            passes: a window is an error, and the times in the output are NULL.
+        start: Of interval patterns: the column in which an event starts.
+        end: Of interval patterns: the column in which it ends; an instant ends where it starts.
+        type: Of interval patterns that have no taxonomy: the column that holds the type of each event.
+        kinds: Of interval patterns, with `type`: types and what they are kinds of.
         sequence: A column, or several, that order events of equal time; without one their content does.
         columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
@@ -86,8 +105,9 @@ def detect(
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
         time_zone: Of times without one, `as_of` included (default: the Spark session's; in process UTC).
-        nulls: What happens to events without key or time: "error", or "drop". They are counted in `report`; without
-            one a warning has the counts, in process only, as Spark finds them when it runs.
+        nulls: What happens to events without key or time, and to those that end before they start: "error", or "drop".
+            They are counted in `report`; without one a warning has the counts, in process only, as Spark finds them
+            when it runs.
         report: Filled with counts of events read, dropped and found.
         lateness: Of a stream: how long after the latest event an earlier one may come; what comes later is late. Not
             needed where the time column has a watermark already. Finite input has no late events.
@@ -99,7 +119,8 @@ def detect(
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
         NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
         kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
-        name to its events; and event is the late event.
+        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at;
+        with several patterns pattern in front, and NULL in the variables of others.
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
@@ -114,6 +135,10 @@ def detect(
         pattern,
         key=key,
         time=time,
+        start=start,
+        end=end,
+        type=type,
+        kinds=kinds,
         sequence=sequence,
         columns=columns,
         measures=measures,
@@ -129,13 +154,17 @@ def detect(
     return cast("Events", _run(events, request))
 
 
-def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
+def plan_of(events: object, request: Request) -> Plan | OccurrencePlan | IntervalPlan:
     """What `detect` would run for these events, of which only the columns count.
 
     Raises:
         PatternError, SchemaError: as `detect`.
     """
     if is_spark(events):
+        if request.intervals is not None:
+            from cepheid.hosts.interval_on_spark import interval_plans_on_spark
+
+            return interval_plans_on_spark(events, request).each[0]
         if request.occurrences is not None:
             from cepheid.hosts.algebra_on_spark import occurrence_plan_on_spark
 
@@ -147,6 +176,10 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
     from cepheid.hosts.in_process import plan_in_process
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    if request.intervals is not None:
+        from cepheid.hosts.interval_tables import interval_plans
+
+        return interval_plans(arrow_table(events).schema, request, engine).each[0]
     if request.occurrences is not None:
         from cepheid.hosts.algebra_in_process import occurrence_plan
 
@@ -155,9 +188,13 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
 
 
 def request_of(
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern],
+    pattern: AnyPattern,
     *,
-    time: str | None,
+    time: str | EllipsisType | None = ...,
+    start: str | None = None,
+    end: str | None = None,
+    type: str | None = None,  # noqa: A002
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
     key: str | Sequence[str] | None = None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
@@ -174,19 +211,29 @@ def request_of(
     """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
     faults: list[str] = []
     named = isinstance(pattern, Mapping)
-    if named and outputs is None:
-        outputs = "matches"
     asked: tuple[Asked, ...] = ()
-    occurrences = None
-    if isinstance(pattern, OccurrencePattern):
-        occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+    occurrences, intervals = None, None
+    of_intervals = {"start": start, "end": end, "type": type, "kinds": kinds}
+    of_others = {"sequence": sequence, "measures": measures, "outputs": outputs, "as_of": as_of, "lateness": lateness}
+    if patterns := _intervals(pattern):
+        faults += faults_of_intervals(time, {**of_others, "shards": None if shards == SHARDS else shards}, limits)
+        intervals = _asked_intervals(patterns, of_intervals, faults)
+        time, outputs = None, None
     else:
-        asked = _asked(pattern, measures, faults)
+        faults += faults_of_others(time, of_intervals)
+        time = None if time is ... else time
+        if named and outputs is None:
+            outputs = "matches"
+        if isinstance(pattern, OccurrencePattern):
+            occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+        else:
+            asked = _asked(pattern, measures, faults)
     request = Request(
         asked=asked,
         occurrences=occurrences,
+        intervals=intervals,
         named=named,
-        key=checked_key(key, faults, with_outputs=outputs is not None),
+        key=checked_key(key, faults, with_outputs=outputs is not None or (named and intervals is not None)),
         time=None if time is None else checked_name("time", time, faults),
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -199,7 +246,7 @@ def request_of(
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
     )
-    if time is None and as_of is not None:
+    if time is None and as_of is not None and intervals is None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
         faults.append(f"report: a Report() is expected, got {report!r}")
@@ -215,6 +262,10 @@ def _run(events: object, request: Request) -> object:
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
+        if request.intervals is not None:
+            from cepheid.hosts.interval_on_spark import intervals_on_spark
+
+            return intervals_on_spark(events, request)
         if request.occurrences is not None:
             from cepheid.hosts.algebra_on_spark import occurrences_on_spark
 
@@ -225,6 +276,10 @@ def _run(events: object, request: Request) -> object:
     from cepheid.hosts.tables import to_arrow
 
     table, from_arrow = to_arrow(events)
+    if request.intervals is not None:
+        from cepheid.hosts.interval_tables import detect_intervals
+
+        return from_arrow(detect_intervals(table, request))
     if request.occurrences is not None:
         from cepheid.hosts.algebra_in_process import detect_occurrences
 
@@ -242,11 +297,11 @@ def is_spark(events: object) -> TypeGuard[DataFrame]:
 
 def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked, ...]:
     if isinstance(pattern, Mapping):
-        named = _named(pattern)
+        named = _named(pattern, Pattern)
         wanted = None if measures is None else measures_of_each(measures, [*pattern], faults)
         return tuple(Asked(one, None if wanted is None else wanted.get(one.name, {})) for one in named)
     if not isinstance(pattern, Pattern):
-        raise PatternError(_not_a_pattern(pattern))
+        raise PatternError(_not_a_pattern(pattern, Pattern))
     return (Asked(pattern, None if measures is None else checked_measures(measures, faults)),)
 
 
@@ -258,15 +313,47 @@ def _asked_occurrences(
     return AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults))
 
 
+def _intervals(pattern: object) -> list[IntervalPattern]:
+    """The interval patterns that are given; of several that one is makes all be."""
+    if isinstance(pattern, IntervalPattern):
+        return [pattern]
+    if isinstance(pattern, Mapping) and any(isinstance(one, IntervalPattern) for one in pattern.values()):
+        return _named(pattern, IntervalPattern)
+    return []
+
+
+def _asked_intervals(
+    patterns: Sequence[IntervalPattern], given: Mapping[str, Any], faults: list[str]
+) -> AskedIntervals:
+    start, end = (checked_name(name, given[name], faults) for name in ("start", "end"))
+    type_, kinds = given["type"], given["kinds"]
+    if type_ is None:
+        if kinds is not None:
+            faults.append("kinds: they are those of the column type=…, or stand in the pattern's taxonomy(…)")
+        if any(pattern.types is None for pattern in patterns):
+            faults.append("type: name the column that holds the types, here or with taxonomy(…) of the pattern")
+    elif told := [pattern.name for pattern in patterns if pattern.types is not None]:
+        faults.append(f"type: pattern {told[0]!r} has a taxonomy, which names the column; leave type and kinds out")
+    else:
+        patterns = [pattern.taxonomy(type_, kinds) for pattern in patterns]
+    return AskedIntervals(tuple(patterns), start, end)
+
+
 def only_stages(request: Request, where: str) -> None:
     """PatternError where the request is for a pattern that is not found `where` it was given."""
+    hint = "Use detect with a table or a DataFrame that is no stream."
     if request.occurrences is not None:
         name = request.occurrences.pattern.name
-        message = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
-        raise PatternError(Problem(message, hint="Use detect with a table or a DataFrame that is no stream."))
+        raise PatternError(
+            Problem(f"pattern {name!r} is one of occurrences, which {where} does not find yet", hint=hint)
+        )
+    if request.intervals is not None:
+        name = request.intervals.patterns[0].name
+        hint = f"{hint[:-1]}, or an IntervalMatcher."
+        raise PatternError(Problem(f"pattern {name!r} is one of intervals, which {where} does not find", hint=hint))
 
 
-def _named(patterns: Mapping[object, object]) -> list[Pattern]:
+def _named(patterns: Mapping[object, object], kind: type[P]) -> list[P]:
     """The patterns under the names that they are given."""
     if not patterns:
         raise PatternError("no pattern is given: name one at least, as in {'late': Pattern.begin('departure')}")
@@ -274,8 +361,8 @@ def _named(patterns: Mapping[object, object]) -> list[Pattern]:
     for name, pattern in patterns.items():
         if not isinstance(name, str) or not name:
             problems.append(Problem(f"a pattern's name is text that is not empty, got {name!r}"))
-        elif not isinstance(pattern, Pattern):
-            problems.append(Problem(_not_a_pattern(pattern)).of_pattern(name))
+        elif not isinstance(pattern, kind):
+            problems.append(Problem(_not_a_pattern(pattern, kind)).of_pattern(name))
         else:
             named.append(replace(pattern, name=name))
     if problems:
@@ -283,7 +370,9 @@ def _named(patterns: Mapping[object, object]) -> list[Pattern]:
     return named
 
 
-def _not_a_pattern(given: object) -> str:
+def _not_a_pattern(given: object, kind: type[P]) -> str:
+    if kind is IntervalPattern:
+        return f"where one of several patterns is of intervals all are: an IntervalPattern is expected, got {given!r}"
     return f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {given!r}"
 
 

@@ -9,7 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cepheid.detect import detect
 from cepheid.errors import (
+    CepheidWarning,
     ConditionError,
     EventError,
     LimitExceeded,
@@ -18,13 +20,14 @@ from cepheid.errors import (
     SchemaError,
     SnapshotError,
 )
-from cepheid.hosts.interval_request import IntervalCounts
-from cepheid.intervals import IntervalMatcher, detect_intervals, interval_pattern
+from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
+from cepheid.hosts.request import Report
+from cepheid.intervals import IntervalMatcher, interval_pattern
 from cepheid.plan.limits import Limits
 
 Row = tuple[Any, ...]
 TIMES = pa.timestamp("us", "UTC")
-NAMES = {"start": "begins", "end": "ends", "type": "kind"}
+NAMES: dict[str, Any] = {"start": "begins", "end": "ends", "type": "kind"}
 PAPER = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 10 seconds"
 EVENTS: list[Row] = [
     ("A", 1, 4, "a1"),
@@ -55,8 +58,9 @@ def matcher(pattern: str = PAPER, delay: str | None = "8 seconds", **options: An
 
 
 def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str, ...]]:
-    matches = detect_intervals(table(events), pattern, start="begins", end="ends", type="kind", **options)
-    variables = [p.variable for p in interval_pattern(pattern).positives]
+    asked = interval_pattern(pattern)
+    matches = detect(table(events), asked, **(NAMES | options))
+    variables = [p.variable for p in asked.positives]
     return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]
 
 
@@ -84,8 +88,8 @@ def test_a_table_of_events() -> None:
 def test_the_columns_of_matches() -> None:
     """An id, the key, when the match starts and ends, and a struct per variable, in the kind of table that came."""
     frame = table([(*e, "u") for e in EVENTS[:3]]).to_pandas()
-    pattern = "EVENT PAL((A a overlap B b) before C c)"
-    matches = detect_intervals(frame, pattern, start="begins", end="ends", type="kind", key="user", columns=["id"])
+    pattern = interval_pattern("EVENT PAL((A a overlap B b) before C c)")
+    matches = detect(frame, pattern, key="user", columns=["id"], **NAMES)
     assert isinstance(matches, pd.DataFrame)
     assert list(matches.columns) == ["match_id", "user", "match_start", "match_end", "a", "b", "c"]
     assert matches.iloc[0].tolist()[1:] == [
@@ -127,17 +131,24 @@ def test_events_that_are_no_intervals() -> None:
         "events that are no intervals: 1 with a NULL in the key (user), 1 without begins or ends, "
         '1 with ends before begins. Mend or drop them before, or give nulls="drop", which counts them'
     )
-    assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
+    with pytest.warns(
+        CepheidWarning,
+        match="1 events without key and 1 without time and 1 that end before they start were dropped",
+    ):
+        assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
+    report = Report()
+    found("EVENT PAL(A a)", events, key="user", nulls="drop", report=report)
+    assert report.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, matches=1)
     live = matcher("EVENT PAL(A a)", key="user", nulls="drop")
     live.process(table(events))
-    assert live.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
+    assert live.counts == IntervalMatcherCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
 
 
 def test_a_condition_that_fails() -> None:
     """As SQL fails; and the matcher is of no use then."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
-    with pytest.raises(ConditionError, match="division by zero in a condition on several events"):
+    with pytest.raises(ConditionError, match="pattern 'pattern': division by zero in a condition on several events"):
         found(pattern, events)
     live = matcher(pattern)
     with pytest.raises(ConditionError):
@@ -259,7 +270,7 @@ def test_arguments_that_are_none() -> None:
         matcher(delay=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="lateness is 'start' or 'end', got 'middle'"):
         matcher(lateness="middle")
-    with pytest.raises(SchemaError, match="nulls is 'error' or 'drop', got 'keep'"):
+    with pytest.raises(SchemaError, match="nulls: 'keep' is not one of 'error', 'drop'"):
         matcher(nulls="keep")
     with pytest.raises(PatternError, match="PAL or SEQ is expected"):
         matcher("EVENT OR(A)")
@@ -320,5 +331,6 @@ def test_events_that_agree_in_all_columns_are_different_events() -> None:
     ids = rows.column("match_id").to_pylist()
     assert len(set(ids)) == len(ids) == 3
     assert sorted(again.process(table([("D", 2, 3, "d")])).column("match_id").to_pylist()) == sorted(ids)
-    together = detect_intervals(table([*twins, *twins[:1], ("C", 5, 6, "c")]), "EVENT PAL(A a, C c)", **NAMES)
+    pair = interval_pattern("EVENT PAL(A a, C c)")
+    together = detect(table([*twins, *twins[:1], ("C", 5, 6, "c")]), pair, **NAMES)
     assert len(set(together.column("match_id").to_pylist())) == 3

@@ -19,6 +19,7 @@ from cepheid.plan.build import check_pattern
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
     from cepheid.plan.algebra import OccurrencePlan
+    from cepheid.plan.interval_plan import IntervalPlan
     from cepheid.plan.plan import Plan
 
 
@@ -63,7 +64,7 @@ def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | N
     return check_occurrences(opened.pattern, measures)
 
 
-def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan:
+def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan | IntervalPlan:
     """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
     column is it, if time is to pass.
 

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.events import Schema
 from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import Asked
 from cepheid.plan.engine import SqlEngine
@@ -112,17 +113,26 @@ class AskedOccurrences(NamedTuple):
     """None: the variables and the events."""
 
 
+class AskedIntervals(NamedTuple):
+    """Interval patterns, and the columns of the events' times."""
+
+    patterns: tuple[IntervalPattern, ...]
+    """Each with its taxonomy."""
+    start: str
+    end: str
+
+
 @dataclass(frozen=True)
 class Request:
     """One detection."""
 
     asked: tuple[Asked, ...]
-    """None where `occurrences` is asked for."""
+    """None where `occurrences` or `intervals` are asked for."""
     key: tuple[str, ...]
     time: str | None
-    """None: processing order."""
+    """None: processing order, or interval patterns, whose events have two times."""
     named: bool = False
-    """Whether the patterns were given by name; then `outputs` are, too."""
+    """Whether the patterns were given by name; then `outputs` are, too, but of intervals."""
     sequence: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     outputs: tuple[OutputName, ...] | None = None
@@ -139,6 +149,7 @@ class Request:
     shards: int = SHARDS
     """Into how many parts a stream's keys are divided."""
     occurrences: AskedOccurrences | None = None
+    intervals: AskedIntervals | None = None
 
     @property
     def pattern(self) -> Pattern:

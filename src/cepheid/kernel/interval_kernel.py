@@ -223,7 +223,7 @@ class IntervalKernel:
         return {
             **{name: np.array(rows[name]) for name in _KEPT},
             "matches": self.open.events[: self.cursor.matches].copy(),
-            "cursor": np.array([self.cursor.clock, self.cursor.late]),
+            "cursor": np.array([self.cursor.clock, self.cursor.late, self.cursor.dropped]),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int) -> None:
@@ -235,7 +235,7 @@ class IntervalKernel:
         matches, cursor = arrays["matches"], arrays["cursor"]
         found = len(matches)
         plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
-        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (2,)
+        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (3,)
         if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
             raise SnapshotError(
                 "the snapshot's arrays are not those of this pattern: was it written by another version?"
@@ -248,7 +248,7 @@ class IntervalKernel:
             self.open.rows[name][:found] = arrays[name]
         self.open.rows["alive"][:found] = 1
         self.cursor.matches = found
-        self.cursor.clock, self.cursor.late = cursor.tolist()
+        self.cursor.clock, self.cursor.late, self.cursor.dropped = cursor.tolist()
         self._store_all(events, count)
         self._order_anew()
 

@@ -101,6 +101,7 @@ JOIN_CURSOR = np.dtype(
             "heap",
             "told",
             "late",  # events that were late so far
+            "dropped",  # matches that were over the limit so far
             "failure",  # what made a condition fail, see interpret
             "failed_script",
         )

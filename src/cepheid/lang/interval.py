@@ -6,11 +6,12 @@ all of it at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from cepheid.errors import PatternError
+from cepheid.lang.arguments import pattern_name
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.interval_grammar import order, read, tree
 from cepheid.lang.interval_values import (
@@ -28,6 +29,7 @@ from cepheid.lang.interval_values import (
     relation_named,
     scope_named,
 )
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class IntervalPattern:
     window: timedelta | None = None
     consistency: Consistency = Consistency.CONSERVATIVE
     name: str = "pattern"
+    """Part of every match_id, so that the matches of two patterns never have the same id."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`. None: `detect` is told."""
+    version: str | None = None
+    """For those who keep patterns: not part of match_id."""
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -118,8 +125,11 @@ class IntervalPattern:
         return replace(self, consistency=found)
 
     def named(self, name: str) -> IntervalPattern:
-        """The name that output and match ids have."""
-        return replace(self, name=name)
+        return replace(self, name=pattern_name(name))
+
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
+        """The column that holds the type of each event and, of each type, what it is a kind of."""
+        return replace(self, types=make_taxonomy(column, kinds or {}))
 
     @property
     def variables(self) -> tuple[str, ...]:
