@@ -22,7 +22,8 @@ from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.hosts.request import Request
 from cepheid.hosts.tables import as_plain, plain_schema, without_views
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
-from cepheid.lang.interval_document import interval_form
+from cepheid.lang.document_values import taxonomy_document
+from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches
 from cepheid.output import filled
@@ -145,10 +146,12 @@ class IntervalTableMatcher(HalfWay):
 
     @property
     def _made_for(self) -> dict[str, object]:
-        pattern = interval_form(self.plan.pattern)
-        pattern.pop("consistency", None)  # it may be changed while the matcher runs
+        pattern = self.plan.pattern.emitting(Consistency.CONSERVATIVE)  # it may be changed while the matcher runs
+        types = pattern.types
         return {
-            "interval pattern": pattern,
+            "name": pattern.name,
+            "interval pattern": interval_text(pattern).splitlines(),
+            "taxonomy": None if types is None else taxonomy_document(types),
             "key": list(self.plan.schema.key),
             "times": [self.plan.schema.start, self.plan.schema.end],
             "columns": {name: str(type_) for name, type_ in zip(self._columns.names, self._columns.types, strict=True)},
