@@ -162,7 +162,7 @@ def checked_as_of(given: object, faults: list[str]) -> datetime | None:
 def faults_of_intervals(time: object, others: Mapping[str, object], limits: object) -> Iterator[str]:
     """What an interval pattern is given that is of other patterns."""
     if time is not ...:
-        yield "time: events of an interval pattern have two: name their columns with start=… and end=…; leave time out"
+        yield "time: events of an interval pattern have two: give their columns with start=… and with end=…"
     yield from (
         f"{name}: interval patterns have none; leave it out" for name, given in others.items() if given is not None
     )

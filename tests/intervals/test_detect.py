@@ -24,8 +24,11 @@ def refused(pattern: Any = PAIR, **options: Any) -> str:
 
 
 OF_OTHERS: list[tuple[dict[str, Any], str]] = [
-    ({"time": "begins"}, "time: events of an interval pattern have two: name their columns with start=… and end=…"),
-    ({"time": None}, "time: events of an interval pattern have two: name their columns with start=… and end=…"),
+    (
+        {"time": "begins"},
+        "time: events of an interval pattern have two: give their columns with start=… and with end=…",
+    ),
+    ({"time": None}, "time: events of an interval pattern have two: give their columns with start=… and with end=…"),
     ({"sequence": "id"}, "sequence: interval patterns have none; leave it out"),
     ({"measures": {"n": "a.id"}}, "measures: interval patterns have none; leave it out"),
     ({"outputs": "matches"}, "outputs: interval patterns have none; leave it out"),

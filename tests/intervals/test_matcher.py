@@ -291,12 +291,18 @@ def test_the_plan_as_text() -> None:
         f"{PAPER} REALTIME 1".replace("WITHIN", "WHERE a.user = b.user WITHIN"), frequencies={"C": 10}
     ).explain()
     assert text == (
-        "Interval pattern 'pattern', PAL, realtime\n"
+        "Pattern 'pattern': intervals of\n"
+        "  EVENT PAL((A a overlap B b) before C c)\n"
+        "  WITHOUT (D d start_between(a, b | c))\n"
+        "  WHERE a.user = b.user\n"
+        "  WITHIN 10 seconds\n"
+        "  REALTIME 1\n"
+        "Types: column 'kind'\n"
+        "Events:\n"
         "  a: `kind` IN ('A')\n"
         "  b: `kind` IN ('B')\n"
         "  c: `kind` IN ('C')\n"
         "  not d: `kind` IN ('D')\n"
-        "  where a.user = b.user\n"
         "Joins:\n"
         "  when a comes: a ⋈ b ⋈ c, about 0.00201 partial results\n"
         "  when b comes: b ⋈ a ⋈ c, about 0.00201 partial results\n"
