@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -148,8 +152,18 @@ def test_a_condition_that_fails() -> None:
     """As SQL fails; and the matcher is of no use then."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
-    with pytest.raises(ConditionError, match="pattern 'pattern': division by zero in a condition on several events"):
+    told = "pattern 'pattern': division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(told)):
         found(pattern, events)
+    negated = "EVENT PAL(A a, (!B d intersects_gap WHERE 1 / (length(a.id) - length(d.id)) > 0), B b)"
+    told = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(told)):
+        found(negated, [*events, ("B", 3, 4, "b2")])
+    alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
+    with pytest.raises(
+        ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length\(id\) - 2\) > 0\)"
+    ):
+        found(alone, events)
     live = matcher(pattern)
     with pytest.raises(ConditionError):
         live.process(table(events))
@@ -169,6 +183,24 @@ def test_a_limit() -> None:
     events = [("A", i, i + 1, f"a{i}") for i in range(20)] + [("B", 50, 51, "b1")]
     with pytest.raises(LimitExceeded, match=r"an event completes more than 10 matches \(max_matches_per_event\)"):
         found("EVENT PAL(A a before B b)", events, limits=Limits(max_matches_per_event=10))
+
+
+def test_matches_over_a_limit_can_be_dropped() -> None:
+    """Those with the earliest start, and they are counted; also where there is no room for so many as are found."""
+    for count, most in ((20, 10), (5000, 3), (3, 3)):
+        events = [("A", i, i + 1, f"a{i}") for i in range(count)] + [("B", 6000, 6001, "b1")]
+        limits, report = Limits(max_matches_per_event=most, on_limit="drop"), Report()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            left = found("EVENT PAL(A a before B b)", events, limits=limits, report=report)
+        assert left == [(f"a{i}", "b1") for i in range(count - most, count)]
+        assert (report.counts.matches, report.counts.dropped_matches) == (most, count - most)
+    live = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    rows = live.process(table([("A", 0, 1, "a0"), ("A", 2, 3, "a1"), ("B", 5, 6, "b0")]))
+    assert (shown(rows), live.counts.dropped_matches) == (["+a1,b0"], 1)
+    again = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    again.restore(live.snapshot())
+    assert again.counts == live.counts
 
 
 def test_many_matches_of_one_event() -> None:
@@ -276,6 +308,28 @@ def test_arguments_that_are_none() -> None:
         matcher("EVENT OR(A)")
     with pytest.raises(SchemaError, match="events have no column 'id', which the matcher was made with"):
         matcher().process(table(EVENTS).drop_columns(["id"]))
+
+
+@pytest.mark.parametrize("scope", ["start_between", "gap", "intersects_gap", "during_span"])
+def test_late_negatives_of_many_keys(scope: str) -> None:
+    """What is left of what is told in real time is what is found in all events, however many matches come and go."""
+    random = Random(scope)
+    rows: list[Row] = []
+    for i in range(3000):
+        kind, start = random.choice("AAABBBD"), i // 4 + random.randrange(12)
+        length = random.randrange(20 if kind == "D" else 4)
+        rows.append((kind, start, start + length, f"e{i}", random.choice("uvw")))
+    pattern = f"EVENT PAL(A a, (!D d {scope}), B b) RELATE a before b WITHIN 12 seconds REALTIME 1"
+    live = matcher(pattern, delay="60 seconds", key="user")
+    told = pa.concat_tables([live.process(table(rows)), live.finish()]).select(["kind", "match_id"]).to_pylist()
+    left = Counter[str]()
+    for row in told:
+        left[row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]
+    expected = detect(table(rows), interval_pattern(pattern), key="user", **NAMES).column("match_id").to_pylist()
+    assert sorted(left.elements()) == sorted(expected)
+    assert min(left.values()) == 0
+    assert live.counts.matches == len(expected) > 100
+    assert len(told) > 2000 or scope in ("intersects_gap", "start_between")
 
 
 def test_an_unlimited_delay() -> None:
