@@ -160,9 +160,7 @@ def test_a_condition_that_fails() -> None:
     with pytest.raises(ConditionError, match=re.escape(told)):
         found(negated, [*events, ("B", 3, 4, "b2")])
     alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
-    with pytest.raises(
-        ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length\(id\) - 2\) > 0\)"
-    ):
+    with pytest.raises(ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length"):
         found(alone, events)
     live = matcher(pattern)
     with pytest.raises(ConditionError):
