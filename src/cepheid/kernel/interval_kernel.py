@@ -89,8 +89,9 @@ class IntervalKernel:
                 case JoinStatus.DONE:
                     return self._all_told()
                 case JoinStatus.MORE_MATCHES:
-                    *parts, counts = self.open
-                    self.open = OpenMatches(*(grown(part, 2 * len(part)) for part in parts), counts)
+                    parts = {name: part for name, part in self.open._asdict().items() if name != "counts"}
+                    larger = {name: grown(part, 2 * len(part)) for name, part in parts.items()}
+                    self.open = self.open._replace(**larger)
                 case JoinStatus.MORE_TOLD:
                     self._take_told()
                     if len(self._told) < 4 * len(self.open.rows):
