@@ -10,6 +10,9 @@ READY := .venv/.ready
 # A folder of its own, so that nothing imports what is there.
 FLINKCEP := .venv/flinkcep
 KAFKA := .venv/kafka
+# What Java options short queries have, and where it keeps Spark's classes for them.
+SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
 .PHONY: help setup demo demo-stream test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
@@ -28,12 +31,16 @@ demo: $(READY) ## find propagating delays in real flights, on Spark; results go 
 demo-stream: $(READY) ## replay two months of flights in a minute as a stream, and see delays propagate as they happen
 	@$(BIN)/cepheid demo-stream
 
-# Many short queries: Java's second compiler would take more time than it saves. Without Kafka's jars its tests are
-# skipped, and all others still run.
-test: export SPARK_SUBMIT_OPTS = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+# Many short queries: Java's second compiler would take more time than it saves, and Spark's classes are loaded from an
+# archive. Without Kafka's jars its tests are skipped, and all others still run.
+test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
 test: $(READY) ## run all tests
 	-@$(MAKE) --no-print-directory kafka
+	-@$(MAKE) --no-print-directory $(CLASSES)
 	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
+
+$(CLASSES): $(READY)
+	@SPARK_SUBMIT_OPTS="$(SHORT) -XX:ArchiveClassesAtExit=$@ -Xlog:cds=off -Xlog:cds+dynamic=off" $(BIN)/python scripts/spark_classes.py 2> $@.log || (cat $@.log; exit 1)
 
 conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
@@ -44,7 +51,7 @@ conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thou
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/live/test_any_delivery.py tests/stream/test_shard.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka
-	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q tests/stream/test_kill.py tests/kafka/test_kill.py
+	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/kafka/test_kill.py
 
 kafka: $(KAFKA)/.ready ## copy the jars of an Apache Kafka broker and of Spark's connector, 55 MB, with mvn
 	@:

@@ -20,6 +20,8 @@ from cepheid.intervals import IntervalMatcher
 SECOND = 1_000_000
 QUERY = "EVENT PAL((A a overlap B b) before C c) WITHIN 20 seconds"
 NEGATED = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 20 seconds"
+LASTING = "EVENT PAL(A a, (!D d intersects_gap WHERE d.user = a.user), C c) RELATE a before c WITHIN 50 seconds"
+"""A hundred events in the window, a quarter of them negated: many matches are open, and each may be forbidden."""
 EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20 seconds"
 PIECE = 1 << 17
 
@@ -63,7 +65,12 @@ def main() -> None:
     lines: list[tuple[Any, ...]] = []
     for share in (0.0, 0.45):
         table = events(rows, disordered=share)
-        for what, query in (("overlap, before", QUERY), ("with a negation", NEGATED), ("with an equality", EQUAL)):
+        for what, query in (
+            ("overlap, before", QUERY),
+            ("with a negation", NEGATED),
+            ("with one of many open", LASTING),
+            ("with an equality", EQUAL),
+        ):
             for consistency in ("conservative", "earliest", "realtime"):
                 found = measured(f"{query} CONSISTENCY {consistency}", table)
                 lines.append((what, f"{share:.0%}", consistency, *found))

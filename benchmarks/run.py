@@ -16,6 +16,7 @@ BENCHMARKS = (
     "sets.py",
     "functions.py",
     "algebra.py",
+    "real_time.py",
     "spark_batch.py",
     "spark_stream.py",
     "stream_state.py",

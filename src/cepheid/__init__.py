@@ -16,8 +16,10 @@ from cepheid.errors import (
 from cepheid.hosts.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.request import EventCounts, MatcherCounts, Report
 from cepheid.inside import partial_matches, progress, progress_listener
+from cepheid.intervals import IntervalMatcher
 from cepheid.lang.algebra import Occurrence, OccurrencePattern, Policy, event
 from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.plan.limits import Limits
@@ -27,6 +29,8 @@ __all__ = [
     "ConditionError",
     "EventCounts",
     "EventError",
+    "IntervalMatcher",
+    "IntervalPattern",
     "LimitExceeded",
     "Limits",
     "Matcher",

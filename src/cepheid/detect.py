@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
-from cepheid.hosts.request import MOST_SHARDS, SHARDS, AskedOccurrences, Nulls, Report, Request
+from cepheid.arguments import (
+    checked_as_of,
+    checked_key,
+    checked_lateness,
+    checked_limits,
+    checked_measures,
+    checked_name,
+    checked_names,
+    checked_nulls,
+    checked_outputs,
+    checked_shards,
+    checked_zone,
+    faults_of_intervals,
+    faults_of_others,
+    measures_of_each,
+)
+from cepheid.errors import PatternError, Problem, SchemaError
+from cepheid.hosts.request import SHARDS, AskedIntervals, AskedOccurrences, Nulls, Report, Request
 from cepheid.lang.algebra import OccurrencePattern
-from cepheid.lang.duration import parse_duration
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
-from cepheid.lang.plain_value import plain_value
 from cepheid.plan.build import Asked
-from cepheid.plan.check import RESERVED, WITH_OUTPUTS
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
 
@@ -26,23 +39,36 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.plan.algebra import OccurrencePlan
+    from cepheid.plan.interval_plan import IntervalPlan
     from cepheid.plan.plan import Plan
 
 Events = TypeVar("Events")
+P = TypeVar("P", Pattern, OccurrencePattern, IntervalPattern)
+
+AnyPattern: TypeAlias = (
+    Pattern
+    | OccurrencePattern
+    | IntervalPattern
+    | Mapping[str, Pattern]
+    | Mapping[str, OccurrencePattern]
+    | Mapping[str, IntervalPattern]
+)
+"""What can be looked for: a pattern, or several by name."""
 
 Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 """Output column → SQL; with several patterns so for each of them, by its name."""
 
-_OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
-"""Columns of what hosts make the output from, where key columns stand as they are named."""
-
 
 def detect(
     events: Events,
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern] | Mapping[str, OccurrencePattern],
+    pattern: AnyPattern,
     *,
     key: str | Sequence[str] | None = None,
-    time: str | None,
+    time: str | EllipsisType | None = ...,
+    start: str | None = None,
+    end: str | None = None,
+    type: str | None = None,  # noqa: A002 - what it is called everywhere
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -60,14 +86,18 @@ def detect(
     Args:
         events: A Spark DataFrame, also a streaming one, or a table of pandas, polars, pyarrow, DuckDB or anything that
             speaks Arrow's C stream interface.
-        pattern: What to find: stages, or occurrences of the event algebra; or several patterns of one kind by name, as
-            in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of the patterns'
-            own. Of occurrences so in process; what they have in common is looked for once.
+        pattern: What to find: stages, occurrences of the event algebra, or intervals; or several patterns of one kind
+            by name, as in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of
+            the patterns' own. Of occurrences so in process; what they have in common is looked for once.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
-        time: The column of event times. Times without a zone are read in `time_zone`. None: processing order; events
-            count in the order of `sequence` or, in process, in that of the rows, and no time passes: a window is an
-            error, and the times in the output are NULL.
+        time: The column of event times, but of interval patterns. Times without a zone are read in `time_zone`. None:
+            processing order; events count in the order of `sequence` or, in process, in that of the rows, and no time
+            passes: a window is an error, and the times in the output are NULL.
+        start: Of interval patterns: the column in which an event starts.
+        end: Of interval patterns: the column in which it ends; an instant ends where it starts.
+        type: Of interval patterns that have no taxonomy: the column that holds the type of each event.
+        kinds: Of interval patterns, with `type`: types and what they are kinds of.
         sequence: A column, or several, that order events of equal time; without one their content does.
         columns: Event column or columns that come along in the stage columns (default: all).
         measures: Output column → SQL over the match's stages, as in {"legs": "count(legs)"}; these replace the stage
@@ -80,8 +110,9 @@ def detect(
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
         time_zone: Of times without one, `as_of` included (default: the Spark session's; in process UTC).
-        nulls: What happens to events without key or time: "error", or "drop". They are counted in `report`; without
-            one a warning has the counts, in process only, as Spark finds them when it runs.
+        nulls: What happens to events without key or time, and to those that end before they start: "error", or "drop".
+            They are counted in `report`; without one a warning has the counts, in process only, as Spark finds them
+            when it runs.
         report: Filled with counts of events read, dropped and found.
         lateness: Of a stream: how long after the latest event an earlier one may come; what comes later is late. Not
             needed where the time column has a watermark already. Finite input has no late events.
@@ -93,8 +124,8 @@ def detect(
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
         NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
         kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
-        name to its events; and event is the late event. Several patterns of
-        occurrences have the pattern's name in front, and NULL in the variables and measures of others.
+        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at.
+        Several patterns of occurrences or intervals have pattern in front, and NULL in the columns of others.
 
     Raises:
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
@@ -109,6 +140,10 @@ def detect(
         pattern,
         key=key,
         time=time,
+        start=start,
+        end=end,
+        type=type,
+        kinds=kinds,
         sequence=sequence,
         columns=columns,
         measures=measures,
@@ -124,13 +159,17 @@ def detect(
     return cast("Events", _run(events, request))
 
 
-def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
+def plan_of(events: object, request: Request) -> Plan | OccurrencePlan | IntervalPlan:
     """What `detect` would run for these events, of which only the columns count.
 
     Raises:
         PatternError, SchemaError: as `detect`.
     """
     if is_spark(events):
+        if request.intervals is not None:
+            from cepheid.hosts.interval_on_spark import interval_plans_on_spark
+
+            return interval_plans_on_spark(events, request).each[0]
         if request.occurrences is not None:
             from cepheid.hosts.algebra_on_spark import occurrence_plan_on_spark
 
@@ -142,6 +181,10 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
     from cepheid.hosts.in_process import plan_in_process
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    if request.intervals is not None:
+        from cepheid.hosts.interval_tables import interval_plans
+
+        return interval_plans(arrow_table(events).schema, request, engine).each[0]
     if request.occurrences is not None:
         from cepheid.hosts.algebra_in_process import occurrence_plan
 
@@ -150,9 +193,13 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan:
 
 
 def request_of(
-    pattern: Pattern | OccurrencePattern | Mapping[str, Pattern] | Mapping[str, OccurrencePattern],
+    pattern: AnyPattern,
     *,
-    time: str | None,
+    time: str | EllipsisType | None = ...,
+    start: str | None = None,
+    end: str | None = None,
+    type: str | None = None,  # noqa: A002
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
     key: str | Sequence[str] | None = None,
     sequence: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
@@ -171,30 +218,41 @@ def request_of(
     named = isinstance(pattern, Mapping)
     asked: tuple[Asked, ...] = ()
     occurrences: tuple[AskedOccurrences, ...] = ()
-    if isinstance(pattern, OccurrencePattern) or has_occurrences(pattern):
-        occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+    intervals = None
+    of_intervals = {"start": start, "end": end, "type": type, "kinds": kinds}
+    of_others = {"sequence": sequence, "measures": measures, "outputs": outputs, "as_of": as_of, "lateness": lateness}
+    if patterns := _intervals(pattern):
+        faults += faults_of_intervals(time, {**of_others, "shards": None if shards == SHARDS else shards}, limits)
+        intervals = _asked_intervals(patterns, of_intervals, faults)
+        time, outputs = None, None
     else:
-        if named and outputs is None:
-            outputs = "matches"
-        asked = _asked(pattern, measures, faults)
+        faults += faults_of_others(time, of_intervals)
+        time = None if time is ... else time
+        if isinstance(pattern, OccurrencePattern) or has_occurrences(pattern):
+            occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+        else:
+            if named and outputs is None:
+                outputs = "matches"
+            asked = _asked(pattern, measures, faults)
     request = Request(
         asked=asked,
         each_occurrences=occurrences,
+        intervals=intervals,
         named=named,
-        key=_key(key, faults, with_outputs=outputs is not None),
-        time=None if time is None else _name("time", time, faults),
-        sequence=() if sequence is None else _names("sequence", sequence, faults),
-        columns=None if columns is None else _names("columns", columns, faults),
-        outputs=None if outputs is None else _outputs(outputs, faults),
-        limits=Limits() if limits is None else _limits(limits, faults),
-        as_of=None if as_of is None else _as_of(as_of, faults),
-        time_zone=_checked_zone(time_zone, faults),
-        nulls=_checked_nulls(nulls, faults),
+        key=checked_key(key, faults, with_outputs=outputs is not None or (named and intervals is not None)),
+        time=None if time is None else checked_name("time", time, faults),
+        sequence=() if sequence is None else checked_names("sequence", sequence, faults),
+        columns=None if columns is None else checked_names("columns", columns, faults),
+        outputs=None if outputs is None else checked_outputs(outputs, faults),
+        limits=Limits() if limits is None else checked_limits(limits, faults),
+        as_of=None if as_of is None else checked_as_of(as_of, faults),
+        time_zone=checked_zone(time_zone, faults),
+        nulls=checked_nulls(nulls, faults),
         report=report,
-        lateness=None if lateness is None else _lateness(lateness, faults),
-        shards=_shards(shards, faults),
+        lateness=None if lateness is None else checked_lateness(lateness, faults),
+        shards=checked_shards(shards, faults),
     )
-    if time is None and as_of is not None:
+    if time is None and as_of is not None and intervals is None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
         faults.append(f"report: a Report() is expected, got {report!r}")
@@ -210,6 +268,10 @@ def _run(events: object, request: Request) -> object:
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
+        if request.intervals is not None:
+            from cepheid.hosts.interval_on_spark import intervals_on_spark
+
+            return intervals_on_spark(events, request)
         if request.occurrences is not None:
             from cepheid.hosts.algebra_on_spark import occurrences_on_spark
 
@@ -220,6 +282,10 @@ def _run(events: object, request: Request) -> object:
     from cepheid.hosts.tables import to_arrow
 
     table, from_arrow = to_arrow(events)
+    if request.intervals is not None:
+        from cepheid.hosts.interval_tables import detect_intervals
+
+        return from_arrow(detect_intervals(table, request))
     if request.occurrences is not None:
         from cepheid.hosts.algebra_in_process import detect_occurrences
 
@@ -237,12 +303,12 @@ def is_spark(events: object) -> TypeGuard[DataFrame]:
 
 def _asked(pattern: object, measures: object, faults: list[str]) -> tuple[Asked, ...]:
     if isinstance(pattern, Mapping):
-        named = _named(pattern)
-        wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
+        named = _named(pattern, Pattern)
+        wanted = None if measures is None else measures_of_each(measures, [*pattern], faults)
         return tuple(Asked(one, None if wanted is None else wanted.get(one.name, {})) for one in named)
     if not isinstance(pattern, Pattern):
-        raise PatternError(_not_a_pattern(pattern))
-    return (Asked(pattern, None if measures is None else _measures(measures, faults)),)
+        raise PatternError(_not_a_pattern(pattern, Pattern))
+    return (Asked(pattern, None if measures is None else checked_measures(measures, faults)),)
 
 
 def has_occurrences(pattern: object) -> bool:
@@ -256,31 +322,61 @@ def _asked_occurrences(
     if outputs is not None:
         faults.append("outputs: of occurrences there are matches alone; leave it out")
     if isinstance(pattern, OccurrencePattern):
-        return (AskedOccurrences(pattern, None if measures is None else _measures(measures, faults)),)
+        return (AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults)),)
     assert isinstance(pattern, Mapping)
-    stages = [name for name, one in pattern.items() if not isinstance(one, OccurrencePattern)]
-    if stages:
-        told = ", ".join(map(repr, stages))
-        hint = "Find patterns of occurrences in a call of their own."
-        raise PatternError(
-            Problem(f"patterns of occurrences are found with others of them alone, not with {told}", hint=hint)
-        )
-    wanted = None if measures is None else _measures_of_each(measures, [*pattern], faults)
+    wanted = None if measures is None else measures_of_each(measures, [*pattern], faults)
     return tuple(
-        AskedOccurrences(one.named(name), None if wanted is None else wanted.get(name, {}))
-        for name, one in pattern.items()
+        AskedOccurrences(one, None if wanted is None else wanted.get(one.name, {}))
+        for one in _named(pattern, OccurrencePattern)
     )
+
+
+def _intervals(pattern: object) -> list[IntervalPattern]:
+    """The interval patterns that are given; of several that one is makes all be."""
+    if isinstance(pattern, IntervalPattern):
+        return [pattern]
+    if isinstance(pattern, Mapping) and any(isinstance(one, IntervalPattern) for one in pattern.values()):
+        return _named(pattern, IntervalPattern)
+    return []
+
+
+def _asked_intervals(
+    patterns: Sequence[IntervalPattern], given: Mapping[str, Any], faults: list[str]
+) -> AskedIntervals:
+    start, end = (checked_name(name, given[name], faults) for name in ("start", "end"))
+    type_, kinds = given["type"], given["kinds"]
+    if type_ is None:
+        if kinds is not None:
+            faults.append("kinds: they are those of the column type=…, or stand in the pattern's taxonomy(…)")
+        if any(pattern.types is None for pattern in patterns):
+            faults.append("type: name the column that holds the types, here or with taxonomy(…) of the pattern")
+    elif told := [pattern.name for pattern in patterns if pattern.types is not None]:
+        faults.append(f"type: pattern {told[0]!r} has a taxonomy, which names the column; leave type and kinds out")
+    else:
+        patterns = [pattern.taxonomy(type_, kinds) for pattern in patterns]
+    return AskedIntervals(tuple(patterns), start, end)
 
 
 def only_stages(request: Request, where: str) -> None:
     """PatternError where the request is for a pattern that is not found `where` it was given."""
     if request.occurrences is not None:
         name = request.occurrences.pattern.name
-        message = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
-        raise PatternError(Problem(message, hint="Use detect with a table or a DataFrame that is no stream."))
+        problem = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
+        raise PatternError(
+            Problem(problem, hint="Use a Matcher, or detect with a table or a DataFrame that is no stream.")
+        )
+    no_intervals(request, where)
 
 
-def _named(patterns: Mapping[object, object]) -> list[Pattern]:
+def no_intervals(request: Request, where: str) -> None:
+    """PatternError where the request is for intervals, which are not found `where` they were given."""
+    if request.intervals is not None:
+        name = request.intervals.patterns[0].name
+        hint = "Use an IntervalMatcher, or detect with a table or a DataFrame that is no stream."
+        raise PatternError(Problem(f"pattern {name!r} is one of intervals, which {where} does not find", hint=hint))
+
+
+def _named(patterns: Mapping[object, object], kind: type[P]) -> list[P]:
     """The patterns under the names that they are given."""
     if not patterns:
         raise PatternError("no pattern is given: name one at least, as in {'late': Pattern.begin('departure')}")
@@ -288,8 +384,8 @@ def _named(patterns: Mapping[object, object]) -> list[Pattern]:
     for name, pattern in patterns.items():
         if not isinstance(name, str) or not name:
             problems.append(Problem(f"a pattern's name is text that is not empty, got {name!r}"))
-        elif not isinstance(pattern, Pattern):
-            problems.append(Problem(_not_a_pattern(pattern)).of_pattern(name))
+        elif not isinstance(pattern, kind):
+            problems.append(Problem(_not_a_pattern(pattern, kind)).of_pattern(name))
         else:
             named.append(replace(pattern, name=name))
     if problems:
@@ -297,112 +393,11 @@ def _named(patterns: Mapping[object, object]) -> list[Pattern]:
     return named
 
 
-def _not_a_pattern(given: object) -> str:
+def _not_a_pattern(given: object, kind: type[P]) -> str:
+    if kind is not Pattern:
+        what = "intervals" if kind is IntervalPattern else "occurrences"
+        return f"where one of several patterns is of {what} all are: an {kind.__name__} is expected, got {given!r}"
     return f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {given!r}"
-
-
-def _name(argument: str, given: object, faults: list[str]) -> str:
-    if isinstance(given, str):
-        return given
-    faults.append(f"{argument}: the name of a column is expected, got {given!r}")
-    return ""
-
-
-def _names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    names = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(name, str) for name in names):
-        faults.append(f"{argument}: names of columns are expected, got {given!r}")
-        return ()
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    faults += [f"{argument}: {name!r} is named twice" for name in repeated]
-    return names
-
-
-def _key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
-    """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
-    names = () if given is None else _names("key", given, faults)
-    reserved = RESERVED if with_outputs else set(RESERVED) - set(WITH_OUTPUTS)
-    faults += [
-        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
-        for name in names
-        if name.lower() in reserved or _OF_HOSTS.fullmatch(name.lower())
-    ]
-    return names
-
-
-def _measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
-    if not isinstance(given, Mapping):
-        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {given!r}")
-        return {}
-    faults += [
-        f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
-        for name in given
-        if name not in names
-    ]
-    return {name: _measures(measures, faults, f"measures of pattern {name!r}") for name, measures in given.items()}
-
-
-_AS_MEASURES = '{"late": {"legs": "count(legs)"}}'
-
-
-def _measures(given: object, faults: list[str], what: str = "measures") -> dict[str, str]:
-    if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
-        return dict(given)
-    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
-    return {}
-
-
-def _outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
-    allowed = get_args(OutputName)
-    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    told = ", ".join(map(repr, allowed))
-    if wrong := [name for name in names if name not in allowed]:
-        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {told}")
-        return ()
-    if not names:
-        faults.append(f"outputs: none is named; name at least one of {told}, or leave it out for matches alone")
-        return ()
-    return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
-
-
-def _limits(given: object, faults: list[str]) -> Limits:
-    if isinstance(given, Limits):
-        return given
-    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
-    return Limits()
-
-
-def _lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
-    try:
-        return parse_duration(given, or_zero=True)
-    except PatternError as error:
-        faults.append(f"lateness: {error}")
-    return None
-
-
-def _shards(given: object, faults: list[str]) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
-        return given
-    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {given!r}")
-    return SHARDS
-
-
-def _checked_zone(time_zone: object, faults: list[str]) -> str | None:
-    if time_zone is None:
-        return None
-    try:
-        return ZoneInfo(str(time_zone)).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is an OSError
-        faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
-    return None
-
-
-def _checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
-    if nulls not in get_args(Nulls):
-        faults.append(f"nulls: {nulls!r} is not one of {', '.join(map(repr, get_args(Nulls)))}")
-    return nulls
 
 
 def arrow_table(events: object) -> pa.Table:
@@ -413,36 +408,3 @@ def arrow_table(events: object) -> pa.Table:
         raise SchemaError("events are a Spark DataFrame, which is not read into this process: use detect, or toArrow()")
 
     return to_arrow(events)[0]
-
-
-def time_of(argument: str, given: object) -> datetime:
-    """A datetime, or text in ISO form or a time of NumPy or pandas as one; else SchemaError."""
-    try:
-        found = _iso_time(given) if isinstance(given, str) else plain_value(given)
-    except ValueError as error:
-        raise SchemaError(f"{argument}: {error}") from None
-    if isinstance(found, datetime):
-        return found
-    raise SchemaError(f"{argument}: {given!r} is not a time; {_AS_TIME}")
-
-
-_AS_TIME = "write it as '2026-01-31 12:00:00'"
-
-
-def _iso_time(text: str) -> datetime:
-    """Python would cut what is behind microseconds."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time; {_AS_TIME}") from None
-    if re.search(r"[.,]\d{6}0*[1-9]", text):
-        raise ValueError(f"{text} has nanoseconds: round it to microseconds")
-    return found
-
-
-def _as_of(given: object, faults: list[str]) -> datetime | None:
-    try:
-        return time_of("as_of", given)
-    except SchemaError as error:
-        faults.append(str(error))
-    return None

@@ -17,7 +17,7 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Int32s, Visits
-from cepheid.kernel.listing import open_partial_matches
+from cepheid.kernel.listing import Kernel, open_partial_matches
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
@@ -181,7 +181,7 @@ class Detector:
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
-def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
+def _kernel(pattern: CompiledPattern) -> Kernel:
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
     in_sets = choose_form(pattern).sets

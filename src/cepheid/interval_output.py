@@ -12,11 +12,12 @@ from cepheid.kernel.interval_kernel import Told
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
 from cepheid.kernel.layout import Int32s
 from cepheid.output import event_structs, hex_ids, purpose
-from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans
 
 END = "_end"
 """The column of a batch that has the events' ends; `_time` is their start."""
-KINDS = {LATE: "late", INSERTION: "insertion", RETRACTION: "retraction"}
+INSERTION_KIND, RETRACTION_KIND = "insertion", "retraction"
+KINDS = {LATE: "late", INSERTION: INSERTION_KIND, RETRACTION: RETRACTION_KIND}
 
 
 def told_schema(plan: IntervalPlan) -> pa.Schema:
@@ -35,12 +36,14 @@ def told_schema(plan: IntervalPlan) -> pa.Schema:
     )
 
 
-def match_schema(plan: IntervalPlan) -> pa.Schema:
-    """The columns of those rows that say what matches, where all are insertions."""
-    return pa.schema([field for field in told_schema(plan) if field.name not in _OF_ARRIVAL])
+def matches_schema(plans: IntervalPlans) -> pa.Schema:
+    """The columns of those rows that say what matches, where all are insertions: those of all patterns, a name once."""
+    left_out = _OF_ARRIVAL if plans.named else (*_OF_ARRIVAL, "pattern")
+    fields = {field.name: field for plan in plans.each for field in told_schema(plan)}
+    return pa.schema([field for name, field in fields.items() if name not in left_out])
 
 
-_OF_ARRIVAL = ("kind", "pattern", "detected_at", "event")
+_OF_ARRIVAL = ("kind", "detected_at", "event")
 
 
 def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> pa.Table:

@@ -1,12 +1,13 @@
-"""Interval patterns: found in a table of events, or in events that go on coming, in order or not."""
+"""Interval patterns in events that go on coming, in order or not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cepheid.detect import arrow_table, is_spark, time_of
+from cepheid.arguments import time_of
+from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events import microseconds
 from cepheid.hosts.request import Nulls, instant_of
@@ -21,75 +22,14 @@ from cepheid.plan.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.hosts.interval_request import IntervalCounts, IntervalRequest
+    from cepheid.hosts.interval_counts import IntervalMatcherCounts
 
 __all__ = [
     "IntervalMatcher",
     "IntervalPattern",
-    "detect_intervals",
     "interval_pattern",
     "interval_text",
 ]
-
-
-def detect_intervals(
-    events: object,
-    pattern: IntervalPattern | str,
-    *,
-    start: str,
-    end: str,
-    type: str,  # noqa: A002 - what it is called everywhere
-    key: str | Sequence[str] | None = None,
-    kinds: Mapping[str, str | Sequence[str]] | None = None,
-    columns: str | Sequence[str] | None = None,
-    limits: Limits | None = None,
-    time_zone: str | None = None,
-    nulls: Nulls = "error",
-) -> Any:
-    """All matches of an interval pattern, as the kind of table that the events are: match_id, the key, match_start,
-    match_end and a column per variable; in process in order of (match_end, match_start).
-
-
-    Args:
-        events: A Spark DataFrame that is no stream, a pandas, polars or pyarrow table, or anything that speaks Arrow.
-        pattern: The pattern, or its query text.
-        start: The column in which an event starts.
-        end: The column in which it ends; an instant ends where it starts.
-        type: The column that names an event's type.
-        key: Columns; events of different keys have nothing to do with each other.
-        kinds: Types and what they are kinds of: an event of a type is one of all that it is a kind of.
-        columns: The event columns that come along; all by default.
-        limits: max_matches_per_event.
-        time_zone: How times without a zone are read; by default in that of the Spark session, in process in UTC.
-        nulls: What is done about events without key or times, and about those that end before they start: "error", or
-            "drop".
-
-    Raises:
-        PatternError, SchemaError: the pattern, the names or the types are wrong; all problems at once.
-        EventError, ConditionError, LimitExceeded: an event cannot be processed, a condition fails, a limit is reached.
-    """
-    request = _request(
-        pattern,
-        start,
-        end,
-        type,
-        key=key,
-        kinds=kinds,
-        columns=columns,
-        limits=limits,
-        time_zone=time_zone,
-        nulls=nulls,
-    )
-    if is_spark(events):
-        from cepheid.hosts.interval_on_spark import intervals_on_spark
-
-        return intervals_on_spark(events, request)
-    from cepheid.hosts.interval_tables import detect_in_table
-    from cepheid.hosts.tables import to_arrow
-
-    table, back = to_arrow(events)
-    found, _ = detect_in_table(table, request)
-    return back(found)
 
 
 class IntervalMatcher:
@@ -108,7 +48,7 @@ class IntervalMatcher:
         *,
         start: str,
         end: str,
-        type: str,  # noqa: A002
+        type: str | None = None,  # noqa: A002
         delay: str | timedelta | None,
         lateness: str = "start",
         key: str | Sequence[str] | None = None,
@@ -128,31 +68,32 @@ class IntervalMatcher:
             lateness: "start" or "end": which time of an event must not be further behind.
             frequencies: For types how many of their events there are, in any unit: what the order of joins rests on.
 
-        The others are as in `detect_intervals`, and so are the errors.
+        The others are as in `detect`, and so are the errors.
         """
         import pyarrow as pa
 
         from cepheid.hosts.interval_tables import IntervalTableMatcher
 
-        request = _request(
-            pattern,
-            start,
-            end,
-            type,
+        request = request_of(
+            interval_pattern(pattern) if isinstance(pattern, str) else pattern,
+            start=start,
+            end=end,
+            type=type,
             key=key,
             kinds=kinds,
             columns=columns,
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,
-            frequencies=frequencies,
         )
+        if request.intervals is None or request.named:
+            raise PatternError("an IntervalMatcher finds one interval pattern: make one for each of several")
         known = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         if lateness not in ("start", "end"):
             raise SchemaError(f"lateness is 'start' or 'end', got {lateness!r}")
         length = None if delay is None else length_of(_delay(delay))
         self._zone = time_zone or "UTC"
-        self._host = IntervalTableMatcher(request, known, delay=length, lateness=End(lateness))
+        self._host = IntervalTableMatcher(request, known, delay=length, lateness=End(lateness), frequencies=frequencies)
         self._frequencies = frequencies
 
     def process(self, events: object) -> pa.Table:
@@ -175,7 +116,7 @@ class IntervalMatcher:
         return self._host.finish()
 
     @property
-    def counts(self) -> IntervalCounts:
+    def counts(self) -> IntervalMatcherCounts:
         """What was seen so far, and what is open."""
         return self._host.counts
 
@@ -201,40 +142,3 @@ def _delay(delay: str | timedelta) -> timedelta:
         return parse_duration(delay, or_zero=True)
     except PatternError as error:
         raise SchemaError(f"delay: {error}") from None
-
-
-def _request(
-    pattern: IntervalPattern | str,
-    start: str,
-    end: str,
-    type_: str,
-    *,
-    key: str | Sequence[str] | None,
-    kinds: Mapping[str, str | Sequence[str]] | None,
-    columns: str | Sequence[str] | None,
-    limits: Limits | None,
-    time_zone: str | None,
-    nulls: Nulls,
-    frequencies: Mapping[str, float] | None = None,
-) -> IntervalRequest:
-    from cepheid.hosts.interval_request import IntervalRequest
-
-    if nulls not in ("error", "drop"):
-        raise SchemaError(f"nulls is 'error' or 'drop', got {nulls!r}")
-    return IntervalRequest(
-        interval_pattern(pattern) if isinstance(pattern, str) else pattern,
-        start,
-        end,
-        type_,
-        key=_names(key),
-        kinds=kinds or {},
-        columns=None if columns is None else _names(columns),
-        limits=limits or Limits(),
-        time_zone=time_zone,
-        nulls=nulls,
-        frequencies=frequencies,
-    )
-
-
-def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)

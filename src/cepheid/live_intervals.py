@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
 from cepheid.identity import canonical_bytes
-from cepheid.interval_output import END, identity, match_schema, told_rows, told_schema
+from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import IntervalEvents
 from cepheid.kernel.layout import Int32s
@@ -83,6 +83,11 @@ class LiveIntervalMatcher:
     def late(self) -> int:
         """How many events were late so far."""
         return int(self.kernel.cursor.late)
+
+    @property
+    def dropped(self) -> int:
+        """How many matches were over `max_matches_per_event` and dropped so far."""
+        return int(self.kernel.cursor.dropped)
 
     @property
     def open_matches(self) -> int:
@@ -183,8 +188,15 @@ class LiveIntervalMatcher:
         return told_rows(self.pattern.plan, told, events, place)
 
 
-def all_matches(plan: IntervalPlan, batch: Batch) -> pa.Table:
-    """All matches in the events of a batch, in whatever order they are: rows of `match_schema`.
+class AllMatches(NamedTuple):
+    rows: pa.Table
+    """As `told_schema` has them; all are insertions."""
+    dropped: int
+    """Matches over a limit."""
+
+
+def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
+    """All matches in the events of a batch, in whatever order they are.
 
     Raises:
         ConditionError, LimitExceeded: as the matcher.
@@ -197,7 +209,7 @@ def all_matches(plan: IntervalPlan, batch: Batch) -> pa.Table:
     matcher = LiveIntervalMatcher(pattern)
     matcher.kernel.consistency = Consistency.EARLIEST
     rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
-    return rows.select(match_schema(plan).names)
+    return AllMatches(rows, matcher.dropped)
 
 
 def _frequencies(plan: IntervalPlan, batch: Batch) -> dict[str, float]:

@@ -7,14 +7,12 @@ I/O, no clock, no threads.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,16 +23,15 @@ from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
-from cepheid.identity import canonical_bytes, key_names
-from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.identity import canonical_bytes
+from cepheid.kernel.layout import FOREVER, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
+from cepheid.passed import Passed
 from cepheid.plan.plan import Plan
 from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
-from cepheid.waiting import Waiting, times_of
+from cepheid.waiting import Waiting
 from cepheid.working_set import relevant
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _FEW_KEYS = 1024
 
@@ -46,12 +43,7 @@ class LiveMatcher:
         self.detector: Detector | OccurrenceDetector
         self.detector = OccurrenceDetector(pattern) if isinstance(pattern, CompiledOccurrences) else Detector(pattern)
         self.keys = KeyNumbers()
-        self.now = NO_TIME
-        """Microseconds: time has passed to here; what comes with an earlier time is late."""
-        self.now_is_over = False
-        """Whether what comes with this time is late, too."""
-        self.last: dict[bytes, dict[str, Any]] = {}
-        """If it is not over: the sequence of the last event that each key had at this time."""
+        self.passed = Passed()
         self.waiting = Waiting()
         self.late = 0
         self.ties = 0
@@ -61,18 +53,13 @@ class LiveMatcher:
 
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
-        late = self._is_late(batch)
         plan = self.detector.pattern.plan
-        rows = self.detector.schema.empty_table()
-        if late.any():
-            self.late += int(late.sum())
-            events = batch.take(pa.array(np.flatnonzero(late)))
-            if isinstance(plan, Plan) and "late" in (plan.outputs or ()):
-                ordinals = pa.array(np.zeros(len(events), np.int32))
-                rows = pa.Table.from_batches([late_rows(plan, events.with_column(ORDINAL, ordinals), self.now)])
-            batch = batch.take(pa.array(np.flatnonzero(~late)))
+        late, batch = self.passed.parted(batch)
+        self.late += len(late)
         self.waiting.add(relevant(batch, self.detector.pattern))
-        return rows
+        if not len(late) or not isinstance(plan, Plan) or "late" not in (plan.outputs or ()):
+            return self.detector.schema.empty_table()
+        return pa.Table.from_batches([late_rows(plan, late, self.now)])
 
     def advance_time(self, time: int) -> pa.Table:
         """No event up to `time` comes any more: those that wait are processed, and every deadline up to it passes.
@@ -80,33 +67,38 @@ class LiveMatcher:
         Raises:
             ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
         """
-        if time < self.now or (time == self.now and self.now_is_over):
+        if self.passed.has(time):
             return self.detector.schema.empty_table()
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
-        self.now, self.now_is_over, self.last = time, True, {}
+        self.passed.to(time)
         return rows
 
     def settle(self, time: int) -> pa.Table:
         """No event before `time` comes any more, and of each key none at `time` whose sequence is not greater than the
         last that came. Without a sequence the events at `time` itself wait on, as others may come before them.
         """
-        if time < self.now or (self.now_is_over and time == self.now):
+        if self.passed.has(time):
             return self.detector.schema.empty_table()
         in_sequence = self.detector.pattern.plan.schema.sequence != ()
         events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
-        if time > self.now:
-            self.last = {}
-        self.now, self.now_is_over = time, False
-        if in_sequence and events is not None:
-            self._remember(events)
+        self.passed.settle(time, events if in_sequence else None)
         return rows
 
     def finish(self) -> pa.Table:
         """The input is complete: every deadline passes and what is open ends."""
         rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
-        self.now, self.now_is_over, self.last = FOREVER, True, {}
+        self.passed.to(FOREVER)
         return rows
+
+    @property
+    def now(self) -> int:
+        """Microseconds: time has passed to here."""
+        return self.passed.now
+
+    @property
+    def found(self) -> Found:
+        return self.detector.found
 
     @property
     def in_sets(self) -> bool:
@@ -141,21 +133,13 @@ class LiveMatcher:
         header = {
             "made_for": made_for,
             "kept": kept,
-            "now": self.now,
-            "now_is_over": self.now_is_over,
+            **self.passed.header,
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
         }
-        numbers = pa.array(self.keys.number_of.values(), pa.int32())
-        batches = {"names": pa.record_batch({"number": numbers, "name": pa.array(self.keys.number_of, pa.binary())})}
-        if self.last:
-            sequence = self._sequence_type
-            batches["last"] = pa.record_batch(
-                {
-                    "name": pa.array(self.last, pa.binary()),
-                    "sequence": pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence),
-                }
-            )
+        batches = {"names": self.keys.listed}
+        if self.passed.last:
+            batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
         if self.detector.told is not None:
             batches["told"] = self.detector.told.all
         if (waiting := self.waiting.all) is not None:
@@ -175,9 +159,7 @@ class LiveMatcher:
         Raises:
             SnapshotError: it is damaged, or of another pattern or other columns.
         """
-        snapshot = from_bytes(data)
-        if changed := differences(snapshot.header.get("made_for"), made_for):
-            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+        snapshot = opened(data, made_for)
         matcher = LiveMatcher(pattern)
         with fitting():
             matcher._take_over(snapshot, columns)
@@ -186,37 +168,18 @@ class LiveMatcher:
 
     def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         header, arrays, batches = snapshot
-        waiting = _events_of(batches, "waiting", columns)
-        held = _events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
+        waiting = events_of(batches, "waiting", columns)
+        held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**header["found"]))
-        names, numbers = batches["names"].column("name"), batches["names"].column("number").to_numpy()
-        if sorted(numbers.tolist()) != self.detector.kernel.open_keys.tolist():
+        self.keys = KeyNumbers.of(batches["names"])
+        if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
-        self.keys = KeyNumbers.of(names.to_pylist(), numbers)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told"])
-        self.now, self.now_is_over = index(header["now"]), bool(header["now_is_over"])
-        if "last" in batches:
-            last, sequences = batches["last"].column("name"), batches["last"].column("sequence")
-            self.last = dict(zip(last.to_pylist(), _in_numbers(sequences), strict=True))
+        self.passed = Passed.of(header, batches.get("last"))
         if waiting is not None:
             self.waiting.add(waiting)
         self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
-
-    @property
-    def _sequence_type(self) -> pa.DataType:
-        schema = self.detector.pattern.plan.schema
-        return pa.struct([pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)])
-
-    def _is_late(self, batch: Batch) -> Flags:
-        times = times_of(batch)
-        late: Flags = times <= self.now if self.now_is_over else times < self.now
-        if not self.now_is_over and self.last:
-            at = np.flatnonzero(times == self.now)
-            here = batch.take(pa.array(at))
-            for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
-                late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
-        return late
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""
@@ -253,11 +216,15 @@ class LiveMatcher:
         self.ties += ordering.ties
         return join([part.batch for part in parts]), numbers[order.to_numpy()]
 
-    def _remember(self, events: Batch) -> None:
-        here = events.take(pa.array(np.flatnonzero(times_of(events) == self.now)))
-        for name, sequence in zip(key_names(here.keys, len(here)), _sequences(here), strict=True):
-            if name not in self.last or _rank(self.last[name]) < _rank(sequence):
-                self.last[name] = sequence
+
+def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
+    """The events by key number, time and sequence, ties by their content; their key numbers; and how many are tied."""
+    ranks = [leaf for column in events.order for leaf in leaves(column)]
+    columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks])}
+    order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+    ordering = Ordering()
+    parts = [*ordering.process(events.take(order)), *ordering.finish()]
+    return join([part.batch for part in parts]), keys[order.to_numpy()], ordering.ties
 
 
 @dataclass
@@ -295,9 +262,16 @@ class KeyNumbers:
         self.number_of = {name: number for number, name in enumerate(self.name_of)}
         return before
 
+    @property
+    def listed(self) -> pa.RecordBatch:
+        """Those that are used, for a snapshot."""
+        numbers = pa.array(self.number_of.values(), pa.int32())
+        return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
+
     @staticmethod
-    def of(names: Sequence[bytes], numbers: Int32s) -> KeyNumbers:
-        """Those that are used."""
+    def of(listed: pa.RecordBatch) -> KeyNumbers:
+        """What `listed` gave."""
+        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
         used = int(numbers.max(initial=-1)) + 1
         name_of = [b""] * used
         for name, number in zip(names, numbers.tolist(), strict=True):
@@ -320,7 +294,18 @@ class KeyNumbers:
         return number
 
 
-def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
+def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
+    """
+    Raises:
+        SnapshotError: it is damaged, or of another matcher.
+    """
+    snapshot = from_bytes(data)
+    if changed := differences(snapshot.header.get("made_for"), made_for):
+        raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+    return snapshot
+
+
+def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
     """Events from a snapshot, if they are the matcher's."""
     if name not in batches:
         return None
@@ -328,37 +313,3 @@ def _events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Sch
     if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
         raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}. {START_ANEW}")
     return events
-
-
-def _sequences(batch: Batch) -> list[dict[str, Any]]:
-    """The values of each event's sequence columns, by their numbers."""
-    columns = {str(i): column for i, column in enumerate(batch.sequence)}
-    return _in_numbers(pa.record_batch(columns).to_struct_array())
-
-
-def _in_numbers(sequences: pa.Array) -> list[dict[str, Any]]:
-    """As Python's, but times are numbers, which compare as they do: Python has not all of the years."""
-    rows: list[dict[str, Any]] = sequences.cast(_with_numbers(sequences.type)).to_pylist()
-    return rows
-
-
-def _with_numbers(sequence: pa.DataType) -> pa.DataType:
-    """Sequences have no structure within their struct of columns."""
-    return pa.struct([field.with_type(_number(field.type)) for field in sequence])
-
-
-def _number(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_date32(type_):
-        return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(type_) else type_
-
-
-def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
-    """What orders sequences: NaN comes behind all numbers, NULL last."""
-    return [_placed(value) for value in sequence.values()]
-
-
-def _placed(value: Any) -> tuple[int, Any]:
-    if value is None:
-        return 2, 0
-    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)

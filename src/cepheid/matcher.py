@@ -7,11 +7,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.detect import arrow_table, request_of, time_of
+from cepheid.arguments import time_of
+from cepheid.detect import arrow_table, no_intervals, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.interval_values import Consistency
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
@@ -32,6 +34,15 @@ class Matcher:
       with a later time does, as until then others of the same time may come.
 
     Late events are not matched; they are counted and, with "late" among `outputs`, given back.
+
+    With a `consistency` rows say what changes, in the column `kind`: "insertion", "retraction" or "late". A retraction
+    has the match_id of the insertion that it takes back. The consistency says when a match is told:
+
+    - "conservative": when no event that is not late can change it.
+    - "real_time": as soon as it holds for the events that came, as if no others came up to the latest of them; it is
+      taken back when an event comes that lets it hold no more. Behind each call the matches told and not taken back are
+      those that `detect` finds in all events that were not late, with `as_of` the latest of their times, or the time
+      told; behind `finish`, without.
     """
 
     def __init__(
@@ -49,13 +60,14 @@ class Matcher:
         limits: Limits | None = None,
         time_zone: str | None = None,
         nulls: Nulls = "error",
+        consistency: Consistency | str | None = None,
     ) -> None:
         """
         Args:
             pattern: What to find. Of occurrences the recent ones, if the pattern has no policy.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes, of which only
                 the columns count.
-            lateness: See above.
+            lateness, consistency: See above. With a consistency `outputs` are by default matches and late events.
 
         The others are as in `detect`, and so are the errors.
         """
@@ -65,6 +77,8 @@ class Matcher:
             raise PatternError("a Matcher finds one pattern: make one for each of several")
         from cepheid.hosts.live import TableMatcher
 
+        told = None if consistency is None else _consistency(consistency, time)
+        occurrences = isinstance(pattern, OccurrencePattern)
         request = request_of(
             pattern,
             time=time,
@@ -72,16 +86,19 @@ class Matcher:
             sequence=sequence,
             columns=columns,
             measures=measures,
-            outputs=outputs,
+            outputs=outputs if outputs is not None or told is None or occurrences else ("matches", "late"),
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,
         )
+        no_intervals(request, "a Matcher")
+        if told is not None and occurrences:
+            raise SchemaError("consistency: occurrences are told when they are certain. Leave it out")
         if request.occurrences is not None and request.occurrences.pattern.chosen is None:
             recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
             request = replace(request, each_occurrences=(request.occurrences._replace(pattern=recent),))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
-        self._host = TableMatcher(request, columns_of, _length(lateness, time))
+        self._host = TableMatcher(request, columns_of, _length(lateness, time), told)
 
     def process(self, events: object) -> pa.Table:
         """The rows that these events make certain, as `detect` gives them; key by key, each key's in the order of
@@ -108,6 +125,15 @@ class Matcher:
         that come behind it are late.
         """
         return self._host.finish()
+
+    def switch(self, consistency: Consistency | str) -> pa.Table:
+        """Changes when matches are told, and gives the rows that this makes. To real time, all matches that hold for
+        now are told. From it, what was told stays, and is still taken back if it proves wrong.
+
+        Raises:
+            SchemaError: the matcher was made without a consistency.
+        """
+        return self._host.switch(_consistency(consistency))
 
     def partial_matches(self, *, most: int = MOST_LISTED) -> pa.Table:
         """The open partial matches, key by key in order of their start: the pattern's name, the key, the last stage
@@ -143,6 +169,16 @@ class Matcher:
     def counts(self) -> MatcherCounts:
         """What it has seen so far, and what is open."""
         return self._host.counts
+
+
+def _consistency(given: Consistency | str, time: str | None = "") -> Consistency:
+    names = {"conservative": Consistency.CONSERVATIVE, "real_time": Consistency.REALTIME}
+    if time is None:
+        raise SchemaError("consistency needs event times: name the column with time=…")
+    found = given if isinstance(given, Consistency) else names.get(given)
+    if found is None or found not in names.values():
+        raise SchemaError(f"consistency is {' or '.join(map(repr, names))}, got {given!r}")
+    return found
 
 
 def _length(lateness: timedelta | str | None, time: str | None) -> timedelta | None:

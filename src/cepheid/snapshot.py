@@ -87,9 +87,8 @@ def fitting() -> Iterator[None]:
 
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
-_DECIDED_BY = {
-    "partial_matches": " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"
-}
+_FORM = "partial_matches"
+_DECIDED_BY = {_FORM: " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"}
 
 
 def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
@@ -105,7 +104,8 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     if all(_is_same(before.get(name), now.get(name)) for name in decisive):
         return []
     was, is_ = ({name: it for name, it in made_for.items() if name not in _DIGESTS} for made_for in (before, now))
-    return _changes(was, is_) or ["another version of Cepheid wrote it, which compiles this pattern otherwise"]
+    changed = _changes(was, is_) or ["another version of Cepheid wrote it, which compiles this pattern otherwise"]
+    return [text for text in changed if not text.startswith(_FORM)] or changed  # which follows from what else changed
 
 
 def _is_same(before: Any, now: Any) -> bool:

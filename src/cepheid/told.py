@@ -43,6 +43,14 @@ class ToldTimeouts:
             is_new[row] = self._tell(name, match_id, start)
         return rows if is_new.all() else rows.filter(pa.array(is_new))
 
+    def take_back(self, rows: pa.RecordBatch) -> None:
+        """The timeouts among the rows are not told any more."""
+        timeouts = rows.filter(pc.equal(rows.column("kind"), TIMEOUT))
+        names = key_names([timeouts.column(name) for name in self.key], len(timeouts))
+        for name, match_id in zip(names, timeouts.column("match_id").to_pylist(), strict=True):
+            if self.starts.get(name, {}).pop(match_id, None) is not None:
+                self._count -= 1
+
     def forget(self, keys: Iterable[bytes]) -> None:
         """These have nothing open any more."""
         for name in keys:

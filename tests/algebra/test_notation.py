@@ -128,7 +128,7 @@ def test_the_caret() -> None:
         (lambda: A.named("a").named("b"), "named('b'): this is named 'a' already; one name is enough"),
         (lambda: A.where(3), "a condition is SQL text, as in 'a.user = b.user', got int: 3"),  # type: ignore[arg-type]
         (lambda: A.within("soon"), "not a length of time: 'soon'"),
-        (lambda: A.plus(timedelta(seconds=-1)), "a length of time must be positive"),
+        (lambda: A.plus(timedelta(seconds=-1)), "a length of time must not be negative"),
         (lambda: OccurrencePattern.of(3), "an expression such as event('a') >> event('b'), or its text, is expected"),  # type: ignore[arg-type]
         (lambda: OccurrencePattern.of("A").policy("newest"), "policy: str: 'newest' is not known; allowed are 'unr"),
         (lambda: OccurrencePattern.of("A").restrict("T", "", "x"), "a type is named by text that is not empty"),

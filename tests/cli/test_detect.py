@@ -39,7 +39,7 @@ def test_matches_in_a_file(folder: Path, cepheid: Cepheid, output: str) -> None:
     """With --output matches are in the file and a pipe gets nothing."""
     done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, *MEASURES, "--output", output)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    matches = read_events(event_files([str(folder / output)]), time="match_start").to_pylist()
+    matches = read_events(event_files([str(folder / output)]), times=["match_start"]).to_pylist()
     assert sorted((m["symbol"], m["low_price"], m["high_price"]) for m in matches) == EXPECTED
 
 

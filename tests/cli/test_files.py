@@ -30,8 +30,8 @@ def test_one_schema_from_several_files_and_globs(tmp_path: Path) -> None:
     for number in range(3):
         pq.write_table(pa.table({"id": [number]}), tmp_path / f"part-{number}.parquet")
     paths = event_files([str(tmp_path / "part-2.parquet"), str(tmp_path / "part-[01].parquet")])
-    assert read_events(paths, time="id").column("id").to_pylist() == [2, 0, 1]
-    assert read_schema(paths, time=None) == pa.schema({"id": pa.int64()})
+    assert read_events(paths, times=["id"]).column("id").to_pylist() == [2, 0, 1]
+    assert read_schema(paths, times=[]) == pa.schema({"id": pa.int64()})
 
 
 def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
@@ -40,24 +40,24 @@ def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
     folder.mkdir()
     pq.write_table(pa.table({"id": [1]}), folder / "part-0.parquet")
     (folder / "_SUCCESS").touch()
-    assert read_events(event_files([str(folder)]), time="id").num_rows == 1
-    assert read_events(event_files([str(folder.rename(tmp_path / "events"))]), time="id").num_rows == 1
+    assert read_events(event_files([str(folder)]), times=["id"]).num_rows == 1
+    assert read_events(event_files([str(folder.rename(tmp_path / "events"))]), times=["id"]).num_rows == 1
 
 
 def test_csv_types(tmp_path: Path) -> None:
     """Numbers and times are recognised; only the empty field is NULL unless other texts are named."""
-    table = read_events([write(tmp_path / "e.csv", CSV)], time="time")
+    table = read_events([write(tmp_path / "e.csv", CSV)], times=["time"])
     assert pa.types.is_timestamp(table.schema.field("time").type)
     assert table.column("amount").to_pylist() == [1.5, None]
     assert table.column("note").to_pylist() == ["a", None]
     path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
-    assert read_events([path], time="a").column("a").to_pylist() == ["1", "NA"]
-    assert read_events([path], time="a", null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
+    assert read_events([path], times=["a"]).column("a").to_pylist() == ["1", "NA"]
+    assert read_events([path], times=["a"], null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
 
 
 def test_a_csv_of_names_alone(tmp_path: Path) -> None:
     """A file without events has times all the same, so that it is no mistake."""
-    table = read_events([write(tmp_path / "e.csv", "t,n\n")], time="t")
+    table = read_events([write(tmp_path / "e.csv", "t,n\n")], times=["t"])
     assert (table.num_rows, table.schema.field("t").type) == (0, pa.timestamp("us"))
 
 
@@ -66,27 +66,27 @@ LONG = 12345678901234567890
 
 def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
     """Long ids stay apart: they are decimals, or text beyond 38 digits, in all files alike; others are doubles."""
-    table = read_events([write(tmp_path / "e.csv", f"id,x\n{LONG},1e30\n {LONG + 1},2\n,\n")], time=None)
+    table = read_events([write(tmp_path / "e.csv", f"id,x\n{LONG},1e30\n {LONG + 1},2\n,\n")], times=[])
     assert table.schema.types == [pa.decimal128(38, 0), pa.float64()]
     assert table.column("id").to_pylist() == [Decimal(LONG), Decimal(LONG + 1), None]
-    assert read_events([write(tmp_path / "l.csv", f"id\n{10**38}\n")], time=None).to_pylist() == [{"id": str(10**38)}]
-    assert read_events([write(tmp_path / "m.csv", f"x\n{LONG}\n1.5\n")], time=None).schema.types == [pa.float64()]
+    assert read_events([write(tmp_path / "l.csv", f"id\n{10**38}\n")], times=[]).to_pylist() == [{"id": str(10**38)}]
+    assert read_events([write(tmp_path / "m.csv", f"x\n{LONG}\n1.5\n")], times=[]).schema.types == [pa.float64()]
     paths = [write(tmp_path / "1.csv", "id\n1\n"), write(tmp_path / "2.csv", f"id\n{LONG}\n")]
-    assert read_events(paths, time=None).column("id").to_pylist() == [1, LONG]
+    assert read_events(paths, times=[]).column("id").to_pylist() == [1, LONG]
 
 
 def test_whole_numbers_beyond_64_bits_in_json(tmp_path: Path) -> None:
     """The same in JSON lines, also in structs and lists; too many digits are refused, as JSON has text for them."""
     lines = [{"id": LONG, "deep": {"ids": [LONG + 1]}, "x": 1e30}, {"id": None, "deep": {"ids": []}, "x": 1.5}]
     path = write(tmp_path / "e.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
-    table = read_events([path], time=None)
+    table = read_events([path], times=[])
     assert table.to_pylist() == lines
     assert table.schema.field("x").type == pa.float64()
     path = write(tmp_path / "e.jsonl", f'{{"id": {LONG}}}\n{{"id": 1.5}}\n')
-    assert read_events([path], time=None).schema.types == [pa.float64()]
-    assert read_events([write(path, '{"id": 1e300}')], time=None).schema.types == [pa.float64()]
+    assert read_events([path], times=[]).schema.types == [pa.float64()]
+    assert read_events([write(path, '{"id": 1e300}')], times=[]).schema.types == [pa.float64()]
     with pytest.raises(FileProblem, match="a whole number has 39 digits, more than 38: write it as text"):
-        read_events([write(path, f'{{"id": {10**38}}}')], time=None)
+        read_events([write(path, f'{{"id": {10**38}}}')], times=[])
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_json_times(tmp_path: Path, text: str, expected: datetime | str) -> None
     """ISO 8601 text in the time column becomes a timestamp, with a zone or without; other text stays to be reported."""
     event = {"t": text, "note": "2024-05-01T10:00:00Z", "deep": [{"at": "2024-05-01T10:00:00+02:00"}]}
     path = write(tmp_path / "e.jsonl", json.dumps(event) + "\n")
-    assert read_events([path], time="t").to_pylist() == [{**event, "t": expected}]
+    assert read_events([path], times=["t"]).to_pylist() == [{**event, "t": expected}]
 
 
 def test_times_finer_than_microseconds(tmp_path: Path) -> None:
     """Nanoseconds are refused where they would be cut off, and read where they are all zero."""
     path = write(tmp_path / "e.csv", "t\n2024-05-01T10:00:00.000000000\n")
-    assert read_events([path], time="t").schema.field("t").type == pa.timestamp("us")
+    assert read_events([path], times=["t"]).schema.field("t").type == pa.timestamp("us")
     with pytest.raises(FileProblem, match=r"column 't' of .*e.csv has times finer than microseconds"):
-        read_events([write(path, "t\n2024-05-01T10:00:00.000000001\n")], time="t")
+        read_events([write(path, "t\n2024-05-01T10:00:00.000000001\n")], times=["t"])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], 
 def test_files_that_are_not_what_they_seem(tmp_path: Path, name: str, text: str, message: str) -> None:
     """A file that its reader refuses is named, with the reader's reason."""
     with pytest.raises(FileProblem) as caught:
-        read_events([write(tmp_path / name, text)], time="a")
+        read_events([write(tmp_path / name, text)], times=["a"])
     assert message in str(caught.value)
 
 
@@ -162,10 +162,10 @@ def test_files_of_different_schemas(tmp_path: Path) -> None:
     """Files that differ in columns or types are refused with the column; nothing is converted or filled in silently."""
     first = write(tmp_path / "1.csv", "a,b\n1,2\n")
     with pytest.raises(SchemaError, match=r"2.csv and .*1.csv differ in the columns b, c"):
-        read_events([first, write(tmp_path / "2.csv", "a,c\n1,2\n")], time="a")
+        read_events([first, write(tmp_path / "2.csv", "a,c\n1,2\n")], times=["a"])
     with pytest.raises(SchemaError, match=r"column 'a' is string in .*2.csv and int64 in .*1.csv"):
-        read_events([first, write(tmp_path / "2.csv", "a,b\nx,2\n")], time="a")
-    assert read_events([first, write(tmp_path / "2.csv", "b,a\n,2\n")], time="a").to_pydict() == {
+        read_events([first, write(tmp_path / "2.csv", "a,b\nx,2\n")], times=["a"])
+    assert read_events([first, write(tmp_path / "2.csv", "b,a\n,2\n")], times=["a"]).to_pydict() == {
         "a": [1, 2],
         "b": [2, None],
     }
@@ -192,7 +192,7 @@ def test_repeated_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "e.csv", "a,a\n1,2\n")
     for paths in ([path], [path, path]):
         with pytest.raises(SchemaError, match="two columns of the events are named 'a': rename one"):
-            read_events(paths, time="a")
+            read_events(paths, times=["a"])
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -263,7 +263,7 @@ def test_every_type_is_written(tmp_path: Path, output: str) -> None:
 def test_spark_reads_the_same(folder: Path, spark: Any, name: str) -> None:
     """The same file has the same columns, types and rows on Spark: also times without zone."""
     paths = event_files([str(folder / name)])
-    here, there = read_events(paths, time="at"), read_events_on_spark(spark, paths, time="at").toArrow()
+    here, there = read_events(paths, times=["at"]), read_events_on_spark(spark, paths, times=["at"]).toArrow()
     assert there.schema == here.schema
     assert there.to_pylist() == here.to_pylist()
     assert spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_LTZ"

@@ -163,3 +163,10 @@ def test_what_is_wrong_is_said_before_spark_starts(
     done = cepheid("stream", "rising.yaml", *given, "--time", "at", "--lateness", "1 hour")
     assert done.returncode == code
     assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split()), done.stderr
+
+
+def test_a_lateness_that_is_no_length(cepheid: Cepheid) -> None:
+    """It is said before Spark starts, with the option it is about."""
+    done = cepheid("stream", "rising.yaml", "--from", "rate://1", "--time", "timestamp", "--lateness", "2 minuts")
+    assert done.returncode == 2
+    assert "not a length of time: '2 minuts'" in " ".join(done.stderr.split())

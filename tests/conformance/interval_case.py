@@ -46,7 +46,9 @@ class Question(NamedTuple):
 def question(case: Mapping[str, Any]) -> Question:
     events = table(case["events"])
     return Question(
-        pattern(case["pattern"], events.schema), events, IntervalSchema(events.schema, (), "type", "start", "end")
+        pattern(case["pattern"], events.schema).taxonomy("type"),
+        events,
+        IntervalSchema(events.schema, (), "start", "end"),
     )
 
 

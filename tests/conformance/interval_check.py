@@ -1,6 +1,6 @@
 """Asks Cepheid what a case about intervals or about out-of-order arrival asks, and says what is wrong with its answer.
 
-Matches of intervals are those of `detect_intervals`; logs are those of the interval matcher, an event at a time. The
+Matches of intervals are those of `detect`; logs are those of the interval matcher, an event at a time. The
 event algebra has no matcher for events out of order: its logs are those of the definition.
 """
 
@@ -23,9 +23,8 @@ from tests.intervals.running import ENGINE, batch_of, log_of
 
 from cepheid import CepheidWarning
 from cepheid.compile.interval import compile_intervals
-from cepheid.detect import request_of
+from cepheid.detect import detect, request_of
 from cepheid.hosts.algebra_in_process import occurrence_plan
-from cepheid.intervals import detect_intervals
 from cepheid.kernel.algebra_occurrence import Derivation, Member
 from cepheid.kernel.algebra_reference import reference_occurrences
 from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Arrival, Life, Told, told
@@ -108,7 +107,7 @@ def _final(case: Case, *, on_spark: bool = False) -> dict[str, Any]:
         from cepheid.hosts.spark_session import local_session
 
         given = local_session("cepheid conformance", time_zone="UTC").createDataFrame(given)
-    matches = detect_intervals(given, asked.pattern, start="start", end="end", type="type", columns=["id"])
+    matches = detect(given, asked.pattern, start="start", end="end", columns=["id"])
     rows = (matches.toArrow() if on_spark else matches).to_pylist()
     return {name: [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
 

@@ -111,7 +111,7 @@ def events(draw: st.DrawFn, *, ties: bool = False) -> list[Row]:
     return rows
 
 
-class _Definition(ReferenceMatcher):
+class Definition(ReferenceMatcher):
     """The definition, with conditions in Python; an event's values are its row alone."""
 
     def __init__(self, case: Case) -> None:
@@ -133,7 +133,7 @@ def by_definition(case: Case, rows: Sequence[Row], as_of: datetime | None = None
     """The matches in the order of device and emission."""
     found: Found = []
     for device in sorted({row["device"] for row in rows}):
-        matcher = _Definition(case)
+        matcher = Definition(case)
         matches: list[Match] = []
         for row in rows:
             if row["device"] == device and (as_of is None or row["at"] <= as_of):

@@ -25,7 +25,8 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
     """The plan; a pattern that contradicts itself is no example."""
     plan = None
     with suppress(PatternError):
-        plan = build_interval_plan(pattern, IntervalSchema(events.schema, (), "type", "start", "end"), ENGINE)
+        typed = pattern.taxonomy("type")
+        plan = build_interval_plan(typed, IntervalSchema(events.schema, (), "start", "end"), ENGINE)
     assume(plan is not None)
     assert plan is not None
     return plan

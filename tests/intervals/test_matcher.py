@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable
+from random import Random
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cepheid.detect import detect
 from cepheid.errors import (
+    CepheidWarning,
     ConditionError,
     EventError,
     LimitExceeded,
@@ -18,13 +24,14 @@ from cepheid.errors import (
     SchemaError,
     SnapshotError,
 )
-from cepheid.hosts.interval_request import IntervalCounts
-from cepheid.intervals import IntervalMatcher, detect_intervals, interval_pattern
+from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
+from cepheid.hosts.request import Report
+from cepheid.intervals import IntervalMatcher, interval_pattern
 from cepheid.plan.limits import Limits
 
 Row = tuple[Any, ...]
 TIMES = pa.timestamp("us", "UTC")
-NAMES = {"start": "begins", "end": "ends", "type": "kind"}
+NAMES: dict[str, Any] = {"start": "begins", "end": "ends", "type": "kind"}
 PAPER = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 10 seconds"
 EVENTS: list[Row] = [
     ("A", 1, 4, "a1"),
@@ -55,8 +62,9 @@ def matcher(pattern: str = PAPER, delay: str | None = "8 seconds", **options: An
 
 
 def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str, ...]]:
-    matches = detect_intervals(table(events), pattern, start="begins", end="ends", type="kind", **options)
-    variables = [p.variable for p in interval_pattern(pattern).positives]
+    asked = interval_pattern(pattern)
+    matches = detect(table(events), asked, **(NAMES | options))
+    variables = [p.variable for p in asked.positives]
     return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]
 
 
@@ -84,8 +92,8 @@ def test_a_table_of_events() -> None:
 def test_the_columns_of_matches() -> None:
     """An id, the key, when the match starts and ends, and a struct per variable, in the kind of table that came."""
     frame = table([(*e, "u") for e in EVENTS[:3]]).to_pandas()
-    pattern = "EVENT PAL((A a overlap B b) before C c)"
-    matches = detect_intervals(frame, pattern, start="begins", end="ends", type="kind", key="user", columns=["id"])
+    pattern = interval_pattern("EVENT PAL((A a overlap B b) before C c)")
+    matches = detect(frame, pattern, key="user", columns=["id"], **NAMES)
     assert isinstance(matches, pd.DataFrame)
     assert list(matches.columns) == ["match_id", "user", "match_start", "match_end", "a", "b", "c"]
     assert matches.iloc[0].tolist()[1:] == [
@@ -127,18 +135,33 @@ def test_events_that_are_no_intervals() -> None:
         "events that are no intervals: 1 with a NULL in the key (user), 1 without begins or ends, "
         '1 with ends before begins. Mend or drop them before, or give nulls="drop", which counts them'
     )
-    assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
+    with pytest.warns(
+        CepheidWarning,
+        match="1 events without key and 1 without time and 1 that end before they start were dropped",
+    ):
+        assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
+    report = Report()
+    found("EVENT PAL(A a)", events, key="user", nulls="drop", report=report)
+    assert report.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, matches=1)
     live = matcher("EVENT PAL(A a)", key="user", nulls="drop")
     live.process(table(events))
-    assert live.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
+    assert live.counts == IntervalMatcherCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
 
 
 def test_a_condition_that_fails() -> None:
     """As SQL fails; and the matcher is of no use then."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
-    with pytest.raises(ConditionError, match="division by zero in a condition on several events"):
+    told = "pattern 'pattern': division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(told)):
         found(pattern, events)
+    negated = "EVENT PAL(A a, (!B d intersects_gap WHERE 1 / (length(a.id) - length(d.id)) > 0), B b)"
+    told = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(told)):
+        found(negated, [*events, ("B", 3, 4, "b2")])
+    alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
+    with pytest.raises(ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length"):
+        found(alone, events)
     live = matcher(pattern)
     with pytest.raises(ConditionError):
         live.process(table(events))
@@ -158,6 +181,24 @@ def test_a_limit() -> None:
     events = [("A", i, i + 1, f"a{i}") for i in range(20)] + [("B", 50, 51, "b1")]
     with pytest.raises(LimitExceeded, match=r"an event completes more than 10 matches \(max_matches_per_event\)"):
         found("EVENT PAL(A a before B b)", events, limits=Limits(max_matches_per_event=10))
+
+
+def test_matches_over_a_limit_can_be_dropped() -> None:
+    """Those with the earliest start, and they are counted; also where there is no room for so many as are found."""
+    for count, most in ((20, 10), (5000, 3), (3, 3)):
+        events = [("A", i, i + 1, f"a{i}") for i in range(count)] + [("B", 6000, 6001, "b1")]
+        limits, report = Limits(max_matches_per_event=most, on_limit="drop"), Report()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            left = found("EVENT PAL(A a before B b)", events, limits=limits, report=report)
+        assert left == [(f"a{i}", "b1") for i in range(count - most, count)]
+        assert (report.counts.matches, report.counts.dropped_matches) == (most, count - most)
+    live = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    rows = live.process(table([("A", 0, 1, "a0"), ("A", 2, 3, "a1"), ("B", 5, 6, "b0")]))
+    assert (shown(rows), live.counts.dropped_matches) == (["+a1,b0"], 1)
+    again = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    again.restore(live.snapshot())
+    assert again.counts == live.counts
 
 
 def test_many_matches_of_one_event() -> None:
@@ -228,7 +269,7 @@ def test_a_snapshot_of_another_pattern_is_refused() -> None:
     """As one of another delay, and one that is damaged; the consistency may be another."""
     data = matcher(f"{PAPER} REALTIME 1").snapshot()
     matcher(PAPER).restore(data)
-    with pytest.raises(SnapshotError, match=r"of another matcher: interval pattern\.within was"):
+    with pytest.raises(SnapshotError, match=r'interval pattern\[2\] was "WITHIN 10 seconds" and'):
         matcher("EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 9 seconds").restore(data)
     with pytest.raises(SnapshotError, match="delay was 8000000 and is 9000000"):
         matcher(delay="9 seconds").restore(data)
@@ -255,16 +296,38 @@ def test_a_long_negated_event_is_kept_by_its_end() -> None:
 
 def test_arguments_that_are_none() -> None:
     """A negative delay, another lateness, columns that are not there."""
-    with pytest.raises(SchemaError, match="delay: a length of time must be positive"):
+    with pytest.raises(SchemaError, match="delay: a length of time must not be negative"):
         matcher(delay=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="lateness is 'start' or 'end', got 'middle'"):
         matcher(lateness="middle")
-    with pytest.raises(SchemaError, match="nulls is 'error' or 'drop', got 'keep'"):
+    with pytest.raises(SchemaError, match="nulls: 'keep' is not one of 'error', 'drop'"):
         matcher(nulls="keep")
     with pytest.raises(PatternError, match="PAL or SEQ is expected"):
         matcher("EVENT OR(A)")
     with pytest.raises(SchemaError, match="events have no column 'id', which the matcher was made with"):
         matcher().process(table(EVENTS).drop_columns(["id"]))
+
+
+@pytest.mark.parametrize("scope", ["start_between", "gap", "intersects_gap", "during_span"])
+def test_late_negatives_of_many_keys(scope: str) -> None:
+    """What is left of what is told in real time is what is found in all events, however many matches come and go."""
+    random = Random(scope)
+    rows: list[Row] = []
+    for i in range(3000):
+        kind, start = random.choice("AAABBBD"), i // 4 + random.randrange(12)
+        length = random.randrange(20 if kind == "D" else 4)
+        rows.append((kind, start, start + length, f"e{i}", random.choice("uvw")))
+    pattern = f"EVENT PAL(A a, (!D d {scope}), B b) RELATE a before b WITHIN 12 seconds REALTIME 1"
+    live = matcher(pattern, delay="60 seconds", key="user")
+    told = pa.concat_tables([live.process(table(rows)), live.finish()]).select(["kind", "match_id"]).to_pylist()
+    left = Counter[str]()
+    for row in told:
+        left[row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]
+    expected = detect(table(rows), interval_pattern(pattern), key="user", **NAMES).column("match_id").to_pylist()
+    assert sorted(left.elements()) == sorted(expected)
+    assert min(left.values()) == 0
+    assert live.counts.matches == len(expected) > 100
+    assert len(told) > 2000 or scope in ("intersects_gap", "start_between")
 
 
 def test_an_unlimited_delay() -> None:
@@ -280,12 +343,18 @@ def test_the_plan_as_text() -> None:
         f"{PAPER} REALTIME 1".replace("WITHIN", "WHERE a.user = b.user WITHIN"), frequencies={"C": 10}
     ).explain()
     assert text == (
-        "Interval pattern 'pattern', PAL, realtime\n"
+        "Pattern 'pattern': intervals of\n"
+        "  EVENT PAL((A a overlap B b) before C c)\n"
+        "  WITHOUT (D d start_between(a, b | c))\n"
+        "  WHERE a.user = b.user\n"
+        "  WITHIN 10 seconds\n"
+        "  REALTIME 1\n"
+        "Types: column 'kind'\n"
+        "Events:\n"
         "  a: `kind` IN ('A')\n"
         "  b: `kind` IN ('B')\n"
         "  c: `kind` IN ('C')\n"
         "  not d: `kind` IN ('D')\n"
-        "  where a.user = b.user\n"
         "Joins:\n"
         "  when a comes: a ⋈ b ⋈ c, about 0.00201 partial results\n"
         "  when b comes: b ⋈ a ⋈ c, about 0.00201 partial results\n"
@@ -320,5 +389,6 @@ def test_events_that_agree_in_all_columns_are_different_events() -> None:
     ids = rows.column("match_id").to_pylist()
     assert len(set(ids)) == len(ids) == 3
     assert sorted(again.process(table([("D", 2, 3, "d")])).column("match_id").to_pylist()) == sorted(ids)
-    together = detect_intervals(table([*twins, *twins[:1], ("C", 5, 6, "c")]), "EVENT PAL(A a, C c)", **NAMES)
+    pair = interval_pattern("EVENT PAL(A a, C c)")
+    together = detect(table([*twins, *twins[:1], ("C", 5, 6, "c")]), pair, **NAMES)
     assert len(set(together.column("match_id").to_pylist())) == 3

@@ -23,9 +23,9 @@ COLUMNS = pa.schema(
 )
 
 
-def planned(pattern: IntervalPattern | str, schema: IntervalSchema | None = None) -> IntervalPlan:
+def planned(pattern: IntervalPattern | str, schema: IntervalSchema | None = None, types: str = "type") -> IntervalPlan:
     known = interval_pattern(pattern) if isinstance(pattern, str) else pattern
-    return build_interval_plan(known, schema or IntervalSchema(COLUMNS, (), "type", "begins", "ends"), ENGINE)
+    return build_interval_plan(known.taxonomy(types), schema or IntervalSchema(COLUMNS, (), "begins", "ends"), ENGINE)
 
 
 def refused(pattern: IntervalPattern | str) -> str:
@@ -125,9 +125,9 @@ def test_names_of_output_columns() -> None:
 
 def test_faults_of_the_events() -> None:
     """Missing columns, and times that are none; before the problems of the pattern."""
-    schema = IntervalSchema(COLUMNS, ("usr",), "kind", "n", "end")
+    schema = IntervalSchema(COLUMNS, ("usr",), "n", "end")
     with pytest.raises(PatternError) as raised:
-        planned("EVENT PAL(A a) RELATE a before b", schema)
+        planned("EVENT PAL(A a) RELATE a before b", schema, "kind")
     for part in (
         "key: no column named 'usr'. Did you mean 'user'?",
         "start: 'n' is of type BIGINT; it is a TIMESTAMP or TIMESTAMP_NTZ: cast it",
@@ -137,4 +137,4 @@ def test_faults_of_the_events() -> None:
     ):
         assert part in str(raised.value), str(raised.value)
     with pytest.raises(SchemaError, match="end: no column named 'end'"):
-        planned("EVENT PAL(A a)", IntervalSchema(COLUMNS, (), "type", "begins", "end"))
+        planned("EVENT PAL(A a)", IntervalSchema(COLUMNS, (), "begins", "end"))

@@ -9,15 +9,17 @@ import pyarrow as pa
 import pytest
 from tests.intervals.test_matcher import NAMES, Row, table
 
+from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
-from cepheid.intervals import detect_intervals
+from cepheid.hosts.request import Report
+from cepheid.intervals import interval_pattern
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-PATTERN = (
+PATTERN = interval_pattern(
     "EVENT PAL((A a overlap B b) (!D d WHERE length(d.id) < length(a.id)) before C c)"
     " WHERE length(a.id) <= length(c.id) WITHIN 20 seconds"
 )
@@ -36,35 +38,50 @@ def events() -> pa.Table:
 def test_matches_are_those_in_process(spark: SparkSession) -> None:
     """The same ids, times and events, by key and without one."""
     frame = spark.createDataFrame(events())
-    expected = detect_intervals(events(), PATTERN, key="user", **NAMES)
-    found = detect_intervals(frame, PATTERN, key="user", **NAMES)
+    expected = detect(events(), PATTERN, key="user", **NAMES)
+    found = detect(frame, PATTERN, key="user", **NAMES)
     assert len(expected) > 5
     assert found.columns == expected.schema.names
     by_id = [("match_id", "ascending")]
     assert found.toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
     with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
-        alone = detect_intervals(frame, PATTERN, columns=["id"], **NAMES)
-    assert alone.count() == len(detect_intervals(events(), PATTERN, columns=["id"], **NAMES))
+        alone = detect(frame, PATTERN, columns=["id"], **NAMES)
+    assert alone.count() == len(detect(events(), PATTERN, columns=["id"], **NAMES))
 
 
 def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
     """The pattern at once; events that are no intervals with the action."""
     frame = spark.createDataFrame(table([("A", 3, 2, "a1", "u")]))
     with pytest.raises(SchemaError, match="start: no column named 'starts'"):
-        detect_intervals(frame, PATTERN, start="starts", end="ends", type="kind")
+        detect(frame, PATTERN, start="starts", end="ends", type="kind")
     with pytest.raises(PatternError, match="no event has the variable 'x'"):
-        detect_intervals(frame, "EVENT PAL(A a) WHERE x.n = 1", **NAMES)
+        detect(frame, interval_pattern("EVENT PAL(A a) WHERE x.n = 1"), **NAMES)
     with pytest.raises(Exception, match="an event ends before it starts: 'ends' is before 'begins'"):
-        detect_intervals(frame, "EVENT PAL(A a)", key="user", **NAMES).toArrow()
-    assert not detect_intervals(frame, "EVENT PAL(A a)", key="user", nulls="drop", **NAMES).toArrow()
+        detect(frame, interval_pattern("EVENT PAL(A a)"), key="user", **NAMES).toArrow()
+    assert not detect(frame, interval_pattern("EVENT PAL(A a)"), key="user", nulls="drop", **NAMES).toArrow()
     sound = spark.createDataFrame(table([("A", 1, 2, "a1", "u"), ("B", 3, 4, "b1", "u")]))
-    failing = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
-    with pytest.raises(Exception, match="division by zero in a condition on several events"):
-        detect_intervals(sound, failing, key="user", **NAMES).toArrow()
+    failing = interval_pattern("EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0")
+    with pytest.raises(Exception, match=r"pattern 'pattern': division by zero in the condition \(1 / "):
+        detect(sound, failing, key="user", **NAMES).toArrow()
+
+
+def test_several_patterns_and_a_report(spark: SparkSession) -> None:
+    """One shuffle finds all of them; the counts are those in process."""
+    patterns = {"both": PATTERN, "pair": interval_pattern("EVENT SEQ(A a, !D d, B x) WITHIN 5 seconds")}
+    rows = [*events().to_pylist(), {"kind": "A", "user": "u"}, {"kind": "A"}]
+    given = pa.Table.from_pylist(rows, schema=events().schema)
+    reports = Report(), Report()
+    options = {"key": "user", "nulls": "drop"} | NAMES
+    expected = detect(given, patterns, report=reports[0], **options)
+    found = detect(spark.createDataFrame(given), patterns, report=reports[1], **options).toArrow()
+    by_id = [("match_id", "ascending")]
+    assert found.sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
+    assert reports[0].counts == reports[1].counts
+    assert (reports[0].counts.null_keys, reports[0].counts.null_times) == (1, 1)
 
 
 def test_a_stream_is_refused(spark: SparkSession) -> None:
     """With what finds the pattern instead."""
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(PatternError, match="is one of intervals, which a stream does not find yet"):
-        detect_intervals(stream, "EVENT PAL(A a)", start="timestamp", end="timestamp", type="value")
+    with pytest.raises(PatternError, match="is one of intervals, which a stream does not find"):
+        detect(stream, interval_pattern("EVENT PAL(A a)"), start="timestamp", end="timestamp", type="value")

@@ -10,7 +10,6 @@ from tests.intervals.strategies import patterns
 
 from cepheid.errors import PatternError
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_document import interval_form, interval_from_form
 from cepheid.lang.interval_text import interval_pattern, interval_text
 from cepheid.lang.interval_values import Consistency, Relation, Scope
 
@@ -73,7 +72,6 @@ def test_clauses_in_any_order_and_units_of_the_paper() -> None:
 def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
     """Printed and parsed, a pattern is itself; so it is as a document."""
     assert interval_pattern(interval_text(pattern)) == pattern
-    assert interval_from_form(interval_form(pattern)) == pattern
 
 
 @pytest.mark.parametrize("name", ["a b", "within", "überlang", "1st", "overlap", "a`b"])
@@ -169,18 +167,3 @@ def test_calls_refuse_what_no_later_call_makes_right() -> None:
         pattern.without("d", "D")
     with pytest.raises(PatternError, match="no consistency is named 'never'"):
         pattern.emitting("never")
-
-
-def test_problems_of_documents_come_all_at_once() -> None:
-    """Each with its key."""
-    form = {"mode": "BAL", "events": {"a": "A"}, "where": 3, "wihin": "1 minute", "without": [{"scope": "gap"}]}
-    with pytest.raises(PatternError) as raised:
-        interval_from_form(form)
-    assert str(raised.value) == (
-        "no key 'wihin' is known here (pattern)\n"
-        "Did you mean 'within'?\n"
-        "'BAL' is none of PAL, SEQ (mode)\n"
-        "'variable' is missing (without 1)\n"
-        "'type' is missing (without 1)\n"
-        "text is expected, got 3 (where)"
-    )

@@ -26,11 +26,16 @@ from cepheid import (
     ("options", "message"),
     [
         ({"lateness": "soon"}, "lateness: not a length of time: 'soon'. Write a whole number and a unit, as in"),
-        ({"lateness": timedelta(-1)}, "lateness: a length of time must be positive, got "),
+        ({"lateness": timedelta(-1)}, "lateness: a length of time must not be negative, got "),
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"time": None}, "lateness needs event times: name the column with time=…"),
         ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
         ({"key": "kk"}, "key: no column named 'kk'"),
+        ({"consistency": "soon"}, "consistency is 'conservative' or 'real_time', got 'soon'"),
+        (
+            {"consistency": "real_time", "time": None, "lateness": None},
+            "consistency needs event times: name the column with time=…",
+        ),
     ],
 )
 def test_arguments(options: dict[str, Any], message: str) -> None:
@@ -39,6 +44,15 @@ def test_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         matcher(pattern, **options)
     assert str(caught.value).startswith(message)
+
+
+def test_no_consistency() -> None:
+    """What a matcher tells can be changed only where its rows say what changes."""
+    with pytest.raises(SchemaError) as caught:
+        matcher().switch("real_time")
+    assert str(caught.value) == (
+        "switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)"
+    )
 
 
 def test_wrong_columns() -> None:

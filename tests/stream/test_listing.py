@@ -17,7 +17,7 @@ from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import table
 from tests.searching import share
-from tests.stream.test_shard import OUTPUTS, SECOND, Shard, Stream
+from tests.stream.test_shard import OUTPUTS, SECOND, Kept, Stream
 
 from cepheid import Matcher
 from cepheid.hosts.stream_listing import (
@@ -50,7 +50,7 @@ PARTS = pa.schema(
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at"}
 
 
-def parts_of(number: int, shard: Shard) -> list[dict[str, Any]]:
+def parts_of(number: int, shard: Kept) -> list[dict[str, Any]]:
     """As Spark's state reader has them."""
     assert shard.kept is not None
     head = {WRITTEN: shard.kept.format, NUMBER: shard.kept.entries, PASSED: shard.kept.passed}
@@ -62,7 +62,7 @@ def parts_of(number: int, shard: Shard) -> list[dict[str, Any]]:
     return [{SHARD: number, **part} for part in parts]
 
 
-def listed(stream: Stream, shards: dict[int, Shard] | None = None, most: int = 1000) -> list[dict[str, Any]]:
+def listed(stream: Stream, shards: dict[int, Kept] | None = None, most: int = 1000) -> list[dict[str, Any]]:
     kept = stream.states if shards is None else shards
     now = max((shard.kept.passed for shard in kept.values() if shard.kept is not None), default=NO_TIME)
     plan, columns, made_for = stream.matching[:3]

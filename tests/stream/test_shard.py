@@ -32,7 +32,7 @@ from cepheid.hosts.in_process import plan_in_process
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.made_for import asked_of, made_for
 from cepheid.hosts.stream_packing import to_stream
-from cepheid.hosts.stream_shard import Matching, check_ledger, step
+from cepheid.hosts.stream_shard import Matching, Shard, check_ledger, step
 from cepheid.hosts.stream_state import Live
 from cepheid.hosts.stream_store import Entry, Head
 from cepheid.hosts.worker import compiled
@@ -43,7 +43,7 @@ OUTPUTS: tuple[OutputName, ...] = ("matches", "timeouts", "late")
 
 
 @dataclass
-class Shard:
+class Kept:
     """A store in memory."""
 
     kept: Head | None = None
@@ -83,7 +83,7 @@ class Stream:
     watermark: int = 0
     """Milliseconds."""
     latest: int = 0
-    states: defaultdict[int, Shard] = field(default_factory=lambda: defaultdict(Shard))
+    states: defaultdict[int, Kept] = field(default_factory=lambda: defaultdict(Kept))
     timers: dict[int, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     live: Live = field(default_factory=Live)
@@ -117,13 +117,16 @@ class Stream:
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
+    def called(self, shard: int) -> Shard:
+        return Shard(self.states[shard], self.live, ("query", shard))
+
     def _call(self, shard: int, values: Sequence[bytes]) -> list[pa.Table]:
         with pytest.MonkeyPatch.context() as change:
             change.setattr(stream_state, "SMALL_LOG", self.small_log)
-            stepped = step(self.matching, self.states[shard], values, self.watermark, self.live)
+            stepped = step(self.matching, self.called(shard), values, self.watermark)
         assert stepped.former_timer == self.timers.pop(shard, None)
         if self.states[shard].kept is None:
-            assert self.states.pop(shard) == Shard()
+            assert self.states.pop(shard) == Kept()
         if stepped.timer is not None:
             self.timers[shard] = stepped.timer
             assert stepped.timer > self.watermark
@@ -200,7 +203,8 @@ def test_a_failed_attempt() -> None:
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 2, "z")))
     (before,), watermark = stream.states.values(), stream.watermark
-    once, again = (step(stream.matching, replace(before), [], watermark, stream.live) for _ in range(2))
+    attempt = stream.called(0)
+    once, again = (step(stream.matching, attempt._replace(store=replace(before)), [], watermark) for _ in range(2))
     assert once._replace(times={}) == again._replace(times={})
     assert [*once.times] == ["matching_us", "state_us"]
     assert once.counts["matches"] == 1
@@ -220,7 +224,7 @@ def test_other_measures() -> None:
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(state.kept.state, compiled(after.matching.plan)) is None
+    assert after.live.take(("query", 0), state.kept.state, compiled(after.matching.plan)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -300,13 +304,23 @@ def test_few_matchers_are_kept() -> None:
     (shard,) = stream.states.values()
     assert shard.kept is not None
     pattern = compiled(stream.matching.plan)
-    matcher = stream.live.take(shard.kept.state, pattern)
+    matcher = stream.live.take(("query", 0), shard.kept.state, pattern)
     assert matcher is not None
-    few = Live(most=1)
-    few.keep(b"one", matcher)
-    few.keep(b"another", matcher)
-    assert few.take(b"one", pattern) is None
-    assert few.take(b"another", pattern) is matcher
+    few, one, another = Live(most=1), ("query", 0), ("query", 1)
+    few.keep(one, b"state", matcher)
+    few.keep(another, b"state", matcher)
+    assert few.take(one, b"state", pattern) is None
+    assert few.take(another, b"state", pattern) is matcher
+
+
+def test_workers_that_take_turns() -> None:
+    """A worker to which a shard comes now and then keeps one matcher of it, not those that it had before."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    workers = Live(), Live()
+    for number in range(10):
+        stream.live = workers[number % 2]
+        stream.batch(pair_events((number, "p", number, "a")))
+    assert [*map(len, workers)] == [1, 1]
 
 
 def test_times_before_1970() -> None:

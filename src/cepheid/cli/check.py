@@ -15,6 +15,9 @@ def check(
     key: o.Key = None,
     time: o.OptionalTime = None,
     no_time: o.NoTime = False,
+    start: o.Start = None,
+    end: o.End = None,
+    type_: o.TypeColumn = None,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
@@ -32,7 +35,20 @@ def check(
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        files, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for
+        files,
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        null_text,
+        on,
+        no_time,
+        asked_for,
+        start=start,
+        end=end,
+        type=type_,
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events

@@ -13,6 +13,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.hosts.interval_counts import IntervalCounts
 from cepheid.hosts.request import EventCounts, Nulls, Report
 from cepheid.plan.limits import Limits
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from cepheid.lang.algebra import OccurrencePattern
+    from cepheid.lang.document import AnyPattern
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.lang.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,16 @@ def detect(
     ],
     *,
     time: Annotated[
-        str | None, typer.Option(help="The column of the event time. Needed, or --no-time.", show_default=False)
+        str | None,
+        typer.Option(
+            help="The column of the event time. Needed, or --no-time, or of an interval pattern --start and --end.",
+            show_default=False,
+        ),
     ] = None,
     no_time: o.NoTime = False,
+    start: o.Start = None,
+    end: o.End = None,
+    type_: o.TypeColumn = None,
     key: o.Key = None,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
@@ -72,12 +79,27 @@ def detect(
     as_json: o.AsJson = False,
 ) -> None:
     """Find the matches of a pattern in events from files."""
-    if time is None and not no_time:
-        raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
+    if time is None and not no_time and start is None and end is None:
+        message = "name the column of the event time, or give --no-time; of an interval pattern --start and --end"
+        raise typer.BadParameter(message, param_hint="--time")
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
     options = o.EventOptions(
-        events, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for, limits
+        events,
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        null_text,
+        on,
+        no_time,
+        asked_for,
+        limits,
+        start,
+        end,
+        type_,
     )
     with failures_reported(as_json=as_json):
         _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))
@@ -104,14 +126,14 @@ def _run(asked: _Detection) -> None:
     _show(matches, counts, asked, perf_counter() - start)
 
 
-def _matches(pattern: Pattern | OccurrencePattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
+def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import detect as find
 
     report = Report()
     with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
-        matches = find(events, pattern, time=asked.events.time, **arguments)
+        matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
             from cepheid.hosts.spark_failure import event_failures
 
@@ -122,8 +144,10 @@ def _matches(pattern: Pattern | OccurrencePattern, asked: _Detection, errors: Co
 
 def _say_dropped(counts: EventCounts) -> None:
     """Also in a pipe: matches may be missing for it."""
-    if counts.null_keys or counts.null_times:
+    backwards = counts.reversed if isinstance(counts, IntervalCounts) else 0
+    if counts.null_keys or counts.null_times or backwards:
         dropped = f"{counts.null_keys:,} events without key and {counts.null_times:,} without time"
+        dropped += f" and {backwards:,} that end before they start" if backwards else ""
         sys.stderr.write(f"dropped: {dropped}, of {counts.events:,}\n")
     if counts.dropped_partial_matches or counts.dropped_matches:
         over = f"{counts.dropped_partial_matches:,} partial matches and {counts.dropped_matches:,} matches"

@@ -14,6 +14,7 @@ from cepheid.plan.limits import Limits
 if TYPE_CHECKING:
     from cepheid.cli.pattern_file import PatternFile
     from cepheid.lang.algebra import OccurrencePattern
+    from cepheid.lang.interval import IntervalPattern
     from cepheid.lang.pattern import Pattern
 
 
@@ -24,6 +25,9 @@ def explain(
     key: o.Key = None,
     time: o.OptionalTime = None,
     no_time: o.NoTime = False,
+    start: o.Start = None,
+    end: o.End = None,
+    type_: o.TypeColumn = None,
     sequence: o.Sequence = None,
     columns: o.Columns = None,
     measure: o.Measure = None,
@@ -35,7 +39,9 @@ def explain(
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
     on: o.On = "process",
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the automaton as a Mermaid diagram only.")] = False,
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print the automaton, or the tree, as a Mermaid diagram only.")
+    ] = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Tell what a pattern looks for and how: its stages, conditions, window and skip strategy, and its automaton.
@@ -47,18 +53,35 @@ def explain(
     limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
     files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        files, time, key, sequence, columns, measures, time_zone, null_text, on, no_time, asked_for, limits
+        files,
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        null_text,
+        on,
+        no_time,
+        asked_for,
+        limits,
+        start,
+        end,
+        type_,
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
+        from cepheid.lang.algebra import OccurrencePattern
         from cepheid.lang.pattern import Pattern
 
         opened = open_pattern(pattern, parameters)
         plan = plan_for(opened, options) if events else None
         if isinstance(opened.pattern, Pattern):
             told = _stages(opened, opened.pattern, measures, plan)
-        else:
+        elif isinstance(opened.pattern, OccurrencePattern):
             told = _occurrences(opened, opened.pattern, measures, plan)
+        else:
+            told = _intervals(opened, opened.pattern, plan)
         if as_json:
             warnings = list(told.warnings)
             print_json({"ok": True, "exit_code": 0, "plan": told.text, "mermaid": told.diagram, "warnings": warnings})
@@ -108,3 +131,17 @@ def _occurrences(
         with opened.problems_located():
             raise PatternError(problems)
     return _Told(explain_occurrences(pattern), "", ())
+
+
+def _intervals(opened: PatternFile, pattern: IntervalPattern, plan: object) -> _Told:
+    from cepheid.cli.pattern_file import problems_without_events
+    from cepheid.errors import PatternError
+    from cepheid.plan.interval_order import explain_interval_pattern, explain_intervals, join_diagram
+    from cepheid.plan.interval_plan import IntervalPlan
+
+    if isinstance(plan, IntervalPlan):
+        return _Told(f"{explain_intervals(plan)}\n", join_diagram(plan), ())
+    if problems := problems_without_events(opened, None):
+        with opened.problems_located():
+            raise PatternError(problems)
+    return _Told(f"{explain_interval_pattern(pattern)}\n", "", ())

@@ -45,8 +45,9 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|sequence|columns|outputs|nulls|as_of|time_zone|lateness)(?=:\ |\ needs\ )  # a fault of an argument
-    | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
+    r"""\A(key|time|start|end|type|sequence|columns|outputs|nulls|as_of|time_zone|lateness)(?=
+        :\ |\ needs\ )                                                                # a fault of an argument
+    | (?<=\ with\ )(time|start|end|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # a limit that was passed
     """,
     re.VERBOSE,

@@ -54,10 +54,10 @@ def event_files(names: Sequence[str]) -> list[Path]:
     return paths
 
 
-def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()) -> pa.Table:
+def read_events(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Table:
     """All events of the files, one after the other.
 
-    `null_texts` are read as NULL in CSV, besides the empty field. ISO 8601 text in the `time` column of a text file
+    `null_texts` are read as NULL in CSV, besides the empty field. ISO 8601 text in the columns `times` of a text file
     becomes timestamps.
 
     Raises:
@@ -69,10 +69,10 @@ def read_events(paths: Sequence[Path], *, time: str | None, null_texts: Sequence
     tables = [_read_one(reader, path, kind, null_texts) for path in paths]
     _check_one_schema(paths, [table.schema for table in tables])
     events = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
-    return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, time), paths)
+    return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, times), paths)
 
 
-def read_schema(paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()) -> pa.Schema:
+def read_schema(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Schema:
     """The schema of what `read_events` would read; of Parquet without reading the events.
 
     Raises:
@@ -81,19 +81,19 @@ def read_schema(paths: Sequence[Path], *, time: str | None, null_texts: Sequence
     """
     kind = _kind(paths[0])
     if kind != "Parquet":
-        return read_events(paths, time=time, null_texts=null_texts).schema
+        return read_events(paths, times=times, null_texts=null_texts).schema
     schemas = [_read_one(_read_parquet_schema, path, kind, ()) for path in paths]
     _check_one_schema(paths, schemas)
     return schemas[0]
 
 
 def read_events_on_spark(
-    session: SparkSession, paths: Sequence[Path], *, time: str | None, null_texts: Sequence[str] = ()
+    session: SparkSession, paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()
 ) -> DataFrame:
     """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
     if _kind(paths[0]) != "Parquet":
-        return _without_zones_given(session, read_events(paths, time=time, null_texts=null_texts))
-    read_schema(paths, time=time)  # Spark would take the first file's columns, and NULL where another file lacks one
+        return _without_zones_given(session, read_events(paths, times=times, null_texts=null_texts))
+    read_schema(paths, times=times)  # Spark would take the first file's columns, and NULL where another file lacks one
     return session.read.parquet(*(str(path.absolute()) for path in paths))
 
 
@@ -227,17 +227,22 @@ def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> No
                 )
 
 
-def _with_timestamps(events: pa.Table, time: str | None) -> pa.Table:
-    index = events.schema.get_field_index(time) if time is not None else -1
-    kind_found = None if index < 0 else events.schema.field(index).type
-    if kind_found not in (pa.string(), pa.null()):  # NULL: a file without events, or without their times
-        return events
+def _with_timestamps(events: pa.Table, times: Sequence[str]) -> pa.Table:
+    for name in times:
+        index = events.schema.get_field_index(name)
+        # NULL: a file without events, or without their times
+        if index >= 0 and events.schema.field(index).type in (pa.string(), pa.null()):
+            events = events.set_column(index, name, _as_timestamps(events.column(index)))
+    return events
+
+
+def _as_timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
         try:
-            return events.set_column(index, time, pc.cast(events.column(index), kind))
+            return pc.cast(texts, kind)
         except pa.ArrowInvalid:
             continue  # with a zone or without, one of the two is right; text that is no time stays, to be reported
-    return events
+    return texts
 
 
 def _in_microseconds(events: pa.Table, paths: Sequence[Path]) -> pa.Table:

@@ -29,6 +29,21 @@ OptionalEvents = Annotated[
 OptionalTime = Annotated[
     str | None, typer.Option(help="The column of the event time. Default: the first timestamp.", show_default=False)
 ]
+Start = Annotated[
+    str | None, typer.Option(help="Of an interval pattern: the column in which an event starts.", show_default=False)
+]
+End = Annotated[
+    str | None, typer.Option(help="Of an interval pattern: the column in which an event ends.", show_default=False)
+]
+TypeColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--type",
+        metavar="COLUMN",
+        help="Of an interval pattern: the column that holds an event's type. Default: its taxonomy's.",
+        show_default=False,
+    ),
+]
 NoTime = Annotated[
     bool,
     typer.Option(
@@ -91,7 +106,7 @@ class EventOptions:
 
     files: list[str]
     time: str | None
-    """None: the first timestamp or, with `no_time`, processing order."""
+    """None: not said or, with `no_time`, processing order."""
     key: list[str] | None
     sequence: list[str] | None
     columns: list[str] | None
@@ -102,14 +117,26 @@ class EventOptions:
     no_time: bool = False
     outputs: tuple[OutputName, ...] | None = None
     limits: Limits = field(default_factory=Limits)
+    start: str | None = None
+    end: str | None = None
+    type: str | None = None
 
     def __post_init__(self) -> None:
         if self.no_time and self.time is not None:
             raise typer.BadParameter("it is given together with --time: choose one", param_hint="--no-time")
 
+    @property
+    def times(self) -> list[str]:
+        """The columns that hold times, as far as they are named."""
+        return [name for name in (self.time, self.start, self.end) if name is not None]
+
     def asked(self) -> dict[str, Any]:
-        """These as arguments of `cepheid.detect`, but for the events and their time."""
+        """These as arguments of `cepheid.detect`, but for the events."""
         return {
+            "time": None if self.no_time else self.time or ...,
+            "start": self.start,
+            "end": self.end,
+            "type": self.type,
             "key": self.key,
             "sequence": self.sequence,
             "columns": self.columns,
@@ -155,6 +182,17 @@ def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
             raise typer.BadParameter(f"the parameter {name.strip()!r} is given twice", param_hint="--parameter")
         values[name.strip()] = _parameter_value(value)
     return values
+
+
+def checked_length(text: str, option: str) -> None:
+    """That it is a length of time, before anything is started that takes one."""
+    from cepheid.errors import PatternError
+    from cepheid.lang.duration import parse_duration
+
+    try:
+        parse_duration(text, or_zero=True)
+    except PatternError as error:
+        raise typer.BadParameter(error.problems[0].message, param_hint=option) from None
 
 
 def _parameter_value(text: str) -> ParameterValue:

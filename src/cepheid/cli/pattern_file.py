@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.algebra import OccurrencePattern
-from cepheid.lang.document import located_in_document, pattern_from_text, read_text
+from cepheid.lang.document import AnyPattern, located_in_document, pattern_from_text, read_text
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.algebra_build import check_occurrences
 from cepheid.plan.build import check_pattern
+from cepheid.plan.interval_build import check_intervals
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
     from cepheid.plan.algebra import OccurrencePlan
+    from cepheid.plan.interval_plan import IntervalPlan
     from cepheid.plan.plan import Plan
 
 
@@ -28,7 +31,7 @@ class PatternFile:
 
     path: Path
     text: str
-    pattern: Pattern | OccurrencePattern
+    pattern: AnyPattern
 
     @contextmanager
     def problems_located(self) -> Iterator[None]:
@@ -52,7 +55,8 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> Patter
     if isinstance(pattern, Pattern):
         return PatternFile(path, text, pattern.with_parameters(**parameters))
     if parameters:
-        raise PatternError("a pattern of occurrences has no parameters: leave --parameter out")
+        what = "of occurrences" if isinstance(pattern, OccurrencePattern) else "of intervals"
+        raise PatternError(f"a pattern {what} has no parameters: leave --parameter out")
     return PatternFile(path, text, pattern)
 
 
@@ -60,10 +64,12 @@ def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | N
     """What is wrong with the pattern whatever the events are."""
     if isinstance(opened.pattern, Pattern):
         return check_pattern(opened.pattern, measures)
+    if isinstance(opened.pattern, IntervalPattern):
+        return check_intervals(opened.pattern)
     return check_occurrences(opened.pattern, measures)
 
 
-def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan:
+def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan | IntervalPlan:
     """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
     column is it, if time is to pass.
 
@@ -76,8 +82,10 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePla
     from cepheid.detect import plan_of, request_of
 
     with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
-        time = None if options.no_time else options.time or _first_timestamp(events, opened, options)
-        return plan_of(events, request_of(opened.pattern, time=time, **options.asked()))
+        asked = options.asked()
+        if asked["time"] is ... and not isinstance(opened.pattern, IntervalPattern):
+            asked["time"] = _first_timestamp(events, opened, options)
+        return plan_of(events, request_of(opened.pattern, **asked))
 
 
 def _first_timestamp(events: Any, opened: PatternFile, options: EventOptions) -> str:

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cepheid.cli.stream_view import View
-    from cepheid.lang.algebra import OccurrencePattern
+    from cepheid.lang.document import AnyPattern
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.lang.pattern import Pattern
 
 NO_CONNECTOR = (
     "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry: `make kafka` copies them into the "
@@ -110,7 +109,7 @@ def stream(
     options = o.EventOptions(
         [], time, key, sequence, columns, measures, time_zone, None, "spark", outputs=asked_for, limits=limits
     )
-    arguments = options.asked() | {"time": time, "lateness": lateness, "nulls": nulls, "shards": shards}
+    arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     comes, goes = source_of(source), sink_of(sink)
     if goes.kind != "-" and checkpoint is None:
         raise typer.BadParameter(
@@ -118,6 +117,7 @@ def stream(
         )
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
+    o.checked_length(lateness, "--lateness")
     with failures_reported(as_json=False):
         _run(_Stream(pattern, parameters, comes, goes, schema, arguments, checkpoint, once, jars or []))
 
@@ -127,9 +127,14 @@ def _run(asked: _Stream) -> None:
 
     from cepheid.cli.events import spark_session
     from cepheid.cli.pattern_file import open_pattern
+    from cepheid.errors import PatternError, Problem
+    from cepheid.lang.interval import IntervalPattern
 
     errors = Console(stderr=True)
     opened = open_pattern(asked.pattern, asked.parameters)
+    if isinstance(opened.pattern, IntervalPattern):
+        message = f"pattern {opened.pattern.name!r} is one of intervals, which a stream does not find"
+        raise PatternError(Problem(message, hint="Find it in files: cepheid detect."))
     settings = _settings(asked)
     check_source(asked.source, asked.schema)
     if asked.sink.kind == "kafka":
@@ -179,7 +184,7 @@ class _Lines:
             raise  # a micro-batch that nobody has read is not done
 
 
-def _follow(rows: DataFrame, pattern: Pattern | OccurrencePattern, asked: _Stream, errors: Console) -> None:
+def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Console) -> None:
     """Runs the query until it ends or is told to."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it

@@ -93,6 +93,7 @@ JOIN_SETTINGS = np.dtype(
         ("delay", np.int64),  # microseconds
         ("by_end", np.int64),  # 1: lateness is that of ends
         ("most_matches", np.int64),  # that one event completes
+        ("drops", np.int64),  # 1: of more those with the earliest start are dropped
     ]
 )
 JOIN_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
@@ -163,6 +164,7 @@ def compile_intervals(
                     FREE if delay is None else delay,
                     lateness is End.END,
                     plan.limits.max_matches_per_event,
+                    plan.limits.on_limit == "drop",
                 )
             ],
             JOIN_SETTINGS,

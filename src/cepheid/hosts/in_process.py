@@ -28,11 +28,13 @@ from cepheid.hosts.intake import (
     usable,
     used_columns,
 )
+from cepheid.hosts.interval_counts import IntervalCounts
 from cepheid.hosts.ordering import Ranked, is_ordered, order_of
 from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.output import filled, merged
+from cepheid.plan.interval_plan import IntervalSchema
 from cepheid.plan.plan import Lifted, Measure, Plan
 from cepheid.plan.plans import LiftedFor, Plans, naming
 from cepheid.sorted_matcher import SortedMatchers
@@ -83,7 +85,7 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
     return planned(request, schema, engine)
 
 
-def check_columns(schema: Schema) -> None:
+def check_columns(schema: Schema | IntervalSchema) -> None:
     """Raises SchemaError where names are ambiguous or keys have no order here."""
     faults = repeated_names(schema.columns.names)
     for name in schema.key:
@@ -105,12 +107,14 @@ def _groups(type_: pa.DataType) -> bool:
 
 def tell(counts: EventCounts, request: Request, *, ties_matter: bool = True) -> None:
     """The counts, in the report or, where they matter, as warnings."""
-    dropped = counts.null_keys or counts.null_times
+    backwards = counts.reversed if isinstance(counts, IntervalCounts) else 0
+    dropped = counts.null_keys or counts.null_times or backwards
     if request.report is not None:
         request.report.set(lambda: counts)
     elif dropped:
-        what = f"{counts.null_keys} events without key and {counts.null_times} without time were dropped"
-        warn(f"{what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
+        what = f"{counts.null_keys} events without key and {counts.null_times} without time"
+        what += f" and {backwards} that end before they start" if backwards else ""
+        warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
     over = counts.dropped_partial_matches, counts.dropped_matches
     if any(over) and request.report is None:
         warn(f"{over[0]} partial matches and {over[1]} matches were over a limit and dropped, as on_limit says")

@@ -2,100 +2,111 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from cepheid.errors import PatternError, Problem, SchemaError
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME, VALUE_PREFIX, mask_column
-from cepheid.hosts.interval_request import IntervalRequest
-from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS, repeated_names, warn
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX
+from cepheid.hosts.interval_counts import IntervalCounts
+from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS, Request
 from cepheid.hosts.sending import mapped, packed
-from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
-from cepheid.hosts.spark_lift import Lift, Times, mask_of, named, raised, session_zone, usable
-from cepheid.interval_output import END, match_schema
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
-from cepheid.plan.plans import words_of
+from cepheid.hosts.spark_batch import check_columns, together, told_rows
+from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression
+from cepheid.hosts.spark_lift import Lift, Times, mask_of, named, raised, session_zone, usable, without_key
+from cepheid.interval_output import END, matches_schema
+from cepheid.plan.interval_build import build_interval_plans
+from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
 
 WORK = "cepheid.hosts.worker.find_intervals"
 
 
-def intervals_on_spark(events: DataFrame, request: IntervalRequest) -> DataFrame:
-    """The matches in `events`, in no order: a plan that runs with an action on it.
+def intervals_on_spark(events: DataFrame, request: Request) -> DataFrame:
+    """The matches in `events`, in no order: a plan that runs with an action on it, which raises as one of
+    `detect_on_spark` does.
 
     Raises:
-        PatternError, SchemaError: the pattern, the names or the types are wrong.
+        PatternError, SchemaError: a pattern, the names or the types are wrong.
     """
-    if events.isStreaming:
-        message = f"pattern {request.pattern.name!r} is one of intervals, which a stream does not find yet"
-        raise PatternError(Problem(message, hint="Use an IntervalMatcher, or a DataFrame that is no stream."))
-    plan = _plan(events, request)
+    plans = interval_plans_on_spark(events, request)
+    read, found = Observation(), Observation()
+    if request.report is not None:
+        request.report.set(lambda: IntervalCounts(**read.get, **found.get))
     zone = request.time_zone or session_zone(events)
-    start, end = (Times.of(events, name, zone) for name in (request.start, request.end))
-    placed = usable(usable(events, request.key, start, request.nulls), (), end, request.nulls)
-    reversed_ = end.instants < start.instants
-    if request.nulls == "drop":
-        placed = placed.where(~reversed_)
-    else:
-        message = f"an event ends before it starts: {request.end!r} is before {request.start!r}. "
-        advice = 'Mend or drop such events before, or give nulls="drop"'
-        placed = placed.where(F.when(reversed_, raised(F.lit(message + advice))).otherwise(F.lit(True)))  # noqa: FBT003
-    lift = _lift(plan, start, end)
-    shipped = placed.select(*lift.shipped).where(lift[mask_column(0)] != 0)
-    key = [lift[f"{KEY_PREFIX}{i}"] for i in range(len(request.key))]
-    if not key:
-        warn("no key: all events are one sequence, which one Spark task works through alone")
-    together = shipped.repartition(*key) if key else shipped.repartition(1)
-    rows = _row_type(plan, events.schema)
-    task = (packed(plan), tuple(lift.layout.items()), None)
-    told = together.mapInArrow(mapped(WORK, task, rows), rows)
-    sound = told.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
-    return sound.select(*map(named, match_schema(plan).names))
+    start, end = (Times.of(events, name, zone) for name in (plans.schema.start, plans.schema.end))
+    lift = _shared(plans, start, end)
+    layouts = [_layout(lift, plan, f"{number}") for number, plan in enumerate(plans.each)]
+    matters = reduce(Column.__or__, [F.col(layout[MASK]) != 0 for layout in layouts])
+    shipped = _counted(events, request, start, end, read).select(*lift.shipped).where(matters)
+    rows = _row_type(plans, events.schema)
+    task = (packed(plans), tuple(tuple(layout.items()) for layout in layouts))
+    by_key = together(shipped, [lift[f"{KEY_PREFIX}{i}"] for i in range(len(request.key))])
+    told = told_rows(by_key.mapInArrow(mapped(WORK, task, rows), rows), found)
+    return told.select(*map(named, matches_schema(plans).names))
 
 
-def _plan(events: DataFrame, request: IntervalRequest) -> IntervalPlan:
-    faults = repeated_names(events.columns)
-    chosen = events.columns if request.columns is None else request.columns
-    types = {field.name: field.dataType for field in events.schema}
-    faults += [
-        f"{name!r} is of type {sql_name(types[name])}, which a worker cannot be sent. Name the others with columns=…"
-        for name in (*request.key, *chosen)
-        if name in types and not is_carried(types[name])
-    ]
-    if faults:
-        raise SchemaError("\n".join(faults))
-    schema = IntervalSchema(arrow_schema(events.schema), request.key, request.type, request.start, request.end)
-    return build_interval_plan(
-        request.pattern,
+def interval_plans_on_spark(events: DataFrame, request: Request) -> IntervalPlans:
+    """Raises PatternError and SchemaError, as `intervals_on_spark` does."""
+    check_columns(events, request)
+    assert request.intervals is not None
+    schema = IntervalSchema(arrow_schema(events.schema), request.key, request.intervals.start, request.intervals.end)
+    return build_interval_plans(
+        request.intervals.patterns,
         schema,
         SparkEngine(events),
+        named=request.named,
         columns=request.columns,
-        kinds=request.kinds,
         limits=request.limits,
     )
 
 
-def _lift(plan: IntervalPlan, start: Times, end: Times) -> Lift:
+def _counted(events: DataFrame, request: Request, start: Times, end: Times, read: Observation) -> DataFrame:
+    """The events that have key and times and are not reversed, the counts taken before others are dropped."""
+    no_key = without_key(request.key)
+    no_time = ~no_key & (start.missing | end.missing)
+    backwards = ~no_key & ~no_time & (end.instants < start.instants)
+    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
+    counts["reversed"] = F.when(backwards, 1)
+    events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
+    placed = usable(usable(events, request.key, start, request.nulls), (), end, request.nulls)
+    if request.nulls == "drop":
+        return placed.where(~backwards)
+    message = f"an event ends before it starts: {end.name!r} is before {start.name!r}. "
+    advice = 'Mend or drop such events before, or give nulls="drop"'
+    return placed.where(F.when(backwards, raised(F.lit(message + advice))).otherwise(F.lit(True)))  # noqa: FBT003
+
+
+def _shared(plans: IntervalPlans, start: Times, end: Times) -> Lift:
+    """What all patterns need of the events."""
     lift = Lift()
-    for i, name in enumerate(plan.schema.key):
+    for i, name in enumerate(plans.schema.key):
         lift.add(f"{KEY_PREFIX}{i}", named(name), name)
     for column, times in ((TIME, start), (END, end)):
         lift.add(column, times.instants, times.name if times.zone is None else None)
-    for word, bits in enumerate(words_of(plan.bits)):
-        lift.add(mask_column(word), mask_of(bits))
-    for name in plan.columns:
+    for name in plans.columns:
         lift.add(EVENT_PREFIX + name, named(name), name)
-    for i, value in enumerate(plan.values):
-        lift.add(f"{VALUE_PREFIX}{i}", expression(value.sql))
     return lift
 
 
-def _row_type(plan: IntervalPlan, events: StructType) -> StructType:
-    """The workers' rows: what they tell, then those of `match_schema`, in the events' own types."""
+def _layout(lift: Lift, plan: IntervalPlan, prefix: str) -> dict[str, str]:
+    """Adds what the pattern needs besides; the columns of its matcher, each with the shipped one."""
+    own = {MASK: mask_of(plan.bits)} | {f"{VALUE_PREFIX}{i}": expression(v.sql) for i, v in enumerate(plan.values)}
+    for name, column in own.items():
+        lift.add(prefix + name, column)
+    columns = [*(f"{KEY_PREFIX}{i}" for i in range(len(plan.schema.key))), TIME, END]
+    columns += [EVENT_PREFIX + name for name in plan.columns]
+    return {name: lift.layout[name] for name in columns} | {name: lift.layout[prefix + name] for name in own}
+
+
+def _row_type(plans: IntervalPlans, events: StructType) -> StructType:
+    """The workers' rows: what they tell, then those of `matches_schema`, in the events' own types."""
     counts = StructType([StructField(name, LongType()) for name in MATCHER_COUNTS])
-    fields = [StructField(ERROR, StringType()), StructField(COUNTS, counts), StructField("match_id", StringType())]
-    fields += [StructField(name, events[name].dataType) for name in plan.schema.key]
+    fields = [StructField(ERROR, StringType()), StructField(COUNTS, counts)]
+    fields += [StructField("pattern", StringType())] if plans.named else []
+    fields += [StructField("match_id", StringType())]
+    fields += [StructField(name, events[name].dataType) for name in plans.schema.key]
     fields += [StructField(name, TimestampType()) for name in ("match_start", "match_end")]
-    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
-    return StructType(fields + [StructField(p.variable, event) for p in plan.pattern.positives])
+    event = StructType([StructField(name, events[name].dataType) for name in plans.columns])
+    variables = dict.fromkeys(p.variable for plan in plans.each for p in plan.pattern.positives)
+    return StructType([*fields, *(StructField(variable, event) for variable in variables)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,58 +12,83 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
-from cepheid.errors import EventError, SchemaError
+from cepheid.errors import EventError, SchemaError, in_pattern
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.half_way import HalfWay
+from cepheid.hosts.in_process import check_columns, tell
 from cepheid.hosts.intake import instants, whole
-from cepheid.hosts.interval_request import IntervalCounts, IntervalRequest
-from cepheid.hosts.request import repeated_names
+from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
+from cepheid.hosts.request import Request
 from cepheid.hosts.tables import as_plain, plain_schema, without_views
-from cepheid.interval_output import END
-from cepheid.lang.interval_document import interval_form
+from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
+from cepheid.lang.document_values import taxonomy_document
+from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+from cepheid.output import filled
+from cepheid.plan.interval_build import build_interval_plans
+from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
 
 
-def interval_plan(columns: pa.Schema, request: IntervalRequest, engine: DuckDbEngine) -> IntervalPlan:
+def interval_plans(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> IntervalPlans:
     """Raises PatternError and SchemaError."""
-    if faults := repeated_names(columns.names):
-        raise SchemaError("\n".join(faults))
-    schema = IntervalSchema(plain_schema(columns), request.key, request.type, request.start, request.end)
-    return build_interval_plan(
-        request.pattern, schema, engine, columns=request.columns, kinds=request.kinds, limits=request.limits
+    assert request.intervals is not None
+    schema = IntervalSchema(plain_schema(columns), request.key, request.intervals.start, request.intervals.end)
+    check_columns(schema)
+    return build_interval_plans(
+        request.intervals.patterns,
+        schema,
+        engine,
+        named=request.named,
+        columns=request.columns,
+        limits=request.limits,
     )
 
 
-def detect_in_table(events: pa.Table, request: IntervalRequest) -> tuple[pa.Table, IntervalCounts]:
-    """All matches in the events, in order of their end; and what was seen.
+def detect_intervals(events: pa.Table, request: Request) -> pa.Table:
+    """The matches in the events, as rows in the order of patterns, match_end and match_start.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
         EventError: events without key or times, or that end before they start (`nulls="error"`).
-        ConditionError: a condition fails on an event.
+        ConditionError, LimitExceeded: a condition fails on an event, a limit is reached.
     """
-    zone = request.time_zone or "UTC"
-    engine = DuckDbEngine(time_zone=zone)
-    plan = interval_plan(events.schema, request, engine)
-    batch, counts = _batch(without_views(events), plan, request, engine)
+    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    plans = interval_plans(events.schema, request, engine)
+    usable, counts = _usable(_timed(without_views(events), plans.schema, engine), plans.schema, request)
     order = [(name, "ascending") for name in ("match_end", "match_start", "match_id")]
-    return all_matches(plan, batch).sort_by(order), counts
+    rows = []
+    for plan in plans.each:
+        with in_pattern(plan.pattern.name):
+            found = all_matches(plan, _batch(usable, plan, engine))
+        rows.append(found.rows.sort_by(order))
+        counts = replace(
+            counts, matches=counts.matches + len(found.rows), dropped_matches=counts.dropped_matches + found.dropped
+        )
+    tell(counts, request)
+    schema = matches_schema(plans)
+    return pa.concat_tables([filled(table, schema) for table in rows])
 
 
 class IntervalTableMatcher(HalfWay):
     """Finds one interval pattern in tables of events that go on coming, in the order of their arrival."""
 
-    def __init__(self, request: IntervalRequest, columns: pa.Schema, *, delay: int | None, lateness: End) -> None:
+    def __init__(
+        self,
+        request: Request,
+        columns: pa.Schema,
+        *,
+        delay: int | None,
+        lateness: End,
+        frequencies: Mapping[str, float] | None,
+    ) -> None:
         self._request = request
         self._engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
         self._columns = columns
-        self.plan = interval_plan(columns, request, self._engine)
+        (self.plan,) = interval_plans(columns, request, self._engine).each
         self._compiled: CompiledIntervals = compile_intervals(
-            self.plan, delay=delay, lateness=lateness, frequencies=request.frequencies
+            self.plan, delay=delay, lateness=lateness, frequencies=frequencies
         )
         self._matcher = LiveIntervalMatcher(self._compiled)
         self._counts = IntervalCounts()
@@ -71,32 +97,42 @@ class IntervalTableMatcher(HalfWay):
 
     def process(self, events: pa.Table) -> pa.Table:
         """The rows that these events make."""
-        batch, counts = self._batch(events)
-        with self._changing():
-            names = ("events", "null_keys", "null_times", "reversed")
-            added = {name: getattr(self._counts, name) + getattr(counts, name) for name in names}
-            self._counts = IntervalCounts(**added)
-            return self._matcher.process(batch)
+        with in_pattern(self.plan.pattern.name):
+            batch, counts = self._batch(events)
+            with self._changing():
+                self._counts = _sum(self._counts, counts)
+                return self._counted(self._matcher.process(batch))
 
     def switch(self, consistency: Consistency) -> pa.Table:
         """The rows that the change makes."""
         with self._changing():
-            return self._matcher.switch(consistency)
+            return self._counted(self._matcher.switch(consistency))
 
     def advance_time(self, time: int) -> pa.Table:
         """The rows that are certain once the clock is at `time`, in microseconds."""
         with self._changing():
-            return self._matcher.advance_time(time)
+            return self._counted(self._matcher.advance_time(time))
 
     def finish(self) -> pa.Table:
         """The rows that are left as no events come any more."""
         with self._changing():
-            return self._matcher.finish()
+            return self._counted(self._matcher.finish())
+
+    def _counted(self, rows: pa.Table) -> pa.Table:
+        kinds = rows.column("kind").to_pylist()
+        added = kinds.count(INSERTION_KIND) - kinds.count(RETRACTION_KIND)
+        self._counts = replace(self._counts, matches=self._counts.matches + added)
+        return rows
 
     @property
-    def counts(self) -> IntervalCounts:
-        now = {"late": self._matcher.late, "open_matches": self._matcher.open_matches, "held": self._matcher.held}
-        return IntervalCounts(**(asdict(self._counts) | now))
+    def counts(self) -> IntervalMatcherCounts:
+        now = {
+            "dropped_matches": self._matcher.dropped,
+            "late": self._matcher.late,
+            "open_matches": self._matcher.open_matches,
+            "held": self._matcher.held,
+        }
+        return IntervalMatcherCounts(**(asdict(self._counts) | now))
 
     def snapshot(self) -> bytes:
         """All that is held and open."""
@@ -110,15 +146,14 @@ class IntervalTableMatcher(HalfWay):
 
     @property
     def _made_for(self) -> dict[str, object]:
-        pattern = interval_form(self._request.pattern)
-        pattern.pop("consistency", None)  # it may be changed while the matcher runs
+        pattern = self.plan.pattern.emitting(Consistency.CONSERVATIVE)  # it may be changed while the matcher runs
+        types = pattern.types
         return {
-            "interval pattern": pattern,
-            "key": list(self._request.key),
-            "times": [self._request.start, self._request.end, self._request.type],
-            "kinds": {
-                name: list([above] if isinstance(above, str) else above) for name, above in self._request.kinds.items()
-            },
+            "name": pattern.name,
+            "interval pattern": interval_text(pattern).splitlines(),
+            "taxonomy": None if types is None else taxonomy_document(types),
+            "key": list(self.plan.schema.key),
+            "times": [self.plan.schema.start, self.plan.schema.end],
             "columns": {name: str(type_) for name, type_ in zip(self._columns.names, self._columns.types, strict=True)},
             "chosen": list(self.plan.columns),
             "delay": self._compiled.delay,
@@ -132,41 +167,62 @@ class IntervalTableMatcher(HalfWay):
             raise SchemaError(
                 "\n".join(f"events have no column {name!r}, which the matcher was made with" for name in lacking)
             )
-        return _batch(without_views(events.select(self._columns.names)), self.plan, self._request, self._engine)
+        timed = _timed(without_views(events.select(self._columns.names)), self.plan.schema, self._engine)
+        usable, counts = _usable(timed, self.plan.schema, self._request)
+        return _batch(usable, self.plan, self._engine), counts
 
 
-def _batch(
-    events: pa.Table, plan: IntervalPlan, request: IntervalRequest, engine: DuckDbEngine
-) -> tuple[Batch, IntervalCounts]:
-    """The events that have key, times and no reversed ones, as a matcher takes them; and how many there were."""
-    events = as_plain(events, plan.schema.columns)
-    times = {name: instants(events.column(name), name, engine.time_zone) for name in plan.schema.times.values()}
-    events, times, counts = _usable(events, times, plan, request)
+def _sum(one: IntervalCounts, other: IntervalCounts) -> IntervalCounts:
+    names = [field.name for field in fields(IntervalCounts)]
+    return IntervalCounts(**{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+class _Timed(NamedTuple):
+    """Events as they came, and their starts and ends as instants."""
+
+    events: pa.Table
+    start: pa.ChunkedArray
+    end: pa.ChunkedArray
+
+
+def _timed(events: pa.Table, schema: IntervalSchema, engine: DuckDbEngine) -> _Timed:
+    events = as_plain(events, schema.columns)
+    start, end = (instants(events.column(name), name, engine.time_zone) for name in (schema.start, schema.end))
+    return _Timed(events, start, end)
+
+
+def _batch(timed: _Timed, plan: IntervalPlan, engine: DuckDbEngine) -> Batch:
+    """The events as a matcher takes them."""
+    events = timed.events
     found = engine.evaluate(events, bits=plan.bits, values=plan.values)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
-        TIME: times[plan.schema.start],
-        END: times[plan.schema.end],
+        TIME: timed.start,
+        END: timed.end,
         MASK: pa.array(found.masks[0]),
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     arrays = [whole(column) for column in columns.values()]
-    return Batch(pa.RecordBatch.from_arrays(arrays, names=list(columns))), counts
+    return Batch(pa.RecordBatch.from_arrays(arrays, names=list(columns)))
 
 
-def _usable(
-    events: pa.Table, times: dict[str, pa.ChunkedArray], plan: IntervalPlan, request: IntervalRequest
-) -> tuple[pa.Table, dict[str, pa.ChunkedArray], IntervalCounts]:
-    schema = plan.schema
+def _usable(timed: _Timed, schema: IntervalSchema, request: Request) -> tuple[_Timed, IntervalCounts]:
+    """The events that have key and times and are not reversed; and how many there were of which kind."""
+    events = timed.events
     no_key = _nulls(events, [events.column(name) for name in schema.key])
-    no_time = _nulls(events, list(times.values())) & ~no_key
-    turned = pc.less(times[schema.end], times[schema.start]).fill_null(fill_value=False)
+    no_time = _nulls(events, [timed.start, timed.end]) & ~no_key
+    turned = pc.less(timed.end, timed.start).fill_null(fill_value=False)
     backwards = turned.to_numpy() & ~no_key & ~no_time
-    counts = IntervalCounts(events.num_rows, *(int(which.sum()) for which in (no_key, no_time, backwards)))
+    counts = IntervalCounts(
+        events=events.num_rows,
+        null_keys=int(no_key.sum()),
+        null_times=int(no_time.sum()),
+        reversed=int(backwards.sum()),
+    )
     unfit = no_key | no_time | backwards
     if not unfit.any():
-        return events, times, counts
+        return timed, counts
     if request.nulls == "error":
         found = [f"{counts.null_keys} with a NULL in the key ({', '.join(schema.key)})"] * bool(counts.null_keys)
         found += [f"{counts.null_times} without {schema.start} or {schema.end}"] * bool(counts.null_times)
@@ -174,7 +230,7 @@ def _usable(
         how = 'Mend or drop them before, or give nulls="drop", which counts them'
         raise EventError(f"events that are no intervals: {', '.join(found)}. {how}")
     chosen = pa.array(~unfit)
-    return events.filter(chosen), {name: time.filter(chosen) for name, time in times.items()}, counts
+    return _Timed(*(part.filter(chosen) for part in timed)), counts
 
 
 def _nulls(events: pa.Table, columns: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.bool_]:

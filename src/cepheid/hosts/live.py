@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from operator import index
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.changes import FOUND, change_schema
 from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.errors import SchemaError
@@ -24,18 +26,23 @@ from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_o
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
+from cepheid.lang.interval_values import Consistency
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
 from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.plan import Measure
 from cepheid.plan.plans import LiftedFor
+from cepheid.real_time import RealTimeMatcher
 from cepheid.snapshot import fitting
 
 
 class TableMatcher(HalfWay):
     """Finds one pattern in tables of events that go on coming."""
 
-    def __init__(self, request: Request, columns: pa.Schema, lateness: timedelta | None) -> None:
+    def __init__(
+        self, request: Request, columns: pa.Schema, lateness: timedelta | None, consistency: Consistency | None = None
+    ) -> None:
+        """With a consistency the rows say what changes, and the request has outputs."""
         self._asked = request
         numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
         columns = numbered.schema
@@ -47,8 +54,13 @@ class TableMatcher(HalfWay):
         in_order = timedelta(0) if request.time is None else lateness
         self._lateness = None if in_order is None else length_of(in_order)
         self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
-        self._matcher = LiveMatcher(self._pattern)
         self._made_for = made_for(self._request, self._pattern, self._zone)
+        self._matcher: LiveMatcher | RealTimeMatcher
+        if consistency is None:
+            self._matcher = LiveMatcher(self._pattern)
+        else:
+            self._matcher = _of_changes(self._pattern, consistency)
+            self._made_for["consistency"] = "given"
         self._latest = NO_TIME
         self._counts = EventCounts()
         """By what it has failed half-way."""
@@ -81,6 +93,13 @@ class TableMatcher(HalfWay):
         with self._changing():
             return self._output([self._matcher.finish()])
 
+    def switch(self, consistency: Consistency) -> pa.Table:
+        """The rows that the change of the consistency makes."""
+        if isinstance(self._matcher, LiveMatcher):
+            raise SchemaError("switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)")
+        with self._changing():
+            return self._output([self._matcher.switch(consistency)])
+
     def partial_matches(self, most: int) -> pa.Table:
         """Those that are open."""
         self._check()
@@ -93,10 +112,16 @@ class TableMatcher(HalfWay):
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        matcher, kept = LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
+        matcher, kept = self._restored(data)
         with fitting():
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
         self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
+
+    def _restored(self, data: bytes) -> tuple[LiveMatcher | RealTimeMatcher, dict[str, Any]]:
+        if isinstance(self._matcher, RealTimeMatcher):
+            assert isinstance(self._pattern, CompiledPattern)
+            return RealTimeMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
+        return LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
 
     def _follow(self, time: int, lateness: int) -> pa.Table:
         """Time follows the latest event."""
@@ -107,7 +132,7 @@ class TableMatcher(HalfWay):
 
     @property
     def counts(self) -> MatcherCounts:
-        found = asdict(self._matcher.detector.found)
+        found = asdict(self._matcher.found)
         told = {name: count for name, count in asdict(self._counts).items() if name not in found and name != "ties"}
         return MatcherCounts(
             **told,
@@ -164,6 +189,15 @@ def _compiled(
     for warning in found.warnings:
         warn(warning)
     return compile_occurrences(OccurrencePlans.of([found])), found.measures
+
+
+def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> RealTimeMatcher:
+    assert isinstance(pattern, CompiledPattern), "occurrences are told when they are certain"
+    names = [field.name for field in change_schema(pattern.plan)]
+    names += [measure.name for measure in pattern.plan.measures or ()]
+    if names.count(FOUND) > 1:
+        raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
+    return RealTimeMatcher(pattern, consistency)
 
 
 def _is_instant(type_: pa.DataType) -> bool:

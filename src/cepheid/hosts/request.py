@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.events import Schema
 from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import Asked
 from cepheid.plan.engine import SqlEngine
@@ -37,8 +38,8 @@ STREAM_TIMES = ("matching_us", "state_us")
 """Microseconds of all shards together: in matchers, and for what they keep (not Spark's commit)."""
 
 SHARDS = 16
+"""Of a pattern on a stream: a call of one costs some milliseconds, and those of a partition run one after the other."""
 MOST_SHARDS = 65_536
-"""As many as keep a shard's state at tens to hundreds of KB: a call of one costs as much as the size of its state."""
 
 MOST_LISTED = 1000
 """Open partial matches of a key: a set may stand for more than there is room for."""
@@ -112,17 +113,26 @@ class AskedOccurrences(NamedTuple):
     """None: the variables and the events."""
 
 
+class AskedIntervals(NamedTuple):
+    """Interval patterns, and the columns of the events' times."""
+
+    patterns: tuple[IntervalPattern, ...]
+    """Each with its taxonomy."""
+    start: str
+    end: str
+
+
 @dataclass(frozen=True)
 class Request:
     """One detection."""
 
     asked: tuple[Asked, ...]
-    """None where occurrences are asked for."""
+    """None where occurrences or `intervals` are asked for."""
     key: tuple[str, ...]
     time: str | None
-    """None: processing order."""
+    """None: processing order, or interval patterns, whose events have two times."""
     named: bool = False
-    """Whether the patterns were given by name; then `outputs` are, too."""
+    """Whether the patterns were given by name; then `outputs` are, too, but of intervals."""
     sequence: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     outputs: tuple[OutputName, ...] | None = None
@@ -140,6 +150,7 @@ class Request:
     """Into how many parts a stream's keys are divided."""
     each_occurrences: tuple[AskedOccurrences, ...] = ()
     """The patterns of occurrences that are asked for."""
+    intervals: AskedIntervals | None = None
 
     @property
     def occurrences(self) -> AskedOccurrences | None:

@@ -14,18 +14,18 @@ from pyspark.sql.types import StructType
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.request import ERROR
 from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.plan.interval_plan import IntervalPlans
 from cepheid.plan.plan import Plan
 from cepheid.plan.plans import Plans, naming
 
 
-def packed(plan: Plan | Plans | OccurrencePlan | IntervalPlan) -> bytes:
+def packed(plan: Plan | Plans | OccurrencePlan | IntervalPlans) -> bytes:
     """The plan, or plans, as they travel to the workers; functions do as those of any user do.
 
     Raises:
         PatternError: a function does not.
     """
-    if isinstance(plan, OccurrencePlan | IntervalPlan) or not plan.functions:
+    if isinstance(plan, OccurrencePlan | IntervalPlans) or not plan.functions:
         return pickle.dumps(plan)
     if isinstance(plan, Plan):
         _check(plan)

@@ -10,7 +10,7 @@ partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -92,7 +92,7 @@ def check_columns(events: DataFrame, request: Request) -> None:
     """Raises SchemaError where names are ambiguous, or a column cannot be sent to a worker."""
     names = events.columns
     faults = repeated_names(names)
-    if request.time is None and not request.sequence:
+    if request.intervals is None and request.time is None and not request.sequence:
         faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that has it")
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
@@ -137,17 +137,19 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     only.
     """
     key = [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))]
-    if key:
-        together = shipped.repartition(*key)
-    else:
-        warn("no key: all events are one sequence, which one Spark task works through alone")
-        together = shipped.repartition(1)
     rank = [lift[TIME].asc()]
     rank += [lift[f"{SEQUENCE_PREFIX}{i}"].asc_nulls_last() for i in range(len(schema.sequence))]
+    return together(shipped, key).sortWithinPartitions(*key, *rank)
+
+
+def together(shipped: DataFrame, key: Sequence[Column]) -> DataFrame:
+    """Each key's events in one partition."""
+    if not key:
+        warn("no key: all events are one sequence, which one Spark task works through alone")
+    by_key = shipped.repartition(*key) if key else shipped.repartition(1)
     # Where no event is left to sort, Spark's adaptive execution replaces the sort and all that comes before it by an
     # empty relation, and with it the counts of what was read. It does not see through an observation.
-    kept = together.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
-    return kept.sortWithinPartitions(*key, *rank)
+    return by_key.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
 
 
 def row_type(plan: Plan, events: StructType) -> StructType:

@@ -136,7 +136,7 @@ def _no_value(column: str, what: str, nulls: Nulls) -> Column:
     if nulls == "drop":
         return F.lit(False)  # noqa: FBT003
     message = f'an event has no {what}: {column!r} is NULL. Drop such events before, or with nulls="drop", '
-    return raised(F.lit(message + "which counts them in the report"))
+    return raised(F.lit(message + "which counts them"))
 
 
 @dataclass

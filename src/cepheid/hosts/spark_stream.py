@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from typing import Any
-from uuid import uuid4
+from io import StringIO
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -63,11 +63,12 @@ _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """In the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
-_QUERY, _PATTERNS, _OUTPUTS = "cepheid.query", "cepheid.patterns", "cepheid.outputs"
-"""Metadata of the time of a stream's matches: this process, as files keep metadata, and their rows are others; the
-names of all patterns that they are of, in all tiers; and what is among the rows.
+_PATTERNS, _OUTPUTS = "cepheid.patterns", "cepheid.outputs"
+"""Metadata of the time of a stream's matches: the names of all patterns that they are of, in all tiers; and what is
+among the rows.
 """
-_PROCESS = uuid4().hex
+_OPERATOR = "TransformWithState"
+"""What Spark's plans call the shards' operator."""
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
@@ -79,18 +80,38 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     The query fails with Spark's exceptions, with our message first, as actions on a batch do; and where its checkpoint
     is of another query.
     """
-    _check(events, request)
+    earlier = Earlier.of(events)
+    _check(events, request, earlier)
     source = Source.of(events, request, session_zone(events))
     plans = source.plans
     _warn_of_growth(plans)
-    processor = ShardProcessor(request.shards, tuple(matchings(source)))
+    processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=request.time in earlier.times)))
     values = _called(events_by_shard(source), processor, request)
     rows = StructType(merged([row_type(plan, events.schema).fields for plan in plans.each]))
     schema = output_schema(pa.schema(merged([list(row_schema(plan)) for plan in plans.each])))
     found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*output_columns(*plans.each))
-    names = [*_earlier(events).get(_PATTERNS, ()), *_names(request)]
-    told = {_QUERY: _PROCESS, _PATTERNS: names, _OUTPUTS: list(request.outputs or ())}
+    told = {_PATTERNS: [*earlier.patterns, *_names(request)], _OUTPUTS: list(request.outputs or ())}
     return found.withMetadata("detected_at", told)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The tiers that events come from in the same query."""
+
+    patterns: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    """The columns that are the time of their matches. The watermark is that of the matches' events then: one of the
+    matches' own would hold it back until there are any.
+    """
+
+    @staticmethod
+    def of(events: DataFrame) -> Earlier:
+        marked = [field for field in events.schema.fields if _PATTERNS in (field.metadata or {})]
+        if not marked or not _is_stateful(events):
+            return Earlier()
+        told = marked[0].metadata
+        return Earlier(tuple(told[_PATTERNS]), tuple(told[_OUTPUTS]), tuple(field.name for field in marked))
 
 
 @dataclass(frozen=True)
@@ -127,10 +148,10 @@ def events_by_shard(source: Source) -> DataFrame:
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def matchings(source: Source) -> Iterator[tuple[object, ...]]:
+def matchings(source: Source, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
     """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
     request, columns = source.request, source.columns
-    zone, of_matches = request.time_zone or source.zone, _is_of_matches(source.events, request)
+    zone = request.time_zone or source.zone
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
     patterns = compile_plans(source.plans)
     together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
@@ -151,14 +172,14 @@ def _warn_of_growth(plans: Plans) -> None:
             warn(f"{whose}a stream does not end, and keeps what is open: {warning}")
 
 
-def _check(events: DataFrame, request: Request) -> None:
+def _check(events: DataFrame, request: Request, earlier: Earlier) -> None:
     """All that a stream needs besides."""
-    faults = [*_tier_faults(events, request)]
+    faults = [*_tier_faults(request, earlier)]
     if request.time is None:
         faults.append(
             "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
         )
-    elif request.time in events.columns and not _is_of_matches(events, request):
+    elif request.time in events.columns and request.time not in earlier.times:
         delay = _DELAY in (events.schema[request.time].metadata or {})
         if request.lateness is None and not delay:
             faults.append(
@@ -181,39 +202,32 @@ def _check(events: DataFrame, request: Request) -> None:
         raise SchemaError("\n".join(faults))
 
 
-def _tier_faults(events: DataFrame, request: Request) -> Iterator[str]:
+def _tier_faults(request: Request, earlier: Earlier) -> Iterator[str]:
     """What is wrong where the events are made from matches of the same query."""
-    earlier = _earlier(events)
-    if repeated := [name for name in _names(request) if name in earlier.get(_PATTERNS, ())]:
+    if repeated := [name for name in _names(request) if name in earlier.patterns]:
         yield (
             f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint go by the "
             "name. Give one of them another, as in Pattern.begin('a', name='…')"
         )
-    if not _is_of_matches(events, request):
+    if request.time not in earlier.times:
         return
     if request.lateness is not None:
         yield f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
-    if "late" in earlier[_OUTPUTS]:
+    if "late" in earlier.outputs:
         yield (
             "events: late events are among these rows, as the outputs that they were asked for with say, and are "
             "no matches. Leave 'late' out there, and write late events in a query of their own"
         )
 
 
-def _is_of_matches(events: DataFrame, request: Request) -> bool:
-    """Whether the events are matches of a pattern in the same query. The watermark is that of its events then: one of
-    the matches' own would hold it back until there are any.
+def _is_stateful(events: DataFrame) -> bool:
+    """Whether shards are among what gives the events. Files keep the metadata of columns: matches that were written and
+    are read again have it, too.
     """
-    return any(field.name == request.time and _is_detected_at(field) for field in events.schema.fields)
-
-
-def _earlier(events: DataFrame) -> dict[str, Any]:
-    """The metadata of the matches that the events are made from, if they are in this query."""
-    return next((field.metadata for field in events.schema.fields if _is_detected_at(field)), {})
-
-
-def _is_detected_at(field: StructField) -> bool:
-    return (field.metadata or {}).get(_QUERY) == _PROCESS
+    shown = StringIO()
+    with redirect_stdout(shown):
+        events.explain(extended=True)
+    return _OPERATOR in shown.getvalue()
 
 
 def _watermarked(source: Source) -> DataFrame:

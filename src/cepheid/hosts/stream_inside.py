@@ -56,17 +56,11 @@ def kept_in(checkpoint: str, name: str | None) -> Kept:
     Raises:
         SnapshotError: there is no checkpoint with that pattern.
     """
-    spark = _session()
-    operators = spark.read.format("state-metadata").load(checkpoint).collect()
-    if not operators:
-        raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
-    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
-    if not ours:
-        names = ", ".join(operator.operatorName for operator in operators)
-        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of another kind of query ({names}). {_NEEDED}")
-    found = [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
+    found = _all_kept(checkpoint)
     if not found:
-        raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet. {_NEEDED}")
+        raise SnapshotError(
+            f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
+        )
     chosen = [kept for kept in found if name in (None, kept.name)]
     if len(chosen) != 1:
         known = ", ".join(sorted(repr(kept.name) for kept in found))
@@ -96,15 +90,37 @@ def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def open_count(checkpoint: str, name: str, batch: int) -> int:
-    """How many partial matches of a pattern were open behind a micro-batch."""
-    heads = _heads(_session(), kept_in(checkpoint, name)._replace(batch=batch))
-    return int(heads.agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
+    """How many partial matches of each pattern were open behind a micro-batch. A pattern that has had no events is not
+    among them, as a second tier's before its first match.
+    """
+    return {kept.name: _open_count(kept._replace(batch=batch)) for kept in _all_kept(checkpoint)}
 
 
 def query_of(checkpoint: str) -> str:
     """The id of the checkpoint's query, which Spark writes there when it starts."""
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
+
+
+def _all_kept(checkpoint: str) -> list[Kept]:
+    """Of each pattern that has had events.
+
+    Raises:
+        SnapshotError: there is no checkpoint of a query of detect.
+    """
+    spark = _session()
+    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    if not operators:
+        raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
+    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
+    if not ours:
+        names = ", ".join(operator.operatorName for operator in operators)
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of another kind of query ({names}). {_NEEDED}")
+    return [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
+
+
+def _open_count(kept: Kept) -> int:
+    return int(_heads(_session(), kept).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
 
 
 def _session() -> SparkSession:

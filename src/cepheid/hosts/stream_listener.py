@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.hosts.progress import Progress, progress_of, prometheus_text
-from cepheid.hosts.stream_inside import open_count, query_of
+from cepheid.hosts.stream_inside import open_counts, query_of
 
 
 class ProgressListener(StreamingQueryListener):
@@ -61,10 +61,8 @@ class ProgressListener(StreamingQueryListener):
 
 def with_open(progress: Progress, checkpoint: str) -> Progress:
     """With how many partial matches are open, read from the query's checkpoint."""
-    patterns = {
-        name: replace(it, open_partial_matches=open_count(checkpoint, name, progress.batch))
-        for name, it in progress.patterns.items()
-    }
+    counts = open_counts(checkpoint, progress.batch)
+    patterns = {name: replace(it, open_partial_matches=counts.get(name, 0)) for name, it in progress.patterns.items()}
     return replace(progress, patterns=patterns)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -103,6 +104,7 @@ class ShardProcessor(StatefulProcessor):
     def __init__(self, shards: int, matchings: Sequence[tuple[object, ...]]) -> None:
         """`matchings` has a Matching for each pattern, each of which has as many shards."""
         self._shards, self._matchings = shards, matchings
+        self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -126,7 +128,7 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.stream_shard import ANEW, LIVE, Matching, check_ledger, step
+        from cepheid.hosts.stream_shard import ANEW, LIVE, Matching, Shard, check_ledger, step
 
         pattern = ledger(shard) if shard < 0 else shard // self._shards
         if pattern >= len(self._matchings):  # a timer's, which may come before a ledger
@@ -137,7 +139,7 @@ class ShardProcessor(StatefulProcessor):
             if (following := check_ledger(matching, known)) != known:
                 self._store.keep_ledger(following)
             return
-        stepped = step(matching, self._store, values, watermark, LIVE)
+        stepped = step(matching, Shard(self._store, LIVE, (self._query, shard)), values, watermark)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark deletes the one that fired itself
                 self._handle.deleteTimer(stepped.former_timer)

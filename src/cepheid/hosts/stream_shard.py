@@ -45,6 +45,16 @@ class Matching(NamedTuple):
     """What the plan is made from: JSON, kept for who looks inside."""
 
 
+class Shard(NamedTuple):
+    """What a call is of."""
+
+    store: Store
+    live: Live
+    """Those of this worker."""
+    place: tuple[str, int]
+    """The query, and the shard's number in it."""
+
+
 class Stepped(NamedTuple):
     """What a call of a shard gave."""
 
@@ -61,7 +71,7 @@ LIVE = Live()
 """Those of this worker."""
 
 
-def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: int, live: Live) -> Stepped:
+def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
     """Time passes to the watermark (milliseconds), then the events come; those with a time before it are late.
 
     The order matters: were the events taken first, whether one is late would depend on when its shard was last called.
@@ -72,14 +82,14 @@ def step(matching: Matching, store: Store, values: Sequence[bytes], watermark: i
         SnapshotError: the state is damaged, or of another query.
     """
     with in_pattern(compiled(matching.plan).plan.pattern.name, named=matching.named):
-        return _step(matching, store, values, watermark, live)
+        return _step(matching, shard, values, watermark)
 
 
-def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: int, live: Live) -> Stepped:
-    pattern = compiled(matching.plan)
+def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
+    pattern, store = compiled(matching.plan), shard.store
     began = perf_counter_ns()
     head = store.head()
-    matcher, limits = _matcher(matching, store, head, live)
+    matcher, limits = _matcher(matching, shard, head)
     before, called = _counts(matcher), perf_counter_ns()
     rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
     passed, events = matcher.now, events_of(values)
@@ -99,7 +109,7 @@ def _step(matching: Matching, store: Store, values: Sequence[bytes], watermark: 
             snapshot = snapshot_of(matcher, json.loads(matching.made_for))
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot, head)
-        live.keep(following.state, matcher)
+        shard.live.keep(shard.place, following.state, matcher)
     elif head is not None:
         store.clear(head)
     in_state = called - began + perf_counter_ns() - matched
@@ -125,14 +135,14 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     return ledger_bytes(made_for, json.loads(matching.asked))
 
 
-def _matcher(matching: Matching, store: Store, head: Head | None, live: Live) -> Restored:
+def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
     pattern = compiled(matching.plan)
     if head is None:
         return Restored(LiveMatcher(pattern), pattern.plan.limits)
-    if (known := live.take(head.state, pattern)) is not None:
+    if (known := shard.live.take(shard.place, head.state, pattern)) is not None:
         return Restored(known, pattern.plan.limits)
     try:
-        return restored(pattern, store, head, json.loads(matching.made_for), matching.columns)
+        return restored(pattern, shard.store, head, json.loads(matching.made_for), matching.columns)
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {ANEW}") from error
 

@@ -34,25 +34,29 @@ _NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST)
 
 
 class Live:
-    """Matchers of earlier calls in this process, each by the state that it wrote.
+    """Matchers of earlier calls in this process, each by its place: its query and the shard's number.
 
-    A shard that is called again where it was called before need not be restored. The state's name decides, as one that
-    another worker has written since, or a failed attempt's, has another; and the pattern, as workers outlive a query
-    that is started again with other limits or measures.
+    A shard that is called again where it was called before need not be restored. The name of the state that a matcher
+    wrote decides, as one that another worker has written since, or a failed attempt's, has another; and the pattern, as
+    workers outlive a query that is started again with other limits or measures. Of a place there is one matcher, though
+    the shard may have gone to another worker meanwhile and never come back.
     """
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._matchers: dict[bytes, LiveMatcher] = {}
+        self._matchers: dict[tuple[str, int], tuple[bytes, LiveMatcher]] = {}
 
-    def take(self, state: bytes, pattern: CompiledPattern) -> LiveMatcher | None:
+    def __len__(self) -> int:
+        return len(self._matchers)
+
+    def take(self, place: tuple[str, int], state: bytes, pattern: CompiledPattern) -> LiveMatcher | None:
         """The pattern's matcher that wrote the state; it then belongs to the caller."""
-        matcher = self._matchers.pop(state, None)
-        return matcher if matcher is not None and matcher.detector.pattern.plan is pattern.plan else None
+        name, matcher = self._matchers.pop(place, (b"", None))
+        return matcher if matcher and name == state and matcher.detector.pattern.plan is pattern.plan else None
 
-    def keep(self, state: bytes, matcher: LiveMatcher) -> None:
+    def keep(self, place: tuple[str, int], state: bytes, matcher: LiveMatcher) -> None:
         """In place of the one that was kept longest, if there are too many."""
-        self._matchers[state] = matcher
+        self._matchers[place] = state, matcher
         if len(self._matchers) > self._most:
             del self._matchers[next(iter(self._matchers))]
 

@@ -8,24 +8,27 @@ stack.
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.algebra_matcher import OccurrenceMatcher
 from cepheid.algebra_output import occurrence_schema
 from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.compile.compiled_plans import CompiledPlans, compile_plans
-from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError
-from cepheid.events import TIME, TIME_TYPE, Batch
+from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
+from cepheid.events import MASK, TIME, TIME_TYPE, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
-from cepheid.interval_output import END, match_schema
+from cepheid.interval_output import END, matches_schema
 from cepheid.live_intervals import all_matches
 from cepheid.output import filled, merged, row_schema
 from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.interval_plan import IntervalPlans
 from cepheid.sorted_matcher import SortedMatchers
 
 _OUTPUT_ROWS = 1 << 16
@@ -35,8 +38,8 @@ class Task(NamedTuple):
     """What a worker is to do."""
 
     plans: bytes
-    """Pickled Plans, an OccurrencePlan or an IntervalPlan: they come with the function that Spark pickles, and are
-    read only once the versions agree.
+    """Pickled Plans, or an OccurrencePlan: they come with the function that Spark pickles, and are read only once the
+    versions agree.
     """
     layout: tuple[tuple[str, str], ...]
     """The matcher's columns, each with the shipped column that holds it; one may hold several."""
@@ -60,22 +63,36 @@ def find_occurrences(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) 
 
 
 def find_intervals(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The same for an interval pattern, with the events in any order: all of a partition are taken together, as their
-    longest duration is to be known first.
+    """The same for interval patterns, with the events in any order: all of a partition are taken together, as their
+    longest duration is to be known first. `given` are pickled IntervalPlans and, for each, the layout as a Task has it.
     """
-    task = Task(*given)
-    plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
-    schema = output_schema(match_schema(plan))
+    packed, layouts = given
+    plans: IntervalPlans = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
+    schema = output_schema(matches_schema(plans))
     events = list(batches)
     if not events:
         return
-    batch = _batch(pa.concat_batches(events), task.layout)
-    ends = batch.column(END).cast(TIME_TYPE)
-    batch = Batch(batch.data.set_column(batch.data.schema.get_field_index(END), END, ends))
+    together = pa.concat_batches(events)
+    counts = Counter(dict.fromkeys(MATCHER_COUNTS, 0))
     try:
-        yield from _rows([all_matches(plan, batch)], schema)
+        for plan, layout in zip(plans.each, layouts, strict=True):
+            with in_pattern(plan.pattern.name):
+                found = all_matches(plan, _interval_batch(together, layout))
+            yield from _rows([found.rows], schema)
+            counts.update(matches=len(found.rows), dropped_matches=found.dropped)
     except (ConditionError, LimitExceeded) as error:
         yield _told(schema, ERROR, str(error))
+        return
+    if any(counts.values()):
+        yield _told(schema, COUNTS, dict(counts))
+
+
+def _interval_batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
+    """The events that matter to the pattern."""
+    batch = _batch(events, layout)
+    ends = batch.column(END).cast(TIME_TYPE)
+    data = batch.data.set_column(batch.data.schema.get_field_index(END), END, ends)
+    return Batch(data.filter(pc.not_equal(data.column(MASK), 0)))
 
 
 class _Matchers(Protocol):

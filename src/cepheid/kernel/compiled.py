@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cepheid.compile.tables import Ints, Tables
 from cepheid.errors import SkipError
 from cepheid.kernel.collect import collect, rebase
+from cepheid.kernel.fork import copy_nodes, copy_parked, forget_parked, parked_of
 from cepheid.kernel.interpret import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
 from cepheid.kernel.layout import (
     FOREVER,
@@ -198,6 +199,28 @@ class CompiledKernel:
         parked = self.partials.parked
         self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys], due=parked.due[keys]))
 
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other.
+        """
+        self.make_keys(int(target.max(initial=-1)) + 1)
+        live, completed = parked_of(self.partials, source)
+        self._fork_room(live, completed)
+        nodes = copy_nodes(self.partials, self.cursor, source) if self.tables.settings[0]["longest"] else None
+        copy_parked(self.partials, self.cursor, source, target, nodes)
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+        forget_parked(self.partials, self.cursor, keys)
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+        partials = self.partials
+        if len(partials.parked.keys) < keys:
+            parked = partials.parked
+            parked = parked._replace(keys=grown(parked.keys, 2 * keys), due=grown(parked.due, 2 * keys, FOREVER))
+            self.partials = partials._replace(parked=parked)
+
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
         """Continues from what `state` gave, with `held` events held.
 
@@ -279,6 +302,20 @@ class CompiledKernel:
             room = 2 * int(cursor.completed + matches)
             self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
+    def _fork_room(self, live: int, completed: int) -> None:
+        """For copies of so many partial matches and waiting matches, and of all nodes where these are copied."""
+        cursor, parked = self.cursor, self.partials.parked
+        room = len(parked.live) - cursor.parked_live, len(parked.completed) - cursor.parked_completed
+        copied = int(cursor.nodes) if self.tables.settings[0]["longest"] else 0
+        if room[0] < live or room[1] < completed or len(self.partials.nodes) < cursor.nodes + copied:
+            collect(self.partials, cursor)
+            self._park_room(live, completed)
+            if copied and len(self.partials.nodes) < 4 * cursor.nodes:
+                nodes = grown(self.partials.nodes, 4 * int(cursor.nodes))
+                self.partials = self.partials._replace(nodes=nodes)
+        if cursor.free < live:
+            self._grow_rows(max(live, len(self.partials.rows)))
+
     def _park_room(self, live: int, completed: int) -> None:
         """At least half free after a collection: its cost is shared."""
         cursor, parked = self.cursor, self.partials.parked
@@ -291,11 +328,8 @@ class CompiledKernel:
 
     def _load_room(self, visits: Visits) -> None:
         """For all keys of the visits, and what is open for the next."""
-        keys, partials = int(visits.key.max()) + 1, self.partials
-        if len(partials.parked.keys) < keys:
-            parked = partials.parked
-            parked = parked._replace(keys=grown(parked.keys, 2 * keys), due=grown(parked.due, 2 * keys, FOREVER))
-            self.partials = partials = partials._replace(parked=parked)
+        self.make_keys(int(visits.key.max()) + 1)
+        partials = self.partials
         entry = partials.parked.keys[visits.key[self.cursor.visit]]
         completed = int(entry["completed_end"] - entry["completed"])
         if len(partials.completed) < completed:

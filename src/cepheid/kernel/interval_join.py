@@ -9,7 +9,7 @@ import numpy as np
 from cepheid.compile.interval import IntervalTables
 from cepheid.compile.tables import Ints
 from cepheid.kernel.interpret import NO_FAILURE
-from cepheid.kernel.interval_check import checks_hold
+from cepheid.kernel.interval_check import checks_hold, span_start
 from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.layout import Int32s
@@ -129,7 +129,8 @@ def join(
     position: int,
 ) -> int:
     """Writes the matches that the event completes, negations aside, behind those that are open; how many these are, or
-    NO_ROOM. Sets the cursor's failure.
+    NO_ROOM. Of more than the limit allows those with the latest start are there or, where that is an error, it ends
+    with the first that is too many. Sets the cursor's failure.
     """
     found = 0
     positives = tables.settings[0].positives
@@ -142,12 +143,10 @@ def join(
                 return 0
             continue
         if positives == 1:
-            found = write(open_, scratch, cursor, found, positives)
-            if found == NO_ROOM:
-                return NO_ROOM
-            continue
-        found = join_from(tables, events, stores, open_, scratch, cursor, first, found)
-        if found == NO_ROOM or cursor.failure != NO_FAILURE:
+            found = write(tables, events, open_, scratch, cursor, found)
+        else:
+            found = join_from(tables, events, stores, open_, scratch, cursor, first, found)
+        if is_over(tables, found) or cursor.failure != NO_FAILURE:
             return found
     return found
 
@@ -191,9 +190,9 @@ def join_from(
             level += 1
             bind_level(tables, events, stores, scratch, first, level)
             continue
-        found = write(open_, scratch, cursor, found, positives)
-        if found == NO_ROOM:
-            return NO_ROOM
+        found = write(tables, events, open_, scratch, cursor, found)
+        if is_over(tables, found):
+            return found
     return found
 
 
@@ -207,11 +206,63 @@ def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, c
 
 
 @kernel
-def write(open_: OpenMatches, scratch: Scratch, cursor: JoinCursor, found: int, positives: int) -> int:
+def is_over(tables: IntervalTables, found: int) -> bool:
+    """Whether there is no use in finding more."""
+    settings = tables.settings[0]
+    return found == NO_ROOM or (found > settings.most_matches and not settings.drops)
+
+
+@kernel
+def write(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    found: int,
+) -> int:
     """How many are found with the one that is bound, or NO_ROOM."""
-    row = cursor.matches + found
-    if row >= len(open_.rows):
-        return NO_ROOM
-    for v in range(positives):
-        open_.events[row, v] = np.int32(scratch.slots[0, v])
+    settings = tables.settings[0]
+    start = span_start(events, scratch, (1 << settings.positives) - 1)
+    if found < settings.most_matches:
+        row = cursor.matches + found
+        if row >= len(open_.rows):
+            return NO_ROOM
+        put(open_, scratch, row, start)
+        return found + 1
+    if settings.drops:
+        first, count = cursor.matches, settings.most_matches
+        if found == count:
+            for place in range(count // 2 - 1, -1, -1):
+                sift_down(open_, first, count, place)
+        if start > open_.rows[first].start:
+            put(open_, scratch, first, start)
+            sift_down(open_, first, count, 0)
     return found + 1
+
+
+@kernel
+def put(open_: OpenMatches, scratch: Scratch, row: int, start: int) -> None:
+    open_.rows[row].start = start
+    for v in range(open_.events.shape[1]):
+        open_.events[row, v] = np.int32(scratch.slots[0, v])
+
+
+@kernel
+def sift_down(open_: OpenMatches, first: int, count: int, place: int) -> None:
+    """Orders `count` rows from `first` on as a heap, the earliest start on top, below `place`."""
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and open_.rows[first + child + 1].start < open_.rows[first + child].start:
+            child += 1
+        here, below = first + place, first + child
+        if open_.rows[below].start >= open_.rows[here].start:
+            return
+        start = open_.rows[here].start
+        open_.rows[here].start = open_.rows[below].start
+        open_.rows[below].start = start
+        for v in range(open_.events.shape[1]):
+            position = open_.events[here, v]
+            open_.events[here, v] = open_.events[below, v]
+            open_.events[below, v] = position
+        place = child

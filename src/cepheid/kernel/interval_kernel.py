@@ -22,6 +22,7 @@ from cepheid.kernel.interval_layout import (
     Stores,
     new_join_cursor,
 )
+from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
 from cepheid.kernel.layout import Flags, Int32s, grown
 from cepheid.lang.interval_values import Consistency
@@ -56,7 +57,7 @@ class IntervalKernel:
         variables, positives = len(tables.bits), len(tables.order)
         rows = np.zeros((variables, _ROOM), np.int32)
         self.stores = Stores(rows, rows.copy(), np.zeros(variables, np.int64))
-        self.open = _room(_ROOM, positives)
+        self.open = _room(_ROOM, positives, len(tables.negations))
         self._told = np.zeros(8 * _ROOM, TOLD)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
@@ -88,16 +89,20 @@ class IntervalKernel:
                 case JoinStatus.DONE:
                     return self._all_told()
                 case JoinStatus.MORE_MATCHES:
-                    self.open = OpenMatches(*(grown(part, 2 * len(part)) for part in self.open))
+                    parts = {name: part for name, part in self.open._asdict().items() if name != "counts"}
+                    larger = {name: grown(part, 2 * len(part)) for name, part in parts.items()}
+                    self.open = self.open._replace(**larger)
                 case JoinStatus.MORE_TOLD:
                     self._take_told()
                     if len(self._told) < 4 * len(self.open.rows):
                         self._told = np.zeros(8 * len(self.open.rows), TOLD)
                 case JoinStatus.TOO_MANY:
                     most = self.pattern.plan.limits.max_matches_per_event
-                    raise LimitExceeded(f"an event completes more than {most:,} matches (max_matches_per_event)")
+                    what = f"an event completes more than {most:,} matches (max_matches_per_event)"
+                    advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with"
+                    raise LimitExceeded(f"{what}. {advice} on_limit='drop'")
                 case JoinStatus.FAILED:
-                    raise ConditionError(f"{FAILURES[int(self.cursor.failure)]} in a condition on several events")
+                    raise ConditionError(f"{FAILURES[int(self.cursor.failure)]} in {self._failed_condition}")
 
     def switch(self, consistency: Consistency) -> Told:
         """What the change makes certain: for real time all that is open and not told."""
@@ -121,6 +126,16 @@ class IntervalKernel:
     @property
     def open_matches(self) -> int:
         return int(self.open.rows["alive"][: self.cursor.matches].sum())
+
+    @property
+    def _failed_condition(self) -> str:
+        plan = self.pattern.plan
+        owners = [None] * len(plan.scripts)
+        by_negation = zip(plan.pattern.negations, plan.negated, strict=True)
+        negation = [*owners, *(one for one, scripts in by_negation for _ in scripts)][self.cursor.failed_script]
+        if negation is None:
+            return f"the condition ({plan.pattern.condition})"
+        return f"the condition of the negation of {negation.variable!r} ({negation.condition})"
 
     # What is told
 
@@ -193,9 +208,11 @@ class IntervalKernel:
         alive = np.flatnonzero(self._alive)
         self.open.rows[: len(alive)] = self.open.rows[alive]
         self.open.events[: len(alive)] = place[self.open.events[alive]]
+        self.open.scopes[: len(alive)] = self.open.scopes[alive]
         self.cursor.matches = len(alive)
         self._store_all(events, len(positions))
         self._order_anew()
+        self._order_scopes(events)
 
     def _store_all(self, events: IntervalEvents, count: int) -> None:
         """Stores the first `count` events in the place of what is stored; all of them are taken."""
@@ -215,6 +232,16 @@ class IntervalKernel:
         for row in np.flatnonzero(self._alive).tolist():
             push(self.open, self.cursor, row)
 
+    def _order_scopes(self, events: IntervalEvents) -> None:
+        """Orders the open matches, which are all alive, by the scopes of negations; these are set."""
+        count = int(self.cursor.matches)
+        keys = events.key[self.open.events[:count, 0]]
+        for number in range(len(self.open.counts)):
+            least, greatest = self.open.scopes[:count, number, 0], self.open.scopes[:count, number, 1]
+            rows = np.flatnonzero(least <= greatest)
+            self.open.by_scope[: len(rows), number] = rows[np.lexsort((greatest[rows], keys[rows]))]
+            self.open.counts[number] = len(rows)
+
     # Snapshots
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -223,7 +250,7 @@ class IntervalKernel:
         return {
             **{name: np.array(rows[name]) for name in _KEPT},
             "matches": self.open.events[: self.cursor.matches].copy(),
-            "cursor": np.array([self.cursor.clock, self.cursor.late]),
+            "cursor": np.array([self.cursor.clock, self.cursor.late, self.cursor.dropped]),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int) -> None:
@@ -235,31 +262,39 @@ class IntervalKernel:
         matches, cursor = arrays["matches"], arrays["cursor"]
         found = len(matches)
         plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
-        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (2,)
+        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (3,)
         if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
             raise SnapshotError(
                 "the snapshot's arrays are not those of this pattern: was it written by another version?"
             )
         if ((matches < 0) | (matches >= count)).any():
             raise SnapshotError("the snapshot's matches are about events that are not there")
-        self.open = _room(max(_ROOM, 2 * found), matches.shape[1])
+        self.open = _room(max(_ROOM, 2 * found), matches.shape[1], len(self.pattern.tables.negations))
         self.open.events[:found] = matches
         for name in _KEPT:
             self.open.rows[name][:found] = arrays[name]
         self.open.rows["alive"][:found] = 1
         self.cursor.matches = found
-        self.cursor.clock, self.cursor.late = cursor.tolist()
+        self.cursor.clock, self.cursor.late, self.cursor.dropped = cursor.tolist()
         self._store_all(events, count)
         self._order_anew()
+        set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
+        self._order_scopes(events)
 
 
 _KEPT = ("start", "end", "until", "out")
 """Of OPEN, what a snapshot has of a match that is alive."""
 
 
-def _room(capacity: int, positives: int) -> OpenMatches:
-    rows = np.zeros(capacity, OPEN)
-    return OpenMatches(rows, np.zeros((capacity, positives), np.int32), np.zeros(capacity, np.int64))
+def _room(capacity: int, positives: int, negations: int) -> OpenMatches:
+    return OpenMatches(
+        rows=np.zeros(capacity, OPEN),
+        events=np.zeros((capacity, positives), np.int32),
+        heap=np.zeros(capacity, np.int64),
+        scopes=np.zeros((capacity, negations, 4), np.int64),
+        by_scope=np.zeros((capacity, negations), np.int64),
+        counts=np.zeros(negations, np.int64),
+    )
 
 
 def _flags(count: int) -> Flags:

@@ -64,6 +64,16 @@ class OpenMatches(NamedTuple):
     """(capacity, n) the position of each variable's event."""
     heap: Ints
     """(capacity,) rows as a heap, the one that is final first on top; JoinCursor.heap of them."""
+    scopes: Ints
+    """(capacity, g, 4) for each of g negations the least and the greatest start, and the least and the greatest end, of
+    an event that may forbid the match; a least start above the greatest: none can.
+    """
+    by_scope: Ints
+    """(capacity, g) rows in the order of their key and of the greatest start in their scope; perhaps also some that are
+    over. The first of each column, as many as `counts` says.
+    """
+    counts: Ints
+    """(g,)"""
 
 
 TOLD = np.dtype(
@@ -101,6 +111,7 @@ JOIN_CURSOR = np.dtype(
             "heap",
             "told",
             "late",  # events that were late so far
+            "dropped",  # matches that were over the limit so far
             "failure",  # what made a condition fail, see interpret
             "failed_script",
         )

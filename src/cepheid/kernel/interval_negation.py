@@ -8,13 +8,15 @@ from cepheid.compile.interval import SCOPES, Guard, IntervalTables
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import script_true, span_end, span_start
 from cepheid.kernel.interval_join import LEAST, MOST, candidates
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, Scratch, Stores
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.jit import kernel
 from cepheid.lang.interval_values import Scope
 
 NEVER_FORBIDDEN = np.iinfo(np.int64).min
 """Below every horizon, also that of an unlimited delay."""
 ALWAYS_OPEN = MOST
+FEW = 1 << 10
+"""Matches that are over and may stay in the order of scopes, beside as many as are not."""
 
 _START_BETWEEN = SCOPES[Scope.START_BETWEEN]
 _GAP = SCOPES[Scope.GAP]
@@ -134,3 +136,78 @@ def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scr
             found = end
         until = max(until, found)
     return until
+
+
+# Which open matches an event may forbid
+
+
+@kernel
+def bind(open_: OpenMatches, scratch: Scratch, row: int) -> None:
+    for v in range(open_.events.shape[1]):
+        scratch.slots[0, v] = open_.events[row, v]
+
+
+@kernel
+def set_scopes(tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, row: int) -> None:
+    """Sets the scopes of a match, which is bound."""
+    for number in range(len(tables.negations)):
+        scope = open_.scopes[row, number]
+        if set_scope(tables, events, scratch, number):
+            for i in range(4):
+                scope[i] = scratch.levels[0, 3 + i]
+        else:
+            scope[0], scope[1] = 1, 0
+
+
+@kernel
+def set_all_scopes(
+    tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, count: int
+) -> None:
+    """Sets those of the first `count` matches."""
+    for row in range(count):
+        bind(open_, scratch, row)
+        set_scopes(tables, events, open_, scratch, row)
+
+
+@kernel
+def first_in_scope(events: IntervalEvents, open_: OpenMatches, number: int, key: int, start: int) -> int:
+    """The first place in the order of scopes that is not before (key, greatest start)."""
+    low, high = 0, open_.counts[number]
+    while low < high:
+        middle = (low + high) // 2
+        row = open_.by_scope[middle, number]
+        its = events.key[open_.events[row, 0]]
+        if its < key or (its == key and open_.scopes[row, number, 1] < start):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
+    """Puts an open match, whose scopes are set, where events that may forbid it find it."""
+    key = events.key[open_.events[row, 0]]
+    for number in range(len(open_.counts)):
+        least, greatest = open_.scopes[row, number, 0], open_.scopes[row, number, 1]
+        if least > greatest:
+            continue
+        if open_.counts[number] > 2 * cursor.heap + FEW:
+            leave_out_what_is_over(open_, number)
+        # Behind those of the same start, so that in a stream in order nothing is moved.
+        place, count = first_in_scope(events, open_, number, key, greatest + 1), open_.counts[number]
+        for i in range(count, place, -1):
+            open_.by_scope[i, number] = open_.by_scope[i - 1, number]
+        open_.by_scope[place, number] = row
+        open_.counts[number] = count + 1
+
+
+@kernel
+def leave_out_what_is_over(open_: OpenMatches, number: int) -> None:
+    kept = 0
+    for i in range(open_.counts[number]):
+        row = open_.by_scope[i, number]
+        if open_.rows[row].alive:
+            open_.by_scope[kept, number] = row
+            kept += 1
+    open_.counts[number] = kept

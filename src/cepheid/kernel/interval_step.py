@@ -23,7 +23,15 @@ from cepheid.kernel.interval_layout import (
     Scratch,
     Stores,
 )
-from cepheid.kernel.interval_negation import forbidden_until, forbids, is_forbidden, set_scope
+from cepheid.kernel.interval_negation import (
+    bind,
+    first_in_scope,
+    forbidden_until,
+    forbids,
+    is_forbidden,
+    place_in_scopes,
+    set_scopes,
+)
 from cepheid.kernel.jit import kernel
 
 
@@ -65,11 +73,13 @@ def arrive(
             return JoinStatus.FAILED
         if found == NO_ROOM:
             return JoinStatus.MORE_MATCHES
-        if found > settings.most_matches:
+        if found > settings.most_matches and not settings.drops:
             return JoinStatus.TOO_MANY
-        if cursor.told + 2 * (cursor.matches + found) > len(told):
+        kept = min(found, settings.most_matches)
+        if cursor.told + 2 * (cursor.matches + kept) > len(told):
             return JoinStatus.MORE_TOLD
-        if not add_matches(tables, events, stores, open_, told, scratch, cursor, found):
+        cursor.dropped += found - kept
+        if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
             return JoinStatus.FAILED
         accept(tables, events, stores, open_, told, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
@@ -103,8 +113,7 @@ def add_matches(
     positives = tables.settings[0].positives
     first = cursor.matches
     for candidate in range(first, first + found):
-        for v in range(positives):
-            scratch.slots[0, v] = open_.events[candidate, v]
+        bind(open_, scratch, candidate)
         forbidden = False
         for number in range(len(tables.negations)):
             forbidden = forbidden or is_forbidden(tables, events, stores, scratch, cursor, number)
@@ -124,6 +133,8 @@ def add_matches(
             tell(told, cursor, INSERTION, row)
         cursor.matches += 1
         push(open_, cursor, row)
+        set_scopes(tables, events, open_, scratch, row)
+        place_in_scopes(events, open_, cursor, row)
     return True
 
 
@@ -159,16 +170,18 @@ def end_forbidden(
     number: int,
     position: int,
 ) -> None:
-    """Ends the matches that the event forbids by one negation."""
-    positives = tables.settings[0].positives
-    for row in range(cursor.matches):
-        match = open_.rows[row]
-        if not match.alive or events.key[open_.events[row, 0]] != events.key[position]:
+    """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as it."""
+    key, start, end = events.key[position], events.start[position], events.end[position]
+    for place in range(first_in_scope(events, open_, number, key, start), open_.counts[number]):
+        row = open_.by_scope[place, number]
+        match, scope = open_.rows[row], open_.scopes[row, number]
+        if events.key[open_.events[row, 0]] != key:
+            return
+        if not match.alive or start < scope[0] or end < scope[2] or end > scope[3]:
             continue
-        for v in range(positives):
-            scratch.slots[0, v] = open_.events[row, v]
-        if not set_scope(tables, events, scratch, number):
-            continue
+        bind(open_, scratch, row)
+        for i in range(4):
+            scratch.levels[0, 3 + i] = scope[i]
         if forbids(tables, events, scratch, cursor, number, position):
             match.alive = 0
             if match.out:

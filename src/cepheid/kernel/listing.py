@@ -6,6 +6,7 @@ What lists them changes nothing. It may cost more than a step does: of sets it e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import islice
 from typing import TypeAlias
@@ -14,6 +15,7 @@ import numpy as np
 
 from cepheid.compile.tables import Ints, Tables
 from cepheid.kernel.compiled import CompiledKernel, Emitted
+from cepheid.kernel.fork import parked_of
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, PartialMatches
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
@@ -21,13 +23,12 @@ from cepheid.kernel.set_layout import NO_EVENT, NO_SET, Sets
 from cepheid.kernel.set_nodes import limit_of
 from cepheid.kernel.withheld import ranges
 
+Kernel: TypeAlias = CompiledKernel | SetKernel | PythonKernel
 Taken: TypeAlias = tuple[tuple[int, int], ...]
 """Stages and positions of events."""
 
 
-def open_partial_matches(
-    kernel: CompiledKernel | SetKernel | PythonKernel, times: Ints, now: int, most: int
-) -> Emitted:
+def open_partial_matches(kernel: Kernel, times: Ints, now: int, most: int) -> Emitted:
     """Those of all keys when time has passed to `now` for all, of each key the `most` that started last, in order of
     their start; detected_at is the deadline, NO_TIME where there is none. `times` are those of the working set.
     """
@@ -38,6 +39,26 @@ def open_partial_matches(
             return _in_sets(kernel.sets, kernel.window, now, most)
         case PythonKernel():
             return kernel.listed(most)
+
+
+@contextmanager
+def only(kernel: Kernel, keys: Int32s) -> Iterator[None]:
+    """In the block there are only these keys, which are open, as 0, 1, …: to be counted and listed, not visited."""
+    match kernel:
+        case CompiledKernel():
+            partials, parked = kernel.partials, kernel.cursor.parked
+            kernel.renumber(keys)
+            kernel.cursor.parked, _ = parked_of(partials, keys)
+            yield
+            kernel.partials, kernel.cursor.parked = partials, parked
+        case SetKernel():
+            sets = kernel.sets
+            kernel.renumber(keys)
+            yield
+            kernel.sets = sets
+        case PythonKernel():
+            with kernel.only(keys):
+                yield
 
 
 def _one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most: int) -> Emitted:

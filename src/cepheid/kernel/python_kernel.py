@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
@@ -79,6 +80,17 @@ class KeyMatcher(ReferenceMatcher):
 
     def end(self) -> list[Told]:
         return self._told(self.finish())
+
+    def copy(self) -> KeyMatcher:
+        """Another one where this one is. Partial matches never change."""
+        other = KeyMatcher(self._plan, self.automaton, self._bounds)
+        other.partial_matches, other.completed, other.growing = (
+            [*self.partial_matches],
+            [*self.completed],
+            [*self.growing],
+        )
+        other.step, other.reached = self.step, self.reached
+        return other
 
     @property
     def deadline(self) -> int:
@@ -181,7 +193,7 @@ class PythonKernel:
             ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
         """
         first, self._behind = self._behind, self._behind + len(batch)
-        self._make_room(int(visits.key.max(initial=-1)) + 1)
+        self.make_keys(int(visits.key.max(initial=-1)) + 1)
         events = events_of(self._columns, batch, first)
         counts = np.diff(visits.end, prepend=self._place(first)).tolist()
         told: list[Told] = []
@@ -247,10 +259,35 @@ class PythonKernel:
         """How many partial matches, and how many matches, were over a limit."""
         return self.bounds.partial_matches, self.bounds.matches
 
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other.
+        """
+        self.make_keys(int(target.max(initial=-1)) + 1)
+        for before, key in zip(source.tolist(), target.tolist(), strict=True):
+            if before in self._keys:
+                self._keys[key] = self._keys[before].copy()
+                self._note(key)
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+        for key in keys.tolist():
+            self._keys.pop(key, None)
+            self._note(key)
+
     def renumber(self, keys: Int32s) -> None:
         """The key of number keys[i] is number i from now on; of the others nothing is open."""
         self._keys = {i: self._keys[key] for i, key in enumerate(keys.tolist())}
         self._open, self._deadlines = self._open[keys], self._deadlines[keys]
+
+    @contextmanager
+    def only(self, keys: Int32s) -> Iterator[None]:
+        """In the block there are only these keys, which are open, as 0, 1, …: to be counted and listed."""
+        before = self._keys, self._open, self._deadlines, self._all_open
+        self.renumber(keys)
+        self._all_open = int(self._open.sum())
+        yield
+        self._keys, self._open, self._deadlines, self._all_open = before
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is open, as arrays; right behind `hold`."""
@@ -274,7 +311,7 @@ class PythonKernel:
         self._held = list(range(len(events)))
         self._first = self._behind = len(events)
         self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
-        self._make_room(max(keys, default=-1) + 1)
+        self.make_keys(max(keys, default=-1) + 1)
         for key in keys:
             self._note(key)
 
@@ -295,7 +332,8 @@ class PythonKernel:
         self._open[key] = open_
         self._deadlines[key] = FOREVER if matcher is None else matcher.deadline
 
-    def _make_room(self, keys: int) -> None:
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
         more = keys - len(self._open)
         if more > 0:
             self._open = np.append(self._open, np.zeros(more + keys, np.int64))

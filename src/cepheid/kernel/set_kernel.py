@@ -38,7 +38,7 @@ class SetKernel:
             PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel is of
                 no use afterwards.
         """
-        self._make_keys(int(visits.key.max(initial=-1)) + 1)
+        self.make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor.visit = 0
         while True:
             status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
@@ -137,7 +137,23 @@ class SetKernel:
         if self.cursor.limited:
             count_paths(self.sets, len(nodes))
 
-    def _make_keys(self, keys: int) -> None:
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other. Sets are never changed, so they share them.
+        """
+        self.make_keys(int(target.max(initial=-1)) + 1)
+        sets = self.sets
+        if self.cursor.limited:  # what was counted of a key's own time may be too few at an earlier one
+            count_paths(sets, int(self.cursor.nodes))
+        for array in (sets.heads, sets.now, sets.due):
+            array[target] = array[source]
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+        self.sets.heads[keys], self.sets.now[keys], self.sets.due[keys] = NO_SET, NO_TIME, FOREVER
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
         before = len(self.sets.heads)
         if keys > before:
             more = max(keys, 2 * before)

@@ -108,26 +108,28 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
 @allocating
 def owners(sets: Sets, cursor: Cursor, window: int, now: int) -> Int32s:
     """The key that each node stands for partial matches of, -1 if all are out of time or nothing reaches them, when
-    time has passed to `now` for all.
+    time has passed to `now` for all. Of several keys, which `fork` makes, that with the least time.
     """
     owner = np.full(cursor.nodes, -1, np.int32)
     for key in range(sets.heads.shape[0]):
         limit = limit_of(window, max(now, sets.now[key]))
         for state in range(sets.heads.shape[1]):
-            own(sets, owner, sets.heads[key, state], key, limit)
+            own(sets, owner, sets.heads[key, state], key, limit, window, now)
     for number in range(cursor.nodes - 1, -1, -1):  # what a node refers to has smaller numbers
         key = owner[number]
         if key >= 0:
             limit = limit_of(window, max(now, sets.now[key]))
-            own(sets, owner, sets.nodes[number].before, key, limit)
-            own(sets, owner, sets.nodes[number].beside, key, limit)
+            own(sets, owner, sets.nodes[number].before, key, limit, window, now)
+            own(sets, owner, sets.nodes[number].beside, key, limit, window, now)
     return owner
 
 
 @inlined
-def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int) -> None:
+def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int, window: int, now: int) -> None:
     if number != NO_SET and sets.nodes[number].start > limit:
-        owner[number] = key
+        other = owner[number]
+        if other < 0 or limit_of(window, max(now, sets.now[other])) > limit:
+            owner[number] = key
 
 
 @allocating

@@ -5,7 +5,6 @@ Such a document has the key `occurrence`; `occurrence.schema.json` says what els
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -14,10 +13,10 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.algebra import OccurrencePattern, RestrictedType
 from cepheid.lang.algebra_print import expression_text, restricted_text
 from cepheid.lang.algebra_text import parse_occurrences, parse_restricted
-from cepheid.lang.document_problems import place, refused, structure_problems
+from cepheid.lang.document_problems import place, refused, span_of_text, structure_problems, text_problems
 from cepheid.lang.document_values import taxonomy_document, taxonomy_of, version_document, version_of
 from cepheid.lang.expression import Span
-from cepheid.lang.marked_text import MarkedText, Path, Value
+from cepheid.lang.marked_text import MarkedText, Value
 
 KEY = "occurrence"
 SCHEMA = "occurrence.schema.json"
@@ -39,8 +38,8 @@ def occurrence_from_document(marked: MarkedText) -> OccurrencePattern:
     if not problems:
         problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
         for name, text in document.get("types", {}).items():
-            problems += _text_problems(partial(parse_restricted, name, text), ("types", name), marked)
-        problems += _text_problems(partial(parse_occurrences, document[KEY]), (KEY,), marked)
+            problems += text_problems(partial(parse_restricted, name, text), ("types", name), marked)
+        problems += text_problems(partial(parse_occurrences, document[KEY]), (KEY,), marked)
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
     pattern = parse_occurrences(document[KEY]).named(document.get("name", "pattern"))
@@ -80,22 +79,5 @@ def span_in_occurrence(problem: Problem, marked: MarkedText) -> Span | None:
         return place((where, "column") if where == "taxonomy" else (where,), marked)
     for name in document.get("types", {}):
         if where == f"type {name!r}":
-            return _span_of_text(problem, ("types", name), marked)
-    return _span_of_text(problem, (KEY,), marked) if problem.text else None
-
-
-def _text_problems(read: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    try:
-        read()
-    except PatternError as error:
-        for problem in error.problems:
-            yield marked.problem(problem.message, _span_of_text(problem, path, marked), problem.hint)
-
-
-def _span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
-    """The place of the problem in the text at the path; where the file writes it in another way, the whole text."""
-    start, end = marked.spans[path]
-    verbatim = marked.text.find(problem.text, start, end) if problem.text else -1
-    if verbatim < 0 or problem.span is None:
-        return start, end
-    return verbatim + problem.span[0], verbatim + problem.span[1]
+            return span_of_text(problem, ("types", name), marked)
+    return span_of_text(problem, (KEY,), marked) if problem.text else None

@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.algebra import OccurrencePattern
@@ -35,6 +35,13 @@ from cepheid.lang.document_values import (
 )
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_document import (
+    interval_from_document,
+    interval_to_document,
+    is_interval,
+    span_in_interval,
+)
 from cepheid.lang.marked_text import MarkedText, Path, Value, dump_yaml, load_marked
 from cepheid.lang.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
@@ -59,8 +66,12 @@ _FLAGS = {
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
-def read_pattern(path: str | pathlib.Path) -> Pattern | OccurrencePattern:
-    """The pattern in a YAML or JSON file: of stages or, with the key `occurrence`, of occurrences.
+AnyPattern: TypeAlias = Pattern | OccurrencePattern | IntervalPattern
+
+
+def read_pattern(path: str | pathlib.Path) -> AnyPattern:
+    """The pattern in a YAML or JSON file: of stages; with the key `occurrence` of occurrences, with `interval` of
+    intervals.
 
     Raises:
         OSError: the file cannot be read.
@@ -84,7 +95,7 @@ def read_text(path: str | pathlib.Path) -> str:
         raise PatternError(Problem(f"a pattern file is UTF-8 text, this is not ({path}, line {line})")) from None
 
 
-def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern | OccurrencePattern:
+def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
     """The pattern in a YAML or JSON document; `source` names it in messages.
 
     Raises:
@@ -93,13 +104,15 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> Pattern | Occurre
     marked = load_marked(text, source=source)
     if is_occurrence(marked):
         return occurrence_from_document(marked)
+    if is_interval(marked):
+        return interval_from_document(marked)
     problems = [*marked.problems, *document_problems(marked)]
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
     return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 
-def pattern_to_document(pattern: Pattern | OccurrencePattern) -> dict[str, Value]:
+def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
     """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name.
 
     Raises:
@@ -107,6 +120,8 @@ def pattern_to_document(pattern: Pattern | OccurrencePattern) -> dict[str, Value
     """
     if isinstance(pattern, OccurrencePattern):
         return occurrence_to_document(pattern)
+    if isinstance(pattern, IntervalPattern):
+        return interval_to_document(pattern)
     hint = "Write the condition in SQL, or keep the pattern in Python."
     refused = [
         Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
@@ -134,7 +149,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     return document
 
 
-def pattern_to_yaml(pattern: Pattern | OccurrencePattern) -> str:
+def pattern_to_yaml(pattern: AnyPattern) -> str:
     """The same document as YAML text."""
     return dump_yaml(pattern_to_document(pattern))
 
@@ -148,7 +163,10 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
     are.
     """
     marked = load_marked(text, source=source)
-    span = span_in_occurrence(problem, marked) if is_occurrence(marked) else _span_of(problem, marked)
+    if is_occurrence(marked):
+        span = span_in_occurrence(problem, marked)
+    else:
+        span = span_in_interval(problem, marked) if is_interval(marked) else _span_of(problem, marked)
     if span is None:
         return problem
     where = f"{source}, {problem.where}" if problem.where else source

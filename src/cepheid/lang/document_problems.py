@@ -210,3 +210,28 @@ def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Itera
     except PatternError as error:
         for problem in error.problems:
             yield marked.problem(problem.message, place(path, marked), problem.hint)
+
+
+def text_problems(read: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    """The problems of a text at the path that cannot be read, each at its place in the text."""
+    try:
+        read()
+    except PatternError as error:
+        for problem in error.problems:
+            yield marked.problem(problem.message, span_of_text(problem, path, marked), problem.hint)
+
+
+def span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
+    """The place of the problem in the text at the path, which may be broken into lines in another way; where the file
+    writes it with escapes, the whole text.
+    """
+    start, end = marked.spans[path]
+    places = [place for place in range(start, end) if not marked.text[place].isspace()]
+    if problem.text is None or problem.span is None:
+        return start, end
+    found = "".join(marked.text[place] for place in places).find("".join(problem.text.split()))
+    if found < 0:
+        return start, end
+    first, behind = (found + len("".join(problem.text[:offset].split())) for offset in problem.span)
+    first = min(first, len(places) - 1)
+    return places[first], places[max(first, behind - 1)] + 1

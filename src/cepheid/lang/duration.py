@@ -37,7 +37,8 @@ def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
         )
     duration = _parse_text(length) if isinstance(length, str) else length
     if duration < timedelta(0) or (duration == timedelta(0) and not or_zero):
-        raise PatternError(f"a length of time must be positive, got {length!r}")
+        allowed = "not be negative" if or_zero else "be positive"
+        raise PatternError(f"a length of time must {allowed}, got {length!r}")
     return duration
 
 

@@ -6,11 +6,12 @@ all of it at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from cepheid.errors import PatternError
+from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.interval_grammar import order, read, tree
 from cepheid.lang.interval_values import (
@@ -28,6 +29,8 @@ from cepheid.lang.interval_values import (
     relation_named,
     scope_named,
 )
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
+from cepheid.lang.tokens import tokenize
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class IntervalPattern:
     window: timedelta | None = None
     consistency: Consistency = Consistency.CONSERVATIVE
     name: str = "pattern"
+    """Part of every match_id, so that the matches of two patterns never have the same id."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`. None: `detect` is told."""
+    version: str | None = None
+    """For those who keep patterns: not part of match_id."""
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -100,12 +108,14 @@ class IntervalPattern:
             found = DEFAULT_SCOPE[self.mode]
         left, right = (_names(part) for part in between or ((), ()))
         comparisons = read(ordered, order) if ordered else ()
-        negation = Negation(variable, type, found, left, right, comparisons, where)
+        condition = None if where is None else _condition(where)
+        negation = Negation(variable, type, found, left, right, comparisons, condition)
         return replace(self, negations=(*self.negations, negation))
 
     def where(self, condition: str) -> IntervalPattern:
         """A condition in SQL; of several calls all must hold."""
-        whole = condition if self.condition is None else f"({self.condition}) AND ({condition})"
+        found = _condition(condition)
+        whole = found if self.condition is None else f"({self.condition}) AND ({found})"
         return replace(self, condition=whole)
 
     def within(self, length: str | timedelta) -> IntervalPattern:
@@ -118,8 +128,11 @@ class IntervalPattern:
         return replace(self, consistency=found)
 
     def named(self, name: str) -> IntervalPattern:
-        """The name that output and match ids have."""
-        return replace(self, name=name)
+        return replace(self, name=pattern_name(name))
+
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
+        """The column that holds the type of each event and, of each type, what it is a kind of."""
+        return replace(self, types=make_taxonomy(column, kinds or {}))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -133,3 +146,14 @@ def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:
 
 def _names(part: str | Iterable[str]) -> tuple[str, ...]:
     return (part,) if isinstance(part, str) else tuple(part)
+
+
+def _condition(given: object) -> str:
+    """The condition from its first word to its last: in the query text comments around it belong to no clause."""
+    if not isinstance(given, str) or not given.strip():
+        raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
+    try:
+        *words, _ = tokenize(given)
+    except PatternError:
+        return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
+    return given[words[0].start : words[-1].end] if words else given.strip()

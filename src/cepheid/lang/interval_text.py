@@ -207,11 +207,12 @@ def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 def _condition(cursor: Cursor) -> str:
     """SQL up to the next clause or the parenthesis that closes; what is wrong with it is told with other conditions."""
     start, depth = cursor.at, 0
+    name_follows = False
     while cursor.next.kind is not Kind.END:
-        if depth == 0 and cursor.sees(")", *CLAUSES):
+        if depth == 0 and not name_follows and cursor.sees(")", *CLAUSES):
             break
         depth += cursor.sees("(") - cursor.sees(")")
-        cursor.take()
+        name_follows = cursor.take().text == "."
     if cursor.at == start:
         raise cursor.unexpected("a condition is expected")
     return cursor.written(cursor.span(start))
@@ -314,11 +315,12 @@ def _negation_words(negation: Negation) -> Iterator[str]:
 
 
 def _printable(condition: str) -> str:
-    depth = 0
+    depth, name_follows = 0, False
     for token in tokenize(condition):
         if token.kind is Kind.SYMBOL:
             depth += (token.text == "(") - (token.text == ")")
-        elif depth == 0 and token.kind is Kind.WORD and token.text in CLAUSES:
+        elif depth == 0 and token.kind is Kind.WORD and token.text in CLAUSES and not name_follows:
             message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
             raise PatternError(f"{message}. Write it between back-quotes")
+        name_follows = token.text == "."
     return condition

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean
+from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean, in_pattern
 from cepheid.events import Schema
 from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import End
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.sql import parse_expression
 from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.interval_condition import Variables, resolved, variables_in
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema, JoinScript
+from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema, JoinScript
 from cepheid.plan.interval_problems import interval_problems
 from cepheid.plan.lift import Lifting, conjuncts
 from cepheid.plan.limits import Limits
@@ -31,35 +33,75 @@ def build_interval_plan(
     engine: SqlEngine,
     *,
     columns: Sequence[str] | None = None,
-    kinds: Mapping[str, str | Sequence[str]] | None = None,
     limits: Limits | None = None,
 ) -> IntervalPlan:
-    """What a host and a matcher need to find the pattern in events of the schema.
+    """What a host and a matcher need to find the pattern in events of the schema; as `build_interval_plans`."""
+    (plan,) = build_interval_plans((pattern,), schema, engine, columns=columns, limits=limits).each
+    return plan
 
-    `columns` are the event columns that come along in the output (all, if None), `kinds` says which type is a kind of
-    which.
+
+def build_interval_plans(
+    patterns: Sequence[IntervalPattern],
+    schema: IntervalSchema,
+    engine: SqlEngine,
+    *,
+    named: bool = False,
+    columns: Sequence[str] | None = None,
+    limits: Limits | None = None,
+) -> IntervalPlans:
+    """The plans of patterns over the same events; `named` as in IntervalPlans.
+
+    `columns` are the event columns that come along in the output (all, if None).
 
     Raises:
-        SchemaError: key, type, times or columns are not there or of no use; all such faults in one message.
-        PatternError: with all problems of the pattern; before them those of the schema, if it has any.
+        SchemaError: key, times or columns are not there or of no use; all such faults in one message.
+        PatternError: with all problems of all patterns; before them those of the schema, if it has any.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
     shared = Shared(tuple(schema.columns.names if columns is None else columns), None, limits or Limits())
     faults = [*schema_faults(Schema(schema.columns, schema.key, None), shared), *_time_faults(schema)]
-    problems = interval_problems(pattern, schema.key)
-    if problems and not pattern.positives:
+    plans, problems = list[IntervalPlan](), list[Problem]()
+    for pattern in patterns:
+        with in_pattern(pattern.name, named=named):
+            built = _plan_or_problems(pattern, schema, engine, shared, sound=not faults)
+        if isinstance(built, IntervalPlan):
+            plans.append(built)
+        else:
+            problems += [problem.of_pattern(pattern.name) if named else problem for problem in built]
+    if problems or faults:
         raise refusal(problems, faults)
-    parts = _parts(pattern, schema, kinds or {}, problems) if not _repeats(pattern) else None
-    nodes = [] if parts is None else [node for found in parts.conditions for node in found]
-    types = ask_types(engine, [*nodes, *(parts.types if parts else ())], schema.columns, problems)
+    return IntervalPlans(tuple(plans), named)
+
+
+def check_intervals(pattern: IntervalPattern) -> list[Problem]:
+    """The problems that are there whatever the events are."""
+    problems = interval_problems(pattern)
+    if pattern.types is not None and pattern.positives:
+        _type_texts(pattern, None, problems)
+    if not _repeats(pattern):
+        _conditions(pattern, {end: end.value for end in End}, None, problems)
+    return problems
+
+
+def _plan_or_problems(
+    pattern: IntervalPattern, schema: IntervalSchema, engine: SqlEngine, shared: Shared, *, sound: bool
+) -> IntervalPlan | list[Problem]:
+    problems = interval_problems(pattern, schema.key)
+    if not pattern.positives or _repeats(pattern):
+        return problems
+    parts = _Parts(
+        _types_of_events(pattern, schema, problems), _conditions(pattern, schema.times, schema.columns, problems)
+    )
+    nodes = [node for found in parts.conditions for node in found]
+    types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
     lifting = Lifting(types, _stages(pattern), stage=len(pattern.variables))
     for node in nodes:
         try:
             check_boolean(lifting, node)
         except PatternError as error:
             problems += error.problems
-    if problems or faults or parts is None:
-        raise refusal(problems, faults)
+    if problems or not sound:
+        return problems
     plan = _lifted(pattern, schema, parts, lifting, shared)
     if len(plan.bits) > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"
@@ -89,13 +131,30 @@ class _Parts(NamedTuple):
     """Of the match, then of each negation."""
 
 
-def _parts(
-    pattern: IntervalPattern, schema: IntervalSchema, kinds: Mapping[str, str | Sequence[str]], problems: list[Problem]
-) -> _Parts:
-    typed = _stages(pattern).taxonomy(schema.type, kinds)
-    sql = subtype_conditions(typed, schema.columns, problems)
+def _types_of_events(pattern: IntervalPattern, schema: IntervalSchema, problems: list[Problem]) -> list[Node]:
+    sql = _type_texts(pattern, schema.columns, problems)
     found: list[Problem] = []
-    types = [_type_condition(sql[type_], schema.columns, found) for type_ in _types(pattern).values() if type_ in sql]
+    return [_type_condition(sql[type_], schema.columns, found) for type_ in _types(pattern).values() if type_ in sql]
+
+
+def _type_texts(pattern: IntervalPattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
+    """Type → SQL. Problems of what are stages there are those of events here."""
+    found: list[Problem] = []
+    texts = subtype_conditions(_stages(pattern), columns, found)
+    label, behind = "stage ", ", subtype"
+    problems += [
+        replace(one, where=f"event {one.where.removeprefix(label).removesuffix(behind)}")
+        if one.where and one.where.startswith(label)
+        else one
+        for one in found
+    ]
+    return texts
+
+
+def _conditions(
+    pattern: IntervalPattern, times: Mapping[End, str], columns: pa.Schema | None, problems: list[Problem]
+) -> list[list[Node]]:
+    """Of the match, then of each negation; `columns` None: any name may be one."""
     count = len(pattern.positives)
     texts = [(pattern.condition, "where", frozenset(range(count)))]
     texts += [
@@ -104,10 +163,10 @@ def _parts(
     ]
     conditions: list[list[Node]] = []
     for text, where, allowed in texts:
-        variables = Variables(pattern.variables, allowed, schema.times)
-        node = None if text is None else resolved(text, where, variables, schema.columns, problems)
+        variables = Variables(pattern.variables, allowed, times)
+        node = None if text is None else resolved(text, where, variables, columns, problems)
         conditions.append([] if node is None else conjuncts(node))
-    return _Parts(types, conditions)
+    return conditions
 
 
 def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> Node:
@@ -121,7 +180,7 @@ def _stages(pattern: IntervalPattern) -> Pattern:
         stages = Pattern.begin(variable) if stages is None else stages.followed_by(variable)
         stages = stages.subtype(type_)
     assert stages is not None, "there is an event"
-    return stages.followed_by(" match")
+    return replace(stages.followed_by(" match"), types=pattern.types)
 
 
 def _types(pattern: IntervalPattern) -> dict[str, str]:

@@ -30,8 +30,12 @@ class Variables:
     """The events' columns of start and end."""
 
 
-def resolved(text: str, where: str, variables: Variables, columns: pa.Schema, problems: list[Problem]) -> Node | None:
-    """The condition with its names resolved; None where it has problems, which are appended."""
+def resolved(
+    text: str, where: str, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
+) -> Node | None:
+    """The condition with its names resolved; None where it has problems, which are appended. `columns` None: any name
+    may be one.
+    """
     source, found = Source(text, where), list[Problem]()
     expression = _parsed(source, found)
     if expression is not None:
@@ -84,7 +88,7 @@ def _number(name: str, variables: Variables) -> int | None:
 
 
 def _name_problems(
-    expression: Expression, source: Source, variables: Variables, columns: pa.Schema
+    expression: Expression, source: Source, variables: Variables, columns: pa.Schema | None
 ) -> Iterator[Problem]:
     """What names no variable that may be named here."""
     known = [variables.names[i] for i in sorted(variables.allowed)]
@@ -137,5 +141,5 @@ def _names(expression: Expression, bound: Sequence[str] = ()) -> Iterator[Name]:
             pass
 
 
-def _is_column(name: str, columns: pa.Schema) -> bool:
-    return name.lower() in (known.lower() for known in columns.names)
+def _is_column(name: str, columns: pa.Schema | None) -> bool:
+    return columns is not None and name.lower() in (known.lower() for known in columns.names)

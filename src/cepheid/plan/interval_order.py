@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_text import interval_text
 from cepheid.plan.interval_bounds import FREE, Bounds, bounds_of
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.script import Operation, Operator
@@ -86,15 +88,24 @@ def _cheapest(
     return order, cost
 
 
+def explain_interval_pattern(pattern: IntervalPattern) -> str:
+    """What the pattern looks for: its query, and the types."""
+    lines = [f"Pattern {pattern.name!r}: intervals of", *(f"  {line}" for line in interval_text(pattern).split("\n"))]
+    if pattern.types is not None:
+        lines.append(f"Types: column {pattern.types.column!r}")
+        lines += [f"  {kind} is a kind of {', '.join(above)}" for kind, above in pattern.types.kinds if above]
+    return "\n".join(lines)
+
+
 def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The plan as text: what is asked of each event, of several, and in which order events are looked for."""
+    """The plan as text: what the pattern looks for, what is asked of each event, and in which order events are looked
+    for.
+    """
     pattern, order = plan.pattern, join_order(plan, frequencies)
-    lines = [f"Interval pattern {pattern.name!r}, {pattern.mode.value}, {pattern.consistency.value}"]
+    lines = [explain_interval_pattern(pattern), "Events:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
         lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
-    if pattern.condition is not None:
-        lines.append(f"  where {pattern.condition}")
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]

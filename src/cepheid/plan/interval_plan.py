@@ -18,12 +18,11 @@ from cepheid.plan.script import Script
 
 @dataclass(frozen=True)
 class IntervalSchema:
-    """The events' columns, and which of them are the key, the type and the times."""
+    """The events' columns, and which of them are the key and the times."""
 
     columns: pa.Schema
     key: tuple[str, ...]
     """Events of different keys have nothing to do with each other; empty: all events are one sequence."""
-    type: str
     start: str
     end: str
 
@@ -83,3 +82,20 @@ class IntervalPlan:
 
     def number(self, variable: str) -> int:
         return self.pattern.variables.index(variable)
+
+
+@dataclass(frozen=True)
+class IntervalPlans:
+    """Plans over the same events; the names of their patterns differ."""
+
+    each: tuple[IntervalPlan, ...]
+    named: bool
+    """Whether the patterns were given by name: then rows say whose they are."""
+
+    @property
+    def schema(self) -> IntervalSchema:
+        return self.each[0].schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.each[0].columns

@@ -1,0 +1,27 @@
+"""What is counted of the events of interval patterns, beside what is of those of any pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepheid.hosts.request import EventCounts
+
+
+@dataclass(frozen=True)
+class IntervalCounts(EventCounts):
+    """How many events were read and what became of those that are no intervals."""
+
+    reversed: int = 0
+    """Events with key and times that end before they start, dropped."""
+
+
+@dataclass(frozen=True)
+class IntervalMatcherCounts(IntervalCounts):
+    """What an interval matcher has seen so far, and what is open. `matches` are those told and not taken back."""
+
+    late: int = 0
+    """Events that came later than the delay allows; they are not matched."""
+    open_matches: int = 0
+    """Matches that are not final."""
+    held: int = 0
+    """Events in memory."""

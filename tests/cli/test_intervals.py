@@ -1,0 +1,100 @@
+"""Pattern files of intervals on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cepheid = Callable[..., Any]
+
+CHAIN = """\
+name: chain
+taxonomy: {column: kind}
+interval: >
+  EVENT PAL((heat h overlap spin s) before alarm a)
+  WHERE h.machine = s.machine
+  WITHIN 2 hours
+"""
+EVENTS = """\
+kind,begin,end,machine
+heat,2024-05-01T10:00:00Z,2024-05-01T10:40:00Z,m1
+spin,2024-05-01T10:30:00Z,2024-05-01T10:50:00Z,m1
+alarm,2024-05-01T11:00:00Z,2024-05-01T11:02:00Z,m1
+alarm,2024-05-01T11:00:00Z,2024-05-01T10:02:00Z,m1
+"""
+TIMES = ("--start", "begin", "--end", "end")
+
+
+@pytest.fixture(autouse=True)
+def chain(folder: Path) -> Path:
+    (folder / "works.csv").write_text(EVENTS)
+    file = folder / "chain.yaml"
+    file.write_text(CHAIN)
+    return file
+
+
+def test_detect(cepheid: Cepheid) -> None:
+    """Its matches are found as those of any file are; times of text files are read, and what is dropped is said."""
+    arguments = ("detect", "chain.yaml", "works.csv", *TIMES, "--columns", "kind", "--nulls", "drop", "--json")
+    done = cepheid(*arguments)
+    printed = json.loads(done.stdout)
+    (match,) = printed["matches"]
+    assert (match["match_start"], match["a"]) == ("2024-05-01T10:00:00+00:00", {"kind": "alarm"})
+    assert (printed["match_count"], printed["counts"]["reversed"]) == (1, 1)
+    assert "0 events without key and 0 without time and 1 that end before they start, of 4" in done.stderr
+
+
+def test_arguments_that_do_not_fit(cepheid: Cepheid) -> None:
+    """They are called as on the command line."""
+    done = cepheid("detect", "chain.yaml", "works.csv", "--time", "begin", "--type", "kind", "--start", "begin")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "--time: events of an interval pattern have two: give their columns with --start and with --end",
+        "--end: the name of a column is expected, got None",
+        "--type: pattern 'chain' has a taxonomy, which names the column; leave type and kinds out",
+    ]
+    assert "of an interval pattern --start and --end" in cepheid("detect", "chain.yaml", "works.csv").stderr
+    done = cepheid("detect", "rising.yaml", "events.csv", "--time", "at", "--start", "at")
+    assert done.stderr == "--start: only interval patterns have it; leave it out\n"
+    done = cepheid("check", "chain.yaml", "--parameter", "x=1")
+    assert "a pattern of intervals has no parameters: leave --parameter out" in done.stderr
+
+
+def test_check(cepheid: Cepheid, chain: Path) -> None:
+    """Problems have their places in the file, with events and without."""
+    assert cepheid("check", "chain.yaml", "--events", "works.csv", *TIMES).returncode == 0
+    chain.write_text(CHAIN.replace("s.machine", "spin.machine"))
+    for events in ([], ["--events", "works.csv", *TIMES]):
+        done = cepheid("check", "chain.yaml", *events)
+        assert done.returncode == 1
+        assert "no event has the variable 'spin' (chain.yaml, where, line 5, column 21)" in done.stderr
+    chain.write_text(CHAIN.replace("s.machine", "s.machin"))
+    assert cepheid("check", "chain.yaml").returncode == 0
+    done = cepheid("check", "chain.yaml", "--events", "works.csv", *TIMES)
+    assert "no column named 'machin' (chain.yaml, where, line 5, column 23)" in done.stderr
+
+
+def test_explain(cepheid: Cepheid, chain: Path) -> None:
+    """The pattern; with events the order of joins, also drawn."""
+    text = cepheid("explain", "chain.yaml").stdout
+    query = "Pattern 'chain': intervals of\n  EVENT PAL((heat h overlap spin s) before alarm a)\n"
+    assert text.startswith(query)
+    assert text.endswith("\nTypes: column 'kind'\n")
+    planned = cepheid("explain", "chain.yaml", "--events", "works.csv", *TIMES).stdout
+    assert planned.startswith(query)
+    assert "\nJoins:\n  when h comes: h ⋈ s ⋈ a, about " in planned
+    drawn = cepheid("explain", "chain.yaml", "--events", "works.csv", *TIMES, "--mermaid").stdout
+    assert drawn.startswith('flowchart BT\n    h0["h comes"]\n')
+    chain.write_text(CHAIN.replace("h.machine", "x.machine"))
+    assert "no event has the variable 'x'" in cepheid("explain", "chain.yaml").stderr
+
+
+def test_streams_are_refused(cepheid: Cepheid) -> None:
+    """Before anything is started."""
+    done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--time", "timestamp", "--lateness", "1 second")
+    assert done.returncode == 1
+    assert "pattern 'chain' is one of intervals, which a stream does not find" in done.stderr

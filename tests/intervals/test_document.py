@@ -1,0 +1,105 @@
+"""Pattern files with an interval pattern: what they say, their inverse, and problems with their place in the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.intervals.strategies import patterns
+
+from cepheid import IntervalPattern, PatternError, pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
+from cepheid.lang.document import located_in_document
+from cepheid.lang.interval_text import interval_pattern
+from cepheid.plan.interval_build import check_intervals
+
+CHAIN = """\
+name: chain
+version: 1.10
+taxonomy:
+  column: kind
+  kinds: {spin: work}
+interval: >
+  EVENT PAL((heat h overlap work w) before alarm a)
+  WHERE h.machine = w.machine
+  WITHIN 2 hours
+"""
+
+
+def test_a_file(tmp_path: Path) -> None:
+    """Its query is the pattern, with the name, the version and the types."""
+    file = tmp_path / "chain.yaml"
+    file.write_text(CHAIN)
+    query = "EVENT PAL((heat h overlap work w) before alarm a) WHERE h.machine = w.machine WITHIN 2 hours"
+    pattern = read_pattern(file)
+    assert isinstance(pattern, IntervalPattern)
+    assert pattern.version == "1.10"
+    expected = interval_pattern(query).named("chain").taxonomy("kind", {"spin": "work"})
+    assert pattern_to_document(pattern) == {"name": "chain", "version": "1.10"} | pattern_to_document(expected)
+    assert pattern_from_text("interval: EVENT PAL(A a)") == interval_pattern("EVENT PAL(A a)")
+
+
+@given(pattern=patterns(), typed=st.booleans())
+def test_writing_inverts_reading(pattern: IntervalPattern, typed: bool) -> None:  # noqa: FBT001
+    """Any pattern is what its file says."""
+    known = pattern.taxonomy("of: it", {"A": ["B", "C"]}) if typed else pattern
+    assert pattern_from_text(pattern_to_yaml(known.named("one"))) == known.named("one")
+
+
+def test_conditions_of_python_can_be_written() -> None:
+    """With comments and spaces around them, in several lines, and columns with names of clauses."""
+    pattern = (
+        IntervalPattern.pal(a="A", b="B").where(" a.x = 1 -- one\n").where("a.order < b.within\n AND b.`where` > 1")
+    )
+    assert pattern.condition == "(a.x = 1) AND (a.order < b.within\n AND b.`where` > 1)"
+    alone = (
+        IntervalPattern.pal(a="A").where("a.order = 1").without("d", "D", ordered="end(a) < start(d)", where="d.n = 1 ")
+    )
+    for one in (pattern, alone):
+        assert pattern_from_text(pattern_to_yaml(one)) == one
+    with pytest.raises(PatternError, match=r"a condition is SQL text, as in 'a\.user = b\.user', got int: 3"):
+        alone.where(3)  # type: ignore[arg-type]
+
+
+def test_problems_of_the_structure() -> None:
+    """Keys that are not known come with those that are; the query is text, and the taxonomy makes sense."""
+    with pytest.raises(PatternError) as raised:
+        pattern_from_text("nam: x\ninterval: [a]\n", source="x.yaml")
+    assert str(raised.value) == (
+        "a pattern has no key 'nam' (x.yaml, line 1, column 1)\n  nam: x\n  ^^^\n"
+        "Did you mean 'name'? Known here: name, version, taxonomy, interval\n"
+        "'interval' must be a query such as 'EVENT PAL(A a overlap B b) WITHIN 10 min', got [\"a\"]"
+        " (x.yaml, line 2, column 11)\n  interval: [a]\n            ^"
+    )
+    with pytest.raises(PatternError, match="types cannot be kinds of each other in a circle"):
+        pattern_from_text("taxonomy: {column: kind, kinds: {a: b, b: a}}\ninterval: EVENT PAL(a)")
+
+
+def test_problems_of_the_query_have_their_place_in_the_file() -> None:
+    """Line and column of the word."""
+    with pytest.raises(PatternError) as raised:
+        pattern_from_text(CHAIN.replace("overlap", "overlop"), source="chain.yaml")
+    assert str(raised.value).startswith(
+        "no relation is named 'overlop' (chain.yaml, line 7, column 21)\n"
+        "    EVENT PAL((heat h overlop work w) before alarm a)\n                      ^^^^^^^\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        ("w.machine", "x.machine", "no event has the variable 'x' (chain.yaml, where, line 8, column 21)"),
+        ("WITHIN", "RELATE h before x WITHIN", "no event has the variable 'x' (chain.yaml, relate, line 9, column 3)"),
+        ("alarm a", "alarm h", "2 events have the variable 'h' (chain.yaml, EVENT, line 7, column 3)"),
+        ("alarm a", "alrm a", "no type 'alrm' in the taxonomy (chain.yaml, event 'a', line 7, column 3)"),
+    ],
+)
+def test_what_is_found_later_has_its_place_too(before: str, after: str, place: str) -> None:
+    """In a condition the word, of other clauses where they begin."""
+    kinds = CHAIN.replace("{spin: work}", "{spin: work, heat: [], alarm: []}")
+    text = kinds.replace(before, after)
+    pattern = pattern_from_text(text)
+    assert isinstance(pattern, IntervalPattern)
+    problem = check_intervals(pattern)[0]
+    assert str(located_in_document(problem, text, source="chain.yaml")).startswith(place)

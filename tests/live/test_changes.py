@@ -1,0 +1,115 @@
+"""What a matcher with a consistency tells, on small examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.live.events import at, events, matcher
+
+from cepheid import Limits, Matcher, Pattern, SchemaError, SnapshotError
+
+ABSENT = Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("5 seconds")
+
+
+def changes(rows: pa.Table) -> list[tuple[Any, ...]]:
+    """Kind, match or timeout, and the ids of the events."""
+    return [
+        (row["kind"], row["found"], *(event["id"] for _, taken in row["stages"] or () for event in taken))
+        for row in rows.to_pylist()
+    ]
+
+
+def test_timeouts_are_taken_back() -> None:
+    """A timeout told at the clock is taken back by the event that was missing, which makes a match."""
+    live = matcher(lateness="20 seconds", consistency="real_time")
+    live.process(events((1, "p", 0, "a")))
+    assert changes(live.process(events((2, "q", 12, "-")))) == [("insertion", "timeout", 1)]
+    counts = live.counts
+    assert (counts.matches, counts.timeouts) == (0, 1)
+    told = live.process(events((3, "p", 4, "b")))
+    assert changes(told) == [("retraction", "timeout", 1), ("insertion", "match", 1, 3)]
+    assert told.column("detected_at").to_pylist() == [at(12), at(4)]
+    assert (live.counts.matches, live.counts.timeouts) == (1, 0)
+
+
+def test_absence_is_taken_back() -> None:
+    """What must not come is thought not to come once the clock has passed its time, until it comes."""
+    live = matcher(ABSENT, lateness="20 seconds", consistency="real_time")
+    live.process(events((1, "p", 0, "a")))
+    assert changes(live.process(events((2, "q", 6, "-")))) == [("insertion", "match", 1)]
+    assert changes(live.process(events((3, "p", 4, "b")))) == [("retraction", "match", 1)]
+    assert changes(live.finish()) == []
+
+
+def test_conservative() -> None:
+    """A conservative matcher tells the same matches as one without a consistency, when that does."""
+    live, plain = matcher(lateness="3 seconds", consistency="conservative"), matcher(lateness="3 seconds")
+    for batch in ((1, "p", 0, "a"), (2, "p", 4, "b")), ((3, "p", 2, "b"),), ((4, "p", 6, "-"),), ((5, "p", 9, "-"),):
+        told, expected = live.process(events(*batch)), plain.process(events(*batch))
+        assert told.column("match_id").to_pylist() == expected.column("match_id").to_pylist()
+        assert set(told.column("kind").to_pylist()) <= {"insertion"}
+
+
+def test_without_outputs() -> None:
+    """Where no outputs are asked for there are matches and late events, and nothing to tell matches from."""
+    live = matcher(lateness="1 second", consistency="real_time", outputs=None)
+    live.process(events((1, "p", 0, "a"), (2, "p", 9, "-")))
+    rows = live.process(events((3, "p", 1, "b"), (4, "p", 9, "b")))
+    assert rows.column("kind").to_pylist() == ["late", "insertion"]
+    assert "found" not in rows.schema.names
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"measures": {"n": "count(b)"}, "outputs": None},
+        {"key": None},
+        {"sequence": None},
+        {"limits": Limits(max_partial_matches=3)},
+        {"limits": Limits(max_partial_matches=3, on_limit="drop")},
+    ],
+)
+def test_with_other_arguments(options: dict[str, Any]) -> None:
+    """Whatever else is asked for, a match is taken back where an earlier event comes, also behind a snapshot."""
+    live = matcher(lateness="10 seconds", consistency="real_time", **options)
+    assert live.process(events((1, "p", 0, "a"), (2, "p", 5, "b"))).column("kind").to_pylist() == ["insertion"]
+    other = matcher(lateness="10 seconds", consistency="conservative", **options)
+    other.restore(live.snapshot())
+    for second in (4, 3):
+        rows = other.process(events((second, "p", second, "b")))
+        assert rows.column("kind").to_pylist() == ["retraction", "insertion"]
+    assert other.counts.matches == 1
+
+
+def test_late_events_come_once() -> None:
+    """A late event changes nothing."""
+    live = matcher(lateness="1 second", consistency="real_time")
+    live.process(events((1, "p", 0, "a"), (2, "p", 9, "b")))
+    assert changes(live.process(events((3, "p", 1, "b")))) == [("late", None)]
+    assert live.counts.late == 1
+
+
+def test_snapshots_are_of_their_kind() -> None:
+    """A snapshot of a matcher with a consistency is none for one without, and the other way round."""
+    with_one, without = matcher(consistency="real_time"), matcher()
+    for wants, has in ((with_one, without), (without, with_one)):
+        with pytest.raises(SnapshotError, match="consistency was"):
+            wants.restore(has.snapshot())
+
+
+def test_partial_matches() -> None:
+    """What is open is listed and counted once, without the forks."""
+    live = matcher(lateness="5 seconds", consistency="real_time")
+    for number in range(3):
+        live.process(events((number, "p", number, "a")))
+    assert live.counts.open_partial_matches == live.partial_matches().num_rows == 3
+
+
+def test_key_named_as_a_column() -> None:
+    """A key cannot have the name of the column that tells timeouts."""
+    schema = pa.schema([("found", pa.string()), ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
+    with pytest.raises(SchemaError) as caught:
+        Matcher(ABSENT, schema, key="found", time="at", outputs=["timeouts"], consistency="real_time")
+    assert str(caught.value) == "the output has a column 'found', as the key or a measure has. Rename that"
