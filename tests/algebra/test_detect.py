@@ -260,7 +260,7 @@ def test_conditions_that_fail() -> None:
         (
             lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),
             PatternError,
-            "patterns of occurrences are found with others of them alone, not with 'b'",
+            "where one of several patterns is of occurrences all are: an OccurrencePattern is expected, got",
         ),
         (lambda p: Matcher({"a": p}, shop(), time="at"), PatternError, "a Matcher finds one pattern"),
         (
