@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +90,13 @@ def test_another_store(stream: DataFrame) -> None:
     finally:
         streams.conf.set(setting, rocks_db)
     assert str(caught.value) == f"Spark keeps such state in RocksDB only: spark.conf.set({setting!r}, {rocks_db!r})"
+
+
+def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark's workers would end without a word: said before the query starts."""
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with pytest.raises(SchemaError, match="with the package protobuf, which it does not bring"):
+        detect(stream, PAIR, **OPTIONS)
 
 
 @pytest.mark.parametrize(

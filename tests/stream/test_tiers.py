@@ -77,6 +77,16 @@ def test_each_pattern_has_its_name(streams: SparkSession, tmp_path: Path) -> Non
         detect(second, once_more, key="network", time="detected_at")
 
 
+def test_matches_that_are_read_again_are_no_tier(streams: SparkSession, tmp_path: Path) -> None:
+    """Matches that were written to files are events as all others, though files keep what a tier is known by."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
+    stored = networks(streams.readStream.schema(first.schema).parquet(str(tmp_path)))
+    assert detect(stored, TWO, **SECOND, lateness="1 second").isStreaming
+    with pytest.raises(SchemaError, match="say how late an event of the stream may come"):
+        detect(stored, TWO, **SECOND)
+
+
 def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> None:
     """Rows that have late events among them are not for another pattern: their time is the watermark's."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
+from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
 from cepheid.errors import PatternError, Problem
@@ -17,6 +19,9 @@ from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.interval_plan import IntervalPlans
 from cepheid.plan.plan import Plan
 from cepheid.plan.plans import Plans, naming
+
+IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
+"""How PySpark is told that times are in UTC; before 4.3 it takes that for granted."""
 
 
 def packed(plan: Plan | Plans | OccurrencePlan | IntervalPlans) -> bytes:
@@ -57,7 +62,7 @@ def mapped(
     installed.
     """
     expected, error_column = _version(), ERROR
-    schema = to_arrow_schema(rows, timezone="UTC")
+    schema = to_arrow_schema(rows, **IN_UTC)
     module, _, name = function.rpartition(".")
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from cepheid.errors import Problem
+from cepheid.hosts.sending import IN_UTC
 from cepheid.plan.engine import Question
 
 _BINARY_ORDER = "UTF8_BINARY"
@@ -24,7 +25,7 @@ def arrow_type(type_: DataType) -> pa.DataType:
     """The Arrow type of a Spark type; for one that Arrow does not carry an opaque type, which nothing accepts."""
     if not is_carried(type_):
         return pa.opaque(pa.null(), sql_name(type_), "Spark")
-    return to_arrow_type(type_, timezone="UTC")
+    return to_arrow_type(type_, **IN_UTC)
 
 
 def sql_name(type_: DataType) -> str:
@@ -51,7 +52,7 @@ def is_carried(type_: DataType) -> bool:
         case StringType():
             return type_.collation == _BINARY_ORDER
     try:
-        return from_arrow_type(to_arrow_type(type_, timezone="UTC"), prefer_timestamp_ntz=True) == type_
+        return from_arrow_type(to_arrow_type(type_, **IN_UTC), prefer_timestamp_ntz=True) == type_
     except PySparkTypeError:
         return False
 

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from importlib import import_module
 from io import StringIO
 
 import pyarrow as pa
@@ -195,11 +196,24 @@ def _check(events: DataFrame, request: Request, earlier: Earlier) -> None:
             "report: the counts of a stream are in the observedMetrics of its query's progress, as "
             f"{READ}.{_names(request)[0]} and {FOUND}.{_names(request)[0]}"
         )
+    if not _has_protobuf():
+        faults.append(
+            "PySpark reaches the state of streams with the package protobuf, which it does not bring and which is not "
+            "installed here: pip install 'cepheid[spark]', also where the workers are"
+        )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
         faults.append(f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})")
     if faults:
         raise SchemaError("\n".join(faults))
+
+
+def _has_protobuf() -> bool:
+    try:
+        import_module("google.protobuf")
+    except ImportError:
+        return False
+    return True
 
 
 def _tier_faults(request: Request, earlier: Earlier) -> Iterator[str]:
