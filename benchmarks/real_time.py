@@ -73,18 +73,18 @@ def measured(
 
 def lines_of(rows: int, keys: int, batch: int, lateness: int, name: str) -> list[list[Any]]:
     events, pattern = make_events(rows, keys, ordered=False), PATTERNS[name]
-    measured(events.slice(0, 1000), pattern, batch, lateness, "real_time")
+    measured(events.slice(0, 1000), pattern, batch, lateness, "realtime")
     lines = []
     for share in (0.0, 0.01, 0.1, 0.45):
         arriving = disordered(events, share, lateness)
         plain, kinds = measured(arriving, pattern, batch, lateness, None)
         line: list[Any] = [name, keys, batch, lateness, f"{share:.0%}", plain]
         OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[misc]
-        line.append(measured(arriving, pattern, batch, lateness, "real_time")[0])
+        line.append(measured(arriving, pattern, batch, lateness, "realtime")[0])
         real_time.KeyStates = KeyStates  # type: ignore[misc]
         for every in FORKS:
             KeyStates.every = every
-            speed, told = measured(arriving, pattern, batch, lateness, "real_time")
+            speed, told = measured(arriving, pattern, batch, lateness, "realtime")
             assert told["insertion"] - told["retraction"] == kinds["match"]
             line.append(speed)
         lines.append([*line, kinds["match"], told["retraction"]])

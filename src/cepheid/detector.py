@@ -118,6 +118,15 @@ class Detector:
             self.forget()
         return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
 
+    def first_starts(self, keys: Int32s) -> list[int]:
+        """(k,) microseconds: when the first partial match of each of the keys began, which have some open. They are not
+        in sets.
+        """
+        if isinstance(self.kernel, PythonKernel):
+            return self.kernel.first_starts(keys)
+        assert isinstance(self.kernel, CompiledKernel)
+        return self.kernel.first_starts(keys, self.working_set.events.time)
+
     def partial_matches(self, now: int, most: int) -> pa.Table:
         """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key the `most`
         that started last.

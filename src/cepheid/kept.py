@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import Flags, Int32s
-from cepheid.snapshot import START_ANEW, Snapshot
+from cepheid.snapshot import Snapshot
 
 Steps = npt.NDArray[np.int64]
 
@@ -94,10 +94,10 @@ class Kept:
             return kept
         rows, key, step = snapshot.batches[name], snapshot.arrays[f"{name}.key"], snapshot.arrays[f"{name}.step"]
         if rows.schema != columns:
-            raise SnapshotError(f"the snapshot's rows ({name}) have other columns: {rows.schema}. {START_ANEW}")
+            raise SnapshotError(f"the snapshot's rows ({name}) have other columns: {rows.schema}")
         numbered = key.dtype == np.int32 and step.dtype == np.int64 and key.shape == step.shape == (len(rows),)
         if not (numbered and (key >= 0).all() and (step >= 0).all()):
-            raise SnapshotError(f"the snapshot's rows ({name}) are not each of a key and a step. {START_ANEW}")
+            raise SnapshotError(f"the snapshot's rows ({name}) are not each of a key and a step")
         kept.add(Run(rows, key, step.copy()))
         return kept
 

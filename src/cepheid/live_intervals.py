@@ -24,7 +24,7 @@ from cepheid.kernel.layout import Int32s
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_matcher import KeyNumbers
 from cepheid.plan.interval_plan import IntervalPlan
-from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
+from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.working_set import WorkingSet, mask_of
 
 _PIECE = 1 << 14
@@ -130,14 +130,12 @@ class LiveIntervalMatcher:
         Raises:
             SnapshotError: it is damaged, or of another pattern or other columns.
         """
-        snapshot = from_bytes(data)
-        if changed := differences(snapshot.header.get("made_for"), made_for):
-            raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
+        snapshot = opened(data, made_for)
         matcher = LiveIntervalMatcher(pattern)
         with fitting():
             if (held := snapshot.batches.get("held")) is not None:
                 if held.schema != columns:
-                    raise SnapshotError(f"the snapshot's events have other columns: {held.schema}. {START_ANEW}")
+                    raise SnapshotError(f"the snapshot's events have other columns: {held.schema}")
                 matcher._add(Batch(held))
                 matcher._take_ordinals(snapshot.arrays["ordinal"])
             matcher.kernel.restore(snapshot.arrays, matcher._events, index(len(matcher.working_set)))
@@ -169,7 +167,7 @@ class LiveIntervalMatcher:
 
     def _take_ordinals(self, ordinals: npt.NDArray[Any]) -> None:
         if ordinals.shape != self._ordinal.shape or ordinals.dtype.kind != "i":
-            raise SnapshotError(f"the snapshot's ordinals are not those of its events. {START_ANEW}")
+            raise SnapshotError("the snapshot's ordinals are not those of its events")
         self._ordinal = ordinals.astype(np.int32)
 
     @property

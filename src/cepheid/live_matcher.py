@@ -29,7 +29,7 @@ from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
 from cepheid.passed import Passed
 from cepheid.plan.plan import Plan
-from cepheid.snapshot import START_ANEW, Snapshot, differences, fitting, from_bytes, to_bytes
+from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.waiting import Waiting
 from cepheid.working_set import relevant
 
@@ -173,7 +173,7 @@ class LiveMatcher:
         self.detector.restore(arrays, held, Found(**header["found"]))
         self.keys = KeyNumbers.of(batches["names"])
         if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
-            raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
+            raise SnapshotError("the snapshot's keys are not those of its partial matches")
         if self.detector.told is not None:
             self.detector.told.restore(batches["told"])
         self.passed = Passed.of(header, batches.get("last"))
@@ -191,30 +191,23 @@ class LiveMatcher:
                 return schema.empty_table()
             batch, numbers = self.detector.working_set.take(np.zeros(0, np.int32)), np.zeros(0, np.int32)
         else:
-            batch, numbers = self._ordered(events)
+            batch, numbers, ties = in_order(events, self.keys.numbers(events))
+            self.ties += ties
         keys = np.unique(np.concatenate([numbers, due]))
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         rows = self.detector.step(batch, visits)
-        over = keys[~kernel.is_open(keys)]
-        if self.detector.told is not None:
-            self.detector.told.forget(self.keys.name_of[number] for number in over.tolist())
-            self.detector.told.pass_time(time)
+        is_open = kernel.is_open(keys)
+        over = keys[~is_open]
+        if isinstance(self.detector, Detector) and (told := self.detector.told) is not None:
+            told.forget(self.keys.name_of[number] for number in over.tolist())
+            busy = keys[is_open]
+            for number, start in zip(busy.tolist(), self.detector.first_starts(busy), strict=True):
+                told.keep_from(self.keys.name_of[number], start)
         self.keys.free(over)
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows
-
-    def _ordered(self, events: Batch) -> tuple[Batch, Int32s]:
-        """The events by key number, time and sequence, ties by their content; and their key numbers."""
-        numbers = self.keys.numbers(events)
-        ranks = [leaf for column in events.order for leaf in leaves(column)]
-        columns = {f"c{i}": column for i, column in enumerate([pa.array(numbers), *ranks])}
-        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-        ordering = Ordering()
-        parts = [*ordering.process(events.take(order)), *ordering.finish()]
-        self.ties += ordering.ties
-        return join([part.batch for part in parts]), numbers[order.to_numpy()]
 
 
 def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
@@ -294,22 +287,11 @@ class KeyNumbers:
         return number
 
 
-def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
-    """
-    Raises:
-        SnapshotError: it is damaged, or of another matcher.
-    """
-    snapshot = from_bytes(data)
-    if changed := differences(snapshot.header.get("made_for"), made_for):
-        raise SnapshotError(f"the snapshot is of another matcher: {'; '.join(changed)}. Start without it")
-    return snapshot
-
-
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
     """Events from a snapshot, if they are the matcher's."""
     if name not in batches:
         return None
     events = Batch(batches[name])
     if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
-        raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}. {START_ANEW}")
+        raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}")
     return events

@@ -39,7 +39,7 @@ class Matcher:
     has the match_id of the insertion that it takes back. The consistency says when a match is told:
 
     - "conservative": when no event that is not late can change it.
-    - "real_time": as soon as it holds for the events that came, as if no others came up to the latest of them; it is
+    - "realtime": as soon as it holds for the events that came, as if no others came up to the latest of them; it is
       taken back when an event comes that lets it hold no more. Behind each call the matches told and not taken back are
       those that `detect` finds in all events that were not late, with `as_of` the latest of their times, or the time
       told; behind `finish`, without.
@@ -172,12 +172,12 @@ class Matcher:
 
 
 def _consistency(given: Consistency | str, time: str | None = "") -> Consistency:
-    names = {"conservative": Consistency.CONSERVATIVE, "real_time": Consistency.REALTIME}
+    known = {it.value: it for it in (Consistency.CONSERVATIVE, Consistency.REALTIME)}
     if time is None:
         raise SchemaError("consistency needs event times: name the column with time=…")
-    found = given if isinstance(given, Consistency) else names.get(given)
-    if found is None or found not in names.values():
-        raise SchemaError(f"consistency is {' or '.join(map(repr, names))}, got {given!r}")
+    found = known.get(given.value if isinstance(given, Consistency) else given)
+    if found is None:
+        raise SchemaError(f"consistency is {' or '.join(map(repr, known))}, got {given!r}")
     return found
 
 

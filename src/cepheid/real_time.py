@@ -33,10 +33,10 @@ from cepheid.kernel.listing import only
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.withheld import ranges
 from cepheid.lang.interval_values import Consistency
-from cepheid.live_matcher import KeyNumbers, events_of, in_order, opened
+from cepheid.live_matcher import KeyNumbers, events_of, in_order
 from cepheid.output import TIMEOUT, late_rows, row_schema
 from cepheid.passed import Passed
-from cepheid.snapshot import START_ANEW, Snapshot, fitting, to_bytes
+from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.waiting import times_of
 from cepheid.working_set import relevant
 
@@ -201,7 +201,7 @@ class RealTimeMatcher:
             setattr(self, name, Kept.of(snapshot, name, columns if name == "waiting" else rows))
         numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
         if not numbered or not np.isin(np.concatenate([self.waiting.keys, self.told.keys]), self.states.used).all():
-            raise SnapshotError(f"the snapshot's keys are not those of its partial matches. {START_ANEW}")
+            raise SnapshotError("the snapshot's keys are not those of its partial matches")
         self.states.make_room(int(self.untold.keys.max(initial=-1)) + 1)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told_timeouts"])

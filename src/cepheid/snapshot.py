@@ -7,7 +7,7 @@ Nothing in it is code, and nothing is taken from it before the digest, the forma
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from io import BytesIO
@@ -26,7 +26,16 @@ FORMAT = 2
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _DIGEST = 16
-START_ANEW = "Start without it, or restore one that this matcher's own kind has written"
+_START_ANEW = "Start without it, or restore one that this matcher's own kind has written"
+
+
+class AnotherMatcher(SnapshotError):
+    """The snapshot is none for this matcher."""
+
+    def __init__(self, changed: Sequence[str]) -> None:
+        super().__init__(f"the snapshot is of another matcher: {'; '.join(changed)}")
+        self.changed = changed
+        """In words."""
 
 
 class Snapshot(NamedTuple):
@@ -55,34 +64,55 @@ def from_bytes(data: bytes) -> Snapshot:
     """
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if not body.startswith(MAGIC):
-        raise SnapshotError(f"these {len(data)} bytes are not a snapshot of a matcher. {START_ANEW}")
+        raise SnapshotError(f"these {len(data)} bytes are not a snapshot of a matcher")
     if blake2b(body, digest_size=_DIGEST).digest() != digest:
-        raise SnapshotError(
-            f"the snapshot is damaged: its digest does not agree with its {len(data)} bytes. {START_ANEW}"
-        )
+        raise SnapshotError(f"the snapshot is damaged: its digest does not agree with its {len(data)} bytes")
     start = len(MAGIC) + 8
     stop = start + int.from_bytes(body[len(MAGIC) : start], "little")
     with fitting():
         header = json.loads(body[start:stop])
         if (written := header.pop("format")) not in range(1, FORMAT + 1):
             known = f"this version reads those up to {FORMAT}"
-            raise SnapshotError(f"the snapshot is of format {written}, and {known}. {START_ANEW}")
+            raise SnapshotError(f"the snapshot is of format {written}, and {known}")
         found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
     batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}
     return Snapshot(header, arrays, batches)
 
 
+def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
+    """A matcher's that is made for the same.
+
+    Raises:
+        SnapshotError: as from_bytes.
+        AnotherMatcher: it is not.
+    """
+    snapshot = from_bytes(data)
+    if changed := differences(snapshot.header.get("made_for"), made_for):
+        raise AnotherMatcher(changed)
+    return snapshot
+
+
 @contextmanager
-def fitting() -> Iterator[None]:
-    """Around reading what a snapshot has: where something is missing or of another kind, SnapshotError."""
+def restoring() -> Iterator[None]:
+    """Around what users ask for: a SnapshotError says what to do."""
+    try:
+        yield
+    except AnotherMatcher as error:
+        raise SnapshotError(f"{error}. Start without it") from error
+    except SnapshotError as error:
+        raise SnapshotError(f"{error}. {_START_ANEW}") from error
+
+
+@contextmanager
+def fitting(what: str = "the snapshot") -> Iterator[None]:
+    """Around reading what was written: where something is missing or of another kind, SnapshotError."""
     try:
         yield
     except SnapshotError:
         raise
     except (AttributeError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise SnapshotError(f"the snapshot has not the parts of a matcher's ({what}). {START_ANEW}") from error
+        raise SnapshotError(f"{what} has not the parts of a matcher's ({type(error).__name__}: {error})") from error
 
 
 _DIGESTS = ("fingerprint", "layout")

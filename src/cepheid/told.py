@@ -29,6 +29,8 @@ class ToldTimeouts:
     """Microseconds from the first event of a match to its deadline, if the pattern has such a window."""
     starts: dict[bytes, dict[str, int]] = field(default_factory=dict)
     """For the canonical bytes of a key the ids of what was told, each with the time of its first event."""
+    _many: dict[bytes, int] = field(default_factory=dict)
+    """How many ids of a key are too many, where it has had that."""
     _count: int = 0
     _kept: int = 0
 
@@ -55,6 +57,16 @@ class ToldTimeouts:
         """These have nothing open any more."""
         for name in keys:
             self._count -= len(self.starts.pop(name, ()))
+            self._many.pop(name, None)
+
+    def keep_from(self, name: bytes, start: int) -> None:
+        """What the key has open began at `start` (microseconds) or later. Done when it is worth it."""
+        starts = self.starts.get(name)
+        if starts is None or len(starts) <= self._many.get(name, _FEW):
+            return
+        open_ = {match_id: began for match_id, began in starts.items() if began >= start}
+        self._count -= len(starts) - len(open_)
+        self.starts[name], self._many[name] = open_, max(_FEW, 2 * len(open_))
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """The others have nothing open any more."""

@@ -39,7 +39,7 @@ def events(spark: SparkSession) -> DataFrame:
 
 def test_null_keys_and_times_fail(events: DataFrame) -> None:
     """An event without key or time is an error that says how to drop such events."""
-    how = 'Drop such events before, or with nulls="drop", which counts them in the report'
+    how = 'Drop such events before, or with nulls="drop", which counts them'
     with told(f"an event has no key: 'k' is NULL. {how}"):
         detect(events.where("t IS NOT NULL"), PAIR, key="k", time="t").count()
     with told(f"an event has no time: 't' is NULL. {how}"):

@@ -6,10 +6,11 @@ from contextlib import suppress
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_of, same_steps
 from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, tables
+from tests.searching import share
 
 from cepheid.compile.interval import compile_intervals
 from cepheid.errors import PatternError
@@ -33,7 +34,7 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@share(25)
 @given(
     pattern=patterns() | forbidding_patterns(),
     events=tables(),

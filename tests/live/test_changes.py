@@ -23,7 +23,7 @@ def changes(rows: pa.Table) -> list[tuple[Any, ...]]:
 
 def test_timeouts_are_taken_back() -> None:
     """A timeout told at the clock is taken back by the event that was missing, which makes a match."""
-    live = matcher(lateness="20 seconds", consistency="real_time")
+    live = matcher(lateness="20 seconds", consistency="realtime")
     live.process(events((1, "p", 0, "a")))
     assert changes(live.process(events((2, "q", 12, "-")))) == [("insertion", "timeout", 1)]
     counts = live.counts
@@ -36,7 +36,7 @@ def test_timeouts_are_taken_back() -> None:
 
 def test_absence_is_taken_back() -> None:
     """What must not come is thought not to come once the clock has passed its time, until it comes."""
-    live = matcher(ABSENT, lateness="20 seconds", consistency="real_time")
+    live = matcher(ABSENT, lateness="20 seconds", consistency="realtime")
     live.process(events((1, "p", 0, "a")))
     assert changes(live.process(events((2, "q", 6, "-")))) == [("insertion", "match", 1)]
     assert changes(live.process(events((3, "p", 4, "b")))) == [("retraction", "match", 1)]
@@ -54,7 +54,7 @@ def test_conservative() -> None:
 
 def test_without_outputs() -> None:
     """Where no outputs are asked for there are matches and late events, and nothing to tell matches from."""
-    live = matcher(lateness="1 second", consistency="real_time", outputs=None)
+    live = matcher(lateness="1 second", consistency="realtime", outputs=None)
     live.process(events((1, "p", 0, "a"), (2, "p", 9, "-")))
     rows = live.process(events((3, "p", 1, "b"), (4, "p", 9, "b")))
     assert rows.column("kind").to_pylist() == ["late", "insertion"]
@@ -73,7 +73,7 @@ def test_without_outputs() -> None:
 )
 def test_with_other_arguments(options: dict[str, Any]) -> None:
     """Whatever else is asked for, a match is taken back where an earlier event comes, also behind a snapshot."""
-    live = matcher(lateness="10 seconds", consistency="real_time", **options)
+    live = matcher(lateness="10 seconds", consistency="realtime", **options)
     assert live.process(events((1, "p", 0, "a"), (2, "p", 5, "b"))).column("kind").to_pylist() == ["insertion"]
     other = matcher(lateness="10 seconds", consistency="conservative", **options)
     other.restore(live.snapshot())
@@ -85,7 +85,7 @@ def test_with_other_arguments(options: dict[str, Any]) -> None:
 
 def test_late_events_come_once() -> None:
     """A late event changes nothing."""
-    live = matcher(lateness="1 second", consistency="real_time")
+    live = matcher(lateness="1 second", consistency="realtime")
     live.process(events((1, "p", 0, "a"), (2, "p", 9, "b")))
     assert changes(live.process(events((3, "p", 1, "b")))) == [("late", None)]
     assert live.counts.late == 1
@@ -93,7 +93,7 @@ def test_late_events_come_once() -> None:
 
 def test_snapshots_are_of_their_kind() -> None:
     """A snapshot of a matcher with a consistency is none for one without, and the other way round."""
-    with_one, without = matcher(consistency="real_time"), matcher()
+    with_one, without = matcher(consistency="realtime"), matcher()
     for wants, has in ((with_one, without), (without, with_one)):
         with pytest.raises(SnapshotError, match="consistency was"):
             wants.restore(has.snapshot())
@@ -101,7 +101,7 @@ def test_snapshots_are_of_their_kind() -> None:
 
 def test_partial_matches() -> None:
     """What is open is listed and counted once, without the forks."""
-    live = matcher(lateness="5 seconds", consistency="real_time")
+    live = matcher(lateness="5 seconds", consistency="realtime")
     for number in range(3):
         live.process(events((number, "p", number, "a")))
     assert live.counts.open_partial_matches == live.partial_matches().num_rows == 3
@@ -111,5 +111,5 @@ def test_key_named_as_a_column() -> None:
     """A key cannot have the name of the column that tells timeouts."""
     schema = pa.schema([("found", pa.string()), ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
     with pytest.raises(SchemaError) as caught:
-        Matcher(ABSENT, schema, key="found", time="at", outputs=["timeouts"], consistency="real_time")
+        Matcher(ABSENT, schema, key="found", time="at", outputs=["timeouts"], consistency="realtime")
     assert str(caught.value) == "the output has a column 'found', as the key or a measure has. Rename that"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,7 @@ from cepheid import (
     Skip,
     detect,
 )
+from cepheid.snapshot import from_bytes
 
 # When rows come
 
@@ -454,3 +456,19 @@ def test_many_keys_are_open() -> None:
     rows = live.process(events(*((i + 3000, f"k{i}", 3, "b") for i in open_)))
     assert sorted(told(rows)) == [("match", (i, i + 3000), 3) for i in open_]
     assert live.finish().num_rows == len(ids)
+
+
+def is_b(event: Mapping[str, Any]) -> bool:
+    return bool(event["x"] == "b")
+
+
+@pytest.mark.parametrize("of_b", ["x = 'b'", is_b])
+def test_a_busy_key_forgets_its_timeouts(of_b: Any) -> None:
+    """Those that were told are known as long as they could come again: not as long as the key has something open."""
+    pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where(of_b).within_previous("3 seconds")
+    live = matcher(pattern, outputs=["matches", "timeouts"])
+    timeouts = 0
+    for first in range(0, 3000, 500):
+        timeouts += live.process(events(*((first + i, "k", first + i, "a") for i in range(500)))).num_rows
+    assert timeouts == live.counts.timeouts > 2990
+    assert from_bytes(live.snapshot()).batches["told"].num_rows < 1600

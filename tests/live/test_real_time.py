@@ -105,7 +105,7 @@ def check(data: st.DataObject, pattern: Pattern, lateness: int | None, *, in_seq
     rows = data.draw(st.permutations(data.draw(events(ties=True))))
     options = {**OPTIONS, "sequence": "id" if in_sequence else None}
     length = None if lateness is None else f"{lateness} seconds"
-    live, plain = (Matcher(pattern, SCHEMA, lateness=length, consistency=c, **options) for c in ("real_time", None))
+    live, plain = (Matcher(pattern, SCHEMA, lateness=length, consistency=c, **options) for c in ("realtime", None))
     sink, accepted, clock, at_once = Sink(), list[Row](), FIRST - SECOND, True
     certain, late = Counter[Any](), list[int]()
     while rows:
@@ -133,7 +133,7 @@ def check(data: st.DataObject, pattern: Pattern, lateness: int | None, *, in_seq
             assert live.counts == counts
         if data.draw(st.integers(0, 5)) == 0:
             at_once = not at_once
-            sink.take(live.switch("real_time" if at_once else "conservative"))
+            sink.take(live.switch("realtime" if at_once else "conservative"))
     sink.take(live.finish())
     assert sink.there == found(accepted, pattern, None, options)
     assert live.counts.open_partial_matches == 0

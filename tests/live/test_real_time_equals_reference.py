@@ -18,7 +18,7 @@ from cepheid.kernel.real_time_reference import Arrived, Found, matches_so_far
 from cepheid.kernel.reference import Event
 from cepheid.lang.interval_values import Consistency, End
 
-NAMES = {Consistency.CONSERVATIVE: "conservative", Consistency.REALTIME: "real_time"}
+NAMES = {Consistency.CONSERVATIVE: "conservative", Consistency.REALTIME: "realtime"}
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 
 

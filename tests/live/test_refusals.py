@@ -31,9 +31,9 @@ from cepheid import (
         ({"time": None}, "lateness needs event times: name the column with time=…"),
         ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
         ({"key": "kk"}, "key: no column named 'kk'"),
-        ({"consistency": "soon"}, "consistency is 'conservative' or 'real_time', got 'soon'"),
+        ({"consistency": "soon"}, "consistency is 'conservative' or 'realtime', got 'soon'"),
         (
-            {"consistency": "real_time", "time": None, "lateness": None},
+            {"consistency": "realtime", "time": None, "lateness": None},
             "consistency needs event times: name the column with time=…",
         ),
     ],
@@ -49,7 +49,7 @@ def test_arguments(options: dict[str, Any], message: str) -> None:
 def test_no_consistency() -> None:
     """What a matcher tells can be changed only where its rows say what changes."""
     with pytest.raises(SchemaError) as caught:
-        matcher().switch("real_time")
+        matcher().switch("realtime")
     assert str(caught.value) == (
         "switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)"
     )

@@ -33,7 +33,7 @@ from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.plan import Measure
 from cepheid.plan.plans import LiftedFor
 from cepheid.real_time import RealTimeMatcher
-from cepheid.snapshot import fitting
+from cepheid.snapshot import fitting, restoring
 
 
 class TableMatcher(HalfWay):
@@ -112,8 +112,8 @@ class TableMatcher(HalfWay):
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        matcher, kept = self._restored(data)
-        with fitting():
+        with restoring(), fitting():
+            matcher, kept = self._restored(data)
             latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
         self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
 

@@ -18,12 +18,12 @@ from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
 from cepheid.hosts.stream_packing import events_of, to_stream
 from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
-from cepheid.hosts.stream_store import Entry, Head, Store, from_ledger, ledger_bytes
+from cepheid.hosts.stream_store import PUT_BACK, Entry, Head, Store, check_format, from_ledger, ledger_bytes
 from cepheid.hosts.worker import compiled, output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
-from cepheid.snapshot import differences
+from cepheid.snapshot import AnotherMatcher, differences
 
 ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -131,8 +131,12 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     """
     made_for = json.loads(matching.made_for)
     if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
-        raise SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
+        raise of_another_query(changed)
     return ledger_bytes(made_for, json.loads(matching.asked))
+
+
+def of_another_query(changed: Sequence[str]) -> SnapshotError:
+    return SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
 
 
 def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
@@ -141,10 +145,13 @@ def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
         return Restored(LiveMatcher(pattern), pattern.plan.limits)
     if (known := shard.live.take(shard.place, head.state, pattern)) is not None:
         return Restored(known, pattern.plan.limits)
+    check_format(head.format)
     try:
         return restored(pattern, shard.store, head, json.loads(matching.made_for), matching.columns)
+    except AnotherMatcher as error:
+        raise of_another_query(error.changed) from error
     except SnapshotError as error:
-        raise SnapshotError(f"the checkpoint's state does not fit: {error}. {ANEW}") from error
+        raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
 
 
 def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:

@@ -23,7 +23,7 @@ from cepheid.hosts.stream_packing import events_of
 from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, check_format
 from cepheid.live_matcher import LiveMatcher
 from cepheid.plan.limits import MOST, Limits
-from cepheid.snapshot import START_ANEW, fitting
+from cepheid.snapshot import fitting
 from cepheid.waiting import times_of
 
 SMALL_LOG = 1 << 16
@@ -113,9 +113,7 @@ def restored(
     check_format(head.format)
     log = kept.log()
     if len(log) != head.entries:
-        raise SnapshotError(
-            f"the log is damaged: it has {len(log)} entries, and {head.entries} were written. {START_ANEW}"
-        )
+        raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
     matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
@@ -131,13 +129,13 @@ def restored(
 def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
     """Its events that were not late when they came."""
     if not entry.is_whole:
-        raise SnapshotError(f"the log is damaged: a digest does not agree with its entry. {START_ANEW}")
+        raise SnapshotError("the log is damaged: a digest does not agree with its entry")
     with fitting():
         events = events_of([entry.events])
     if events is None:
         return None
     if events.data.schema != columns:
-        raise SnapshotError(f"the log's events have other columns: {events.data.schema}. {START_ANEW}")
+        raise SnapshotError(f"the log's events have other columns: {events.data.schema}")
     return events.filter(pa.array(times_of(events) > entry.passed))
 
 

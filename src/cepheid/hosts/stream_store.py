@@ -13,6 +13,8 @@ from cepheid.snapshot import fitting
 FORMAT = 1
 """Of head, log and ledger: raised when older versions can no longer read what is written. A snapshot has its own."""
 
+PUT_BACK = "Put the checkpoint back as it was, from a copy, or give the query one of its own"
+
 
 class Head(NamedTuple):
     """What is read of a shard in every call."""
@@ -95,10 +97,15 @@ def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises:
         SnapshotError: it is no ledger, or of a format that is not known.
     """
-    with fitting():
-        told = json.loads(kept)
-        check_format(told["format"])
-        return told["made_for"], told["asked"]
+    try:
+        with fitting("the checkpoint's ledger"):
+            told = json.loads(kept)
+            written, *of = told["format"], told["made_for"], told["asked"]
+    except SnapshotError as error:
+        raise SnapshotError(f"{error}. {PUT_BACK}") from error
+    check_format(written)
+    made_for, asked = of
+    return made_for, asked
 
 
 def _digest(passed: int, events: bytes) -> bytes:

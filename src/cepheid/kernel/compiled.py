@@ -161,6 +161,14 @@ class CompiledKernel:
         flags: Flags = entries["live_end"][keys] > entries["live"][keys]
         return flags
 
+    def first_starts(self, keys: Int32s, times: Ints) -> list[int]:
+        """(k,) when the first partial match of each of the keys began, which have some open; `times` are those of the
+        working set.
+        """
+        first = self.partials.parked.live[self.partials.parked.keys["live"][keys]]
+        starts: list[int] = times[self.partials.rows["start"][first]].tolist()
+        return starts
+
     @property
     def open_keys(self) -> Int32s:
         """The numbers of all keys that have open partial matches, ascending."""

@@ -240,6 +240,10 @@ class PythonKernel:
         flags: Flags = self._open[keys] > 0
         return flags
 
+    def first_starts(self, keys: Int32s) -> list[int]:
+        """(k,) when the first partial match of each of the keys began, which have some open."""
+        return [self._keys[key].partial_matches[0].start.time for key in keys.tolist()]
+
     @property
     def open_keys(self) -> Int32s:
         """The numbers of all keys that have open partial matches, ascending."""
