@@ -29,7 +29,7 @@ from cepheid.live_intervals import LiveIntervalMatcher, all_matches
 from cepheid.output import filled
 from cepheid.plan.interval_build import build_interval_plans
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
-from cepheid.snapshot import restoring
+from cepheid.snapshot import fitting, restoring
 
 
 def interval_plans(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> IntervalPlans:
@@ -142,11 +142,10 @@ class IntervalTableMatcher(HalfWay):
 
     def restore(self, data: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot."""
-        with restoring():
-            self._matcher, kept = LiveIntervalMatcher.restored(
-                self._compiled, data, self._made_for, self._batch_columns
-            )
-        self._counts, self._failure = IntervalCounts(**kept), None
+        with restoring(), fitting():
+            matcher, kept = LiveIntervalMatcher.restored(self._compiled, data, self._made_for, self._batch_columns)
+            counts = IntervalCounts(**kept)
+        self._matcher, self._counts, self._failure = matcher, counts, None
 
     @property
     def _made_for(self) -> dict[str, object]:
