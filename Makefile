@@ -14,7 +14,7 @@ KAFKA := .venv/kafka
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
-.PHONY: help setup demo demo-stream test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test ready-to-test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,9 +35,14 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 # archive. Without Kafka's jars its tests are skipped, and all others still run.
 test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
 test: $(READY) ## run all tests
+	@$(MAKE) --no-print-directory ready-to-test
+	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
+
+# What tests need besides the environment, once a clone: .ci/run does it while lint keeps another core busy.
+ready-to-test: $(READY)
 	-@$(MAKE) --no-print-directory kafka
 	-@$(MAKE) --no-print-directory $(CLASSES)
-	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
+	@$(BIN)/python scripts/compile_kernels.py
 
 $(CLASSES): $(READY)
 	@SPARK_SUBMIT_OPTS="$(SHORT) -XX:ArchiveClassesAtExit=$@ -Xlog:cds=off -Xlog:cds+dynamic=off" $(BIN)/python scripts/spark_classes.py 2> $@.log || (cat $@.log; exit 1)

@@ -27,15 +27,6 @@ settings.register_profile("long", settings.get_profile("dev"), max_examples=3000
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Compiles the kernels once, before several test processes and their Spark workers would wait for each other."""
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        from cepheid.kernel.warm_up import warm_up
-
-        warm_up(sets=False)
-        warm_up(sets=True)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: at the end one of them would run alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import duckdb
@@ -57,10 +59,8 @@ class DuckDbEngine:
 
     def __init__(self, *, time_zone: str = "UTC") -> None:
         self.time_zone = time_zone
-        self._connection = duckdb.connect()
+        self._connection = _database(os.getpid()).cursor()
         self._kept: _Translation | None = None
-        for setting, value in _SETTINGS.items():
-            self._connection.execute(f"SET {setting} = '{value}'")
 
     def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
         """The expression's type, as Spark has it; PatternError with all its problems, spans included."""
@@ -136,6 +136,15 @@ class DuckDbEngine:
             except duckdb.Error as alone:
                 return ConditionError(f"{_reason(alone)} in {one.sql!r}")
         return ConditionError(_reason(error))
+
+
+@lru_cache(maxsize=1)
+def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a forked process has none of its threads
+    """That of the process, without tables: to start one takes longer than to look through some thousand events."""
+    database = duckdb.connect()
+    for setting, value in _SETTINGS.items():
+        database.execute(f"SET GLOBAL {setting} = '{value}'")
+    return database
 
 
 def _mask(conditions: Sequence[Fragment]) -> str:
