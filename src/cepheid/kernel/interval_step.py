@@ -79,13 +79,14 @@ def arrive(
         if cursor.told + 2 * (cursor.matches + kept) > len(told):
             return JoinStatus.MORE_TOLD
         cursor.dropped += found - kept
+        # From here on nothing is repeated: repeated, the event would be judged late by its own end.
+        if events.end[position] > cursor.clock:
+            cursor.clock = events.end[position]
         if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
             return JoinStatus.FAILED
         accept(tables, events, stores, open_, told, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
-        if events.end[position] > cursor.clock:
-            cursor.clock = events.end[position]
         release(open_, told, cursor, cursor.clock - settings.delay)
         cursor.event += 1
     return JoinStatus.DONE
