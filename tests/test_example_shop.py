@@ -1,0 +1,98 @@
+"""The example of a shop: what its patterns find is what SQL finds, in the whole log and while it arrives."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from examples import shop
+from examples.shop_log import shop_log
+
+from cepheid import Policy
+
+BY_SQL = {
+    "1a": "SELECT visitor, at, at FROM ok WHERE process = 'Logout'",
+    "1b": "SELECT visitor, at, at FROM failed",
+    "1c": "SELECT visitor, at, at FROM ok WHERE process = 'LookupItem' AND category = 'Book'",
+    "2a": """
+        SELECT visitor, a.at, c.at FROM failed a JOIN failed b USING (visitor) JOIN failed c USING (visitor)
+        WHERE a.at < b.at AND b.at < c.at AND c.at - a.at <= INTERVAL 120 SECOND""",
+    "2b": """
+        SELECT visitor, l.at, o.at FROM ok l JOIN ok o USING (visitor)
+        WHERE l.process = 'Login' AND o.process = 'Logout' AND l.at < o.at AND o.at - l.at <= INTERVAL 2 HOUR
+        AND NOT EXISTS (FROM ok b WHERE b.process = 'Buy' AND b.visitor = l.visitor AND b.at BETWEEN l.at AND o.at)""",
+    "2c": """
+        SELECT call, s.at, e.at FROM log s JOIN log e USING (call)
+        WHERE s.type LIKE '%StartEvent' AND e.type LIKE '%EndEvent' AND e.at - s.at > INTERVAL 10 SECOND""",
+    "2c alarm": """
+        SELECT call, s.at, s.at + INTERVAL 10 SECOND FROM log s WHERE s.type LIKE '%StartEvent'
+        AND NOT EXISTS (FROM log e WHERE e.call = s.call AND e.type LIKE '%EndEvent'
+            AND e.at <= s.at + INTERVAL 10 SECOND)""",
+    "3a": """
+        SELECT visitor, p.at, q.at FROM us_book p JOIN us_book q USING (visitor)
+        WHERE p.at < q.at AND q.at - p.at <= INTERVAL 3 DAY AND p.price + q.price > 1000""",
+    "3b": """
+        SELECT visitor, l.at, b.at FROM ok l JOIN ok a USING (visitor) JOIN ok b USING (visitor)
+        WHERE l.process = 'LookupItem' AND a.process = 'AddItemToCart' AND b.process = 'Buy'
+        AND l.at < a.at AND a.at < b.at AND b.at - l.at <= INTERVAL 15 MINUTE""",
+    "3c": """
+        SELECT visitor, c.at, c.at + INTERVAL 30 MINUTE FROM ok c WHERE c.process = 'AddItemToCart'
+        AND NOT EXISTS (FROM ok b WHERE b.process = 'Buy' AND b.visitor = c.visitor
+            AND b.at BETWEEN c.at AND c.at + INTERVAL 30 MINUTE)""",
+}
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    return shop_log(20_000)
+
+
+def by_sql(log: pa.Table, name: str) -> list[tuple[object, ...]]:
+    """The key, the start and the end of each occurrence."""
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("arrived", log)
+        database.execute("""CREATE VIEW log AS SELECT *, "user" AS visitor FROM arrived""")
+        database.execute("CREATE VIEW ok AS FROM log WHERE type LIKE '%EndEvent' AND ok")
+        database.execute("CREATE VIEW failed AS FROM log WHERE process = 'Login' AND NOT ok")
+        database.execute(
+            "CREATE VIEW us_book AS FROM ok WHERE process = 'Buy' AND country = 'US' AND category = 'Book'"
+        )
+        return sorted(database.sql(BY_SQL[name]).fetchall())
+
+
+def spans(matches: pa.Table, name: str) -> list[tuple[object, ...]]:
+    return sorted((row[shop.key_of(name)], row["match_start"], row["match_end"]) for row in matches.to_pylist())
+
+
+def of_latest_start(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Of those of one key and end one that starts last."""
+    latest = {(key, end): (key, start, end) for key, start, end in found}
+    return sorted(latest.values())
+
+
+@pytest.mark.parametrize("name", shop.EXPRESSIONS)
+def test_afterwards(log: pa.Table, name: str) -> None:
+    """All occurrences are those that SQL finds; the recent ones are, of each end, one of the latest start."""
+    expected = by_sql(log, name)
+    assert expected or name == "3a"
+    assert spans(shop.afterwards(log, name, Policy.UNRESTRICTED), name) == expected
+    if name not in shop.CONDITIONED:
+        assert spans(shop.afterwards(log, name, Policy.RECENT), name) == of_latest_start(expected)
+
+
+@pytest.mark.parametrize("name", ["2a", "2b", "2c alarm", "3c"])
+def test_while_it_arrives(log: pa.Table, name: str) -> None:
+    """A matcher that waits for the latest events finds the same as it arrives."""
+    expected = by_sql(log, name)
+    matcher = shop.while_it_arrives(log, name, lateness="1 minute", batch=5_000)
+    assert matcher.counts.late == 0
+    assert matcher.counts.matches == len(expected if name in shop.CONDITIONED else of_latest_start(expected))
+
+
+def test_two_dear_books() -> None:
+    """The pattern of the two books finds some, where there are enough events for it."""
+    log = shop_log(60_000)
+    books = log.filter(pc.field("process") == "Buy")
+    assert spans(shop.afterwards(books, "3a", Policy.UNRESTRICTED), "3a") == by_sql(books, "3a") != []
