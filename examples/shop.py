@@ -65,7 +65,7 @@ def afterwards(log: pa.Table, name: str, policy: Policy) -> pa.Table:
     return detect(log, pattern(name).policy(policy), key=key_of(name), time="at", columns="call")
 
 
-def while_it_arrives(log: pa.Table, name: str, *, lateness: str = "30 seconds", batch: int = 50_000) -> Matcher:
+def while_it_arrives(log: pa.Table, name: str, *, lateness: str = "30 seconds", batch: int = 5_000) -> Matcher:
     """A matcher that has been through the log in the order of its rows."""
     asked = pattern(name).policy(Policy.UNRESTRICTED if name in CONDITIONED else Policy.RECENT)
     matcher = Matcher(asked, log.schema, key=key_of(name), time="at", columns="call", lateness=lateness)

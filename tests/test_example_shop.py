@@ -12,34 +12,36 @@ from examples.shop_log import shop_log
 from cepheid import Policy
 
 BY_SQL = {
-    "1a": "SELECT visitor, at, at FROM ok WHERE process = 'Logout'",
-    "1b": "SELECT visitor, at, at FROM failed",
-    "1c": "SELECT visitor, at, at FROM ok WHERE process = 'LookupItem' AND category = 'Book'",
+    "1a": "SELECT visitor, moment, moment FROM ok WHERE process = 'Logout'",
+    "1b": "SELECT visitor, moment, moment FROM failed",
+    "1c": "SELECT visitor, moment, moment FROM ok WHERE process = 'LookupItem' AND category = 'Book'",
     "2a": """
-        SELECT visitor, a.at, c.at FROM failed a JOIN failed b USING (visitor) JOIN failed c USING (visitor)
-        WHERE a.at < b.at AND b.at < c.at AND c.at - a.at <= INTERVAL 120 SECOND""",
+        SELECT visitor, a.moment, c.moment FROM failed a JOIN failed b USING (visitor) JOIN failed c USING (visitor)
+        WHERE a.moment < b.moment AND b.moment < c.moment AND c.moment - a.moment <= INTERVAL 120 SECOND""",
     "2b": """
-        SELECT visitor, l.at, o.at FROM ok l JOIN ok o USING (visitor)
-        WHERE l.process = 'Login' AND o.process = 'Logout' AND l.at < o.at AND o.at - l.at <= INTERVAL 2 HOUR
-        AND NOT EXISTS (FROM ok b WHERE b.process = 'Buy' AND b.visitor = l.visitor AND b.at BETWEEN l.at AND o.at)""",
+        SELECT visitor, l.moment, o.moment FROM ok l JOIN ok o USING (visitor)
+        WHERE l.process = 'Login' AND o.process = 'Logout' AND l.moment < o.moment
+        AND o.moment - l.moment <= INTERVAL 2 HOUR
+        AND NOT EXISTS (FROM ok b WHERE b.process = 'Buy' AND b.visitor = l.visitor
+            AND b.moment BETWEEN l.moment AND o.moment)""",
     "2c": """
-        SELECT call, s.at, e.at FROM log s JOIN log e USING (call)
-        WHERE s.type LIKE '%StartEvent' AND e.type LIKE '%EndEvent' AND e.at - s.at > INTERVAL 10 SECOND""",
+        SELECT call, s.moment, e.moment FROM log s JOIN log e USING (call)
+        WHERE s.type LIKE '%StartEvent' AND e.type LIKE '%EndEvent' AND e.moment - s.moment > INTERVAL 10 SECOND""",
     "2c alarm": """
-        SELECT call, s.at, s.at + INTERVAL 10 SECOND FROM log s WHERE s.type LIKE '%StartEvent'
+        SELECT call, s.moment, s.moment + INTERVAL 10 SECOND FROM log s WHERE s.type LIKE '%StartEvent'
         AND NOT EXISTS (FROM log e WHERE e.call = s.call AND e.type LIKE '%EndEvent'
-            AND e.at <= s.at + INTERVAL 10 SECOND)""",
+            AND e.moment <= s.moment + INTERVAL 10 SECOND)""",
     "3a": """
-        SELECT visitor, p.at, q.at FROM us_book p JOIN us_book q USING (visitor)
-        WHERE p.at < q.at AND q.at - p.at <= INTERVAL 3 DAY AND p.price + q.price > 1000""",
+        SELECT visitor, p.moment, q.moment FROM us_book p JOIN us_book q USING (visitor)
+        WHERE p.moment < q.moment AND q.moment - p.moment <= INTERVAL 3 DAY AND p.price + q.price > 1000""",
     "3b": """
-        SELECT visitor, l.at, b.at FROM ok l JOIN ok a USING (visitor) JOIN ok b USING (visitor)
+        SELECT visitor, l.moment, b.moment FROM ok l JOIN ok a USING (visitor) JOIN ok b USING (visitor)
         WHERE l.process = 'LookupItem' AND a.process = 'AddItemToCart' AND b.process = 'Buy'
-        AND l.at < a.at AND a.at < b.at AND b.at - l.at <= INTERVAL 15 MINUTE""",
+        AND l.moment < a.moment AND a.moment < b.moment AND b.moment - l.moment <= INTERVAL 15 MINUTE""",
     "3c": """
-        SELECT visitor, c.at, c.at + INTERVAL 30 MINUTE FROM ok c WHERE c.process = 'AddItemToCart'
+        SELECT visitor, c.moment, c.moment + INTERVAL 30 MINUTE FROM ok c WHERE c.process = 'AddItemToCart'
         AND NOT EXISTS (FROM ok b WHERE b.process = 'Buy' AND b.visitor = c.visitor
-            AND b.at BETWEEN c.at AND c.at + INTERVAL 30 MINUTE)""",
+            AND b.moment BETWEEN c.moment AND c.moment + INTERVAL 30 MINUTE)""",
 }
 
 
@@ -53,7 +55,7 @@ def by_sql(log: pa.Table, name: str) -> list[tuple[object, ...]]:
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         database.register("arrived", log)
-        database.execute("""CREATE VIEW log AS SELECT *, "user" AS visitor FROM arrived""")
+        database.execute("""CREATE VIEW log AS SELECT *, "user" AS visitor, "at" AS moment FROM arrived""")
         database.execute("CREATE VIEW ok AS FROM log WHERE type LIKE '%EndEvent' AND ok")
         database.execute("CREATE VIEW failed AS FROM log WHERE process = 'Login' AND NOT ok")
         database.execute(
