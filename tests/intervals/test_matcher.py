@@ -68,13 +68,13 @@ def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str
     return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]
 
 
-
 def test_rows_say_when_they_were_told() -> None:
     """A match is detected when the clock is at the end of the event that completes it, and taken back likewise."""
     told = matcher(f"{PAPER} REALTIME 1").process(table(EVENTS[:4])).to_pylist()
     assert [(row["kind"], row["detected_at"].timestamp()) for row in told] == [("insertion", 9), ("retraction", 12)]
     (alone,) = matcher("EVENT PAL(A a) REALTIME 1").process(table(EVENTS[:1])).to_pylist()
     assert alone["detected_at"].timestamp() == 4
+
 
 def shown(rows: pa.Table) -> list[str]:
     """+a1,b1,c1 and -a1,b1,c1; what is late as it is."""
