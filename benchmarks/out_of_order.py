@@ -1,0 +1,163 @@
+"""Zhou et al.'s experiments with intervals out of order, on our engine and beside simpler ones.
+
+python benchmarks/out_of_order.py [--events 1000000] [--quick] [--out out/out_of_order]
+
+A thousand generators have events of four types; some of the events are held up on their way. What varies is how many
+arrive out of order, how long the engines wait for them (K), how many events a match has, and whether events last.
+`out_of_order_engines.py` says what the engines do, `out_of_order_events.py` what they are given. Measured are the
+latency of matches, the rate of compensation (insertions that are taken back), precision and recall against what is in
+the same events when they come in order, and time. Both consistencies of ours must find exactly that, else it fails.
+
+Tables are printed; `--out` is a folder for all measures as CSV and JSON, and for the drawing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from measuring import machine, print_table
+from out_of_order_engines import ENGINES, Answer, Longs, answer, quality, truth
+from out_of_order_events import LATEST, SECOND, Query, Stream, make_stream
+
+OURS = ENGINES[:2]
+SHARES = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45)
+SLACKS = (SECOND // 2, SECOND, 2 * SECOND, LATEST, 2 * LATEST)
+LENGTHS = range(2, 9)
+SHARE, LENGTH = 0.25, 3
+"""Where another thing varies."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Of one engine in one setting; shares are fractions of 1."""
+
+    experiment: str
+    engine: str
+    events: int
+    out_of_order: float
+    k: float
+    """Seconds that an end may be behind the latest."""
+    length: int
+    durations: bool
+    matches: int
+    """In the events, all of them and in order."""
+    told: int
+    late: int
+    """Events that the engine does not match, as they are further behind."""
+    precision: float
+    recall: float
+    retracted: float
+    behind: float
+    """Seconds of event time from the end of a match to the telling."""
+    waited: float
+    """Arrivals from the last event of a match to the telling."""
+    speed: float
+    """Million events a second."""
+    call: float
+    """Milliseconds of a call with 1,000 events."""
+
+
+def measured(experiment: str, stream: Stream, query: Query, slack: int) -> Iterator[Measure]:
+    """One for each engine."""
+    expected = truth(stream, query)
+    for engine in ENGINES:
+        found = answer(engine, stream, query, slack)
+        if engine in OURS:
+            check(found, stream, query, slack, expected)
+        good = quality(found, expected, stream)
+        yield Measure(
+            experiment=experiment,
+            engine=engine,
+            events=len(stream.events),
+            out_of_order=stream.out_of_order,
+            k=slack / SECOND,
+            length=query.length,
+            durations=query.durations,
+            matches=len(expected),
+            told=int((found.rows.sign > 0).sum()),
+            late=len(found.late),
+            **good._asdict(),
+            speed=len(stream.events) / found.seconds / 1e6,
+            call=found.call * 1e3,
+        )
+
+
+def check(found: Answer, stream: Stream, query: Query, slack: int, expected: Longs) -> None:
+    """Ours has every match of the events that it has not called late, and no other; none is late if K is enough."""
+    assert slack < LATEST or not len(found.late), "events are late although none is so far behind"
+    if len(found.late):
+        expected = truth(stream, query, without=found.late)
+    assert np.array_equal(found.net, expected), "these are not the matches of the events in order"
+
+
+def experiments(events: int) -> Iterator[Measure]:
+    for share in SHARES:
+        stream = make_stream(events, share, durations=True)
+        yield from measured("out of order", stream, Query(LENGTH, durations=True), LATEST)
+    stream = make_stream(events, SHARE, durations=True)
+    for slack in SLACKS:
+        yield from measured("K", stream, Query(LENGTH, durations=True), slack)
+    for length in LENGTHS:
+        yield from measured("length", stream, Query(length, durations=True), LATEST)
+    for share in SHARES:
+        stream = make_stream(events, share, durations=False)
+        yield from measured("instants", stream, Query(LENGTH, durations=False), LATEST)
+
+
+TITLES = {
+    "out of order": ("more and more events out of order", "out_of_order"),
+    "K": ("K, in seconds", "k"),
+    "length": ("the number of events of a match", "length"),
+    "instants": ("more and more out of order, of events that are instants", "out_of_order"),
+}
+"""Of each experiment what varies, and its field."""
+
+
+def print_measures(found: Sequence[Measure]) -> None:
+    head = ("", "engine", "precision", "recall", "taken back", "behind, s", "waited, arrivals", "late events")
+    times = ("M events/s", "ms for 1,000 events", "matches told")
+    for experiment, (title, field) in TITLES.items():
+        rows = []
+        for one in (one for one in found if one.experiment == experiment):
+            x = getattr(one, field)
+            shares = [f"{100 * part:.1f} %" for part in (one.precision, one.recall, one.retracted)]
+            varied = f"{x:.0%}" if field == "out_of_order" else f"{x:g}"
+            rows.append((varied, one.engine, *shares, one.behind, one.waited, one.late, one.speed, one.call, one.told))
+        print_table(f"{title[0].upper()}{title[1:]}", (*head, *times), rows)
+
+
+def save(found: Sequence[Measure], folder: Path) -> None:
+    from out_of_order_figures import draw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [asdict(one) for one in found]
+    (folder / "out_of_order.json").write_text(json.dumps({"machine": machine(), "measures": rows}, indent=1) + "\n")
+    with (folder / "out_of_order.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    draw(rows, folder / "out_of_order.png")
+    print(f"\nwritten to {folder}: out_of_order.csv, .json and .png")
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Intervals out of order, beside simpler engines")
+    parser.add_argument("--events", "--rows", type=int, default=1_000_000, help="of a stream (default 1,000,000)")
+    parser.add_argument("--quick", action="store_true", help="5,000 events, in less than a minute")
+    parser.add_argument("--out", type=Path, help="a folder for the measures and the drawing")
+    asked = parser.parse_args(None if arguments is None else [*arguments])
+    print(machine())
+    found = list(experiments(5_000 if asked.quick else asked.events))
+    print_measures(found)
+    if asked.out is not None:
+        save(found, asked.out)
+
+
+if __name__ == "__main__":
+    main()

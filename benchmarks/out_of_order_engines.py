@@ -1,0 +1,171 @@
+"""The four engines of `out_of_order.py`, each from a stream to the matches that it tells, and how good these are.
+
+All run on the same compiled joins, so that their times tell ways to handle disorder apart and not languages.
+
+- real time and conservative: an `IntervalMatcher`.
+- K-slack on points: events are put in the order of their ends by a buffer of K, and each is known by its end alone. So
+  intervals become instants, and relations the sequence of the ends.
+- in order only, which stands for IEMiner: what it would find that takes the order of arrival for that of ends. A match
+  is found if its events arrive in the order of their ends, before the window is over; it is never taken back. That is
+  chosen from what is told in real time; its time is that of the same engine where the same events come in order.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from measuring import timed
+from out_of_order_events import LATEST, LONGEST, SECOND, WINDOW, Longs, Query, Stream
+
+from cepheid import detect
+from cepheid.intervals import IntervalMatcher, interval_pattern
+
+PIECE, CALL = 1 << 17, 1_000
+NAMES = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+ENGINES = ("real time", "conservative", "K-slack on points", "in order only")
+
+
+class Rows(NamedTuple):
+    """Insertions and retractions, in the order in which they are told."""
+
+    sign: Longs
+    """1 or -1."""
+    ids: Longs
+    """(m, n) which events."""
+    clock: Longs
+    """The latest end that had arrived when it was told, perhaps without that of the event which made it so."""
+    end: Longs
+    """Of the match."""
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Rows:
+        return Rows(*(part[chosen] for part in self))
+
+
+class Answer(NamedTuple):
+    """What an engine tells, and what that took."""
+
+    seconds: float
+    """Of the thread on the processor, from table to rows."""
+    call: float
+    """Seconds of the clock for a call with CALL events, the median of some."""
+    rows: Rows
+    late: Longs
+    """The events that it has not matched, as they came later than K."""
+
+    @property
+    def net(self) -> Longs:
+        """The matches that are not taken back, each once, in order."""
+        found, inverse = np.unique(as_keys(self.rows.ids), return_inverse=True)
+        signs = np.bincount(inverse.ravel(), weights=self.rows.sign, minlength=len(found))
+        assert np.isin(signs, (0, 1)).all(), "an insertion was told twice, or what was not told was taken back"
+        return np.array(found[signs == 1])
+
+
+def as_keys(ids: Longs) -> Longs:
+    """A number for each row, to compare: that two of a million rows share one has a chance of 1 in 10 million."""
+    factors = np.random.default_rng(1).integers(np.iinfo(np.int64).min, np.iinfo(np.int64).max, ids.shape[1]) | 1
+    return ids @ factors
+
+
+class Quality(NamedTuple):
+    """Of an answer against the matches that there are."""
+
+    precision: float
+    recall: float
+    retracted: float
+    """Of the insertions, those that are taken back: the rate of compensation."""
+    behind: float
+    """Seconds of event time between the end of a match and the telling, on average."""
+    waited: float
+    """Arrivals between the last event of a match and the telling."""
+
+
+def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Longs:
+    """The matches of the events, in order; `without` those that an engine was not to take."""
+    events = stream.events
+    if without is not None and len(without):
+        events = events.take(pa.array(np.setdiff1d(np.arange(len(events)), without)))
+    return np.unique(as_keys(_ids(detect(events, interval_pattern(query.text), **NAMES), query.length)))
+
+
+def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
+    """`slack`, in microseconds, is how far an end may be behind the latest one."""
+    # Lateness is by start, so the delay covers the longest event too.
+    delay = slack + (LONGEST if query.durations else 0)
+    match engine:
+        case "real time":
+            return _told(query, stream.events, delay, "realtime")
+        case "conservative":
+            return _told(query, stream.events, delay, "conservative")
+        case "K-slack on points":
+            points = stream.events.set_column(3, "start", stream.events["end"])
+            return _told(query.of_points, points, slack, "conservative")
+        case _:
+            assert engine == "in order only"
+            return _in_order_only(stream, query)
+
+
+def _in_order_only(stream: Stream, query: Query) -> Answer:
+    delay = LATEST + LONGEST
+    found = _told(query, stream.events, delay, "realtime").rows
+    clock = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(stream.end)[:-1])
+    # Ends ascend with the variables, as the right part of an overlap or a before ends last.
+    begun = stream.start[found.ids].min(axis=1) + WINDOW * SECOND
+    chosen = (found.sign > 0) & (np.diff(found.ids) > 0).all(axis=1) & (clock[found.ids[:, -1]] <= begun)
+    used_to = _told(query, stream.in_order, delay, "realtime")
+    return used_to._replace(rows=found.only(chosen))
+
+
+def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
+    asked = f"{query.text} CONSISTENCY {consistency}"
+    called, matcher = (IntervalMatcher(asked, events.schema, delay=f"{delay} microseconds", **NAMES) for _ in range(2))
+    calls = [timed(lambda piece=piece: called.process(piece))[0] for piece in _pieces(events.slice(0, 10 * CALL), CALL)]
+    seconds, tables = timed(
+        lambda: [*map(matcher.process, _pieces(events, PIECE)), matcher.finish()], clock=time.thread_time
+    )
+    table = pa.concat_tables(tables)
+    kinds = table["kind"].to_numpy(zero_copy_only=False)
+    late = kinds == "late"
+    matched = table.filter(pa.array(~late))
+    rows = Rows(
+        np.where(kinds[~late] == "insertion", 1, -1),
+        _ids(matched, query.length),
+        *(matched[name].cast(pa.int64()).fill_null(0).to_numpy() for name in ("detected_at", "match_end")),
+    )
+    return Answer(seconds, statistics.median(calls), rows, _id_of(table.filter(pa.array(late)), "event"))
+
+
+def _pieces(events: pa.Table, rows: int) -> list[pa.Table]:
+    return [events.slice(start, rows) for start in range(0, len(events), rows)]
+
+
+def _ids(table: pa.Table, length: int) -> Longs:
+    return np.stack([_id_of(table, f"v{number}") for number in range(length)], axis=1)
+
+
+def _id_of(table: pa.Table, column: str) -> Longs:
+    events = table[column].combine_chunks()
+    found: Longs = events.field("id").to_numpy() if len(events) else np.zeros(0, np.int64)
+    return found
+
+
+def quality(found: Answer, expected: Longs, stream: Stream) -> Quality:
+    rows, net = found.rows, found.net
+    right = len(np.intersect1d(net, expected, assume_unique=True))
+    told = rows.only(rows.sign > 0)
+    clocks = np.maximum.accumulate(stream.end)
+    last = told.ids.max(axis=1, initial=0)
+    # A match is told when its last event is there, or by the one that brings the clock to where it is then.
+    at = np.maximum(np.searchsorted(clocks, told.clock), last)
+    return Quality(
+        right / len(net) if len(net) else 1.0,
+        right / len(expected) if len(expected) else 1.0,
+        float((rows.sign < 0).sum() / max(len(told.sign), 1)),
+        float((clocks[at] - told.end).mean() / SECOND) if len(told.sign) else 0.0,
+        float((at - last).mean()) if len(told.sign) else 0.0,
+    )

@@ -1,0 +1,101 @@
+"""Streams that arrive out of order, and the queries that are asked of them: what Zhou et al.'s experiments vary."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+SECOND = 1_000_000
+GENERATORS = 1_000
+GAP = SECOND // 2
+"""Between two events, on average, of all generators together."""
+SHORTEST, LONGEST = SECOND // 5, 2 * SECOND
+"""An event, where events last."""
+SOONEST, LATEST = SECOND // 2, 4 * SECOND
+"""How long an event that is held up on its way arrives after its end; others arrive when they end."""
+WINDOW = 10
+"""Seconds: twenty events, five of each type."""
+SAMPLE = 50_000
+
+Longs = npt.NDArray[np.int64]
+
+
+class Stream(NamedTuple):
+    """Events in the order in which they arrive; `id` is the number of the arrival."""
+
+    events: pa.Table
+    start: Longs
+    end: Longs
+    out_of_order: float
+    """Of the arrivals, those that end before an event that is there already."""
+
+    @property
+    def in_order(self) -> pa.Table:
+        """The same events, as they would arrive if each did when it ends."""
+        return self.events.take(pa.array(np.lexsort((self.start, self.end))))
+
+
+def make_stream(rows: int, share: float, *, durations: bool) -> Stream:
+    """`rows` events of four types, of which `share` arrive out of order."""
+    held_up = share
+    for _ in range(3 if share else 0):  # an event that is held up is not always overtaken
+        held_up *= share / max(_stream(min(rows, SAMPLE), held_up, durations=durations).out_of_order, 1e-9)
+    return _stream(rows, min(held_up, 1.0), durations=durations)
+
+
+def _stream(rows: int, held_up: float, *, durations: bool) -> Stream:
+    random = np.random.default_rng(1)
+    generator = random.integers(0, GENERATORS, rows)
+    # Each generator has events of its own, GENERATORS * GAP apart on average.
+    order = np.argsort(generator, kind="stable")
+    own = np.cumsum(random.exponential(GENERATORS * GAP, rows)).astype(np.int64)
+    first = np.searchsorted(generator[order], np.arange(GENERATORS))
+    counts = np.bincount(generator, minlength=GENERATORS)
+    start = own - np.repeat(own[np.minimum(first, rows - 1)], counts) + random.integers(0, GENERATORS * GAP, rows)
+    end = start + (random.integers(SHORTEST, LONGEST, rows) if durations else 0)
+    late = np.where(random.random(rows) < held_up, random.integers(SOONEST, LATEST, rows), 0)
+    arrival = np.argsort(end + late, kind="stable")
+    start, end = start[arrival], end[arrival]
+    overtaken = np.append(False, end[1:] < np.maximum.accumulate(end)[:-1])
+    times = pa.timestamp("us", "UTC")
+    events = {
+        "id": pa.array(np.arange(rows)),
+        "generator": pa.array(generator[order][arrival].astype(np.int16)),
+        "type": pa.array(random.choice(np.array(list("ABCD")), rows)),
+        "start": pa.array(start).cast(times),
+        "end": pa.array(end).cast(times),
+    }
+    return Stream(pa.table(events), start, end, float(overtaken.mean()))
+
+
+class Query(NamedTuple):
+    """A pattern of `length` events that must be there, and of one D that must not."""
+
+    length: int
+    durations: bool
+
+    @property
+    def text(self) -> str:
+        """`(A v0 overlap B v1) (!D) before C v2 …`; between two instants, which cannot overlap, `before` alone."""
+        tree = ""
+        for number, event in enumerate(self._events):
+            overlaps = self.durations and number % 2 == 1 and self.length > 2
+            absent = " (!D)" if number == self._behind_absent else ""
+            tree = f"({tree}{absent} {'overlap' if overlaps else 'before'} {event})" if tree else event
+        return f"EVENT PAL({tree.removeprefix('(').removesuffix(')')}) WITHIN {WINDOW} seconds"
+
+    @property
+    def of_points(self) -> Query:
+        """The same of events that are known by their ends alone."""
+        return Query(self.length, durations=False)
+
+    @property
+    def _events(self) -> list[str]:
+        return [f"{'ABC'[number % 3]} v{number}" for number in range(self.length)]
+
+    @property
+    def _behind_absent(self) -> int:
+        return min(2, self.length - 1)

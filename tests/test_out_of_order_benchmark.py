@@ -1,0 +1,63 @@
+"""What the benchmark of intervals out of order says of a small stream."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(name="benchmark")
+def loaded_benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The benchmarks import each other as scripts in one folder do."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import out_of_order
+
+    yield out_of_order
+    for name in set(sys.modules) - before:
+        if (BENCHMARKS / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+def test_experiments(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours are right at every share, simpler engines are not where events last; measures and a drawing are kept."""
+    monkeypatch.setattr(benchmark, "SHARES", (0.0, 0.45))
+    monkeypatch.setattr(benchmark, "SLACKS", (benchmark.SECOND,))
+    monkeypatch.setattr(benchmark, "LENGTHS", (4,))
+    benchmark.main(["--events", "3000", "--out", str(tmp_path)])
+    assert (tmp_path / "out_of_order.png").stat().st_size > 0
+    with (tmp_path / "out_of_order.csv").open() as file:
+        rows = {(row["experiment"], row["out_of_order"][:3], row["engine"]): row for row in csv.DictReader(file)}
+    assert len(rows) == 4 * 6
+
+    def exact(experiment: str, share: str, engine: str) -> bool:
+        row = rows[experiment, share, engine]
+        return row["precision"] == row["recall"] == "1.0"
+
+    for share in {share for _, share, _ in rows if share != "0.2"}:
+        for experiment in ("out of order", "instants"):
+            assert exact(experiment, share, "real time")
+            assert exact(experiment, share, "conservative")
+            assert exact(experiment, share, "K-slack on points") is (experiment == "instants")
+        assert exact("instants", share, "in order only") is (share == "0.0")
+
+
+def test_wrong_matches_are_noticed(benchmark: ModuleType) -> None:
+    """An answer that lacks a match fails the benchmark."""
+    stream = benchmark.make_stream(2000, 0.2, durations=True)
+    query = benchmark.Query(3, durations=True)
+    expected = benchmark.truth(stream, query)
+    found: Any = benchmark.answer("conservative", stream, query, benchmark.LATEST)
+    benchmark.check(found, stream, query, benchmark.LATEST, expected)
+    lacking = found._replace(rows=found.rows.only(np.arange(len(expected)) > 0))
+    with pytest.raises(AssertionError, match="not the matches of the events in order"):
+        benchmark.check(lacking, stream, query, benchmark.LATEST, expected)
