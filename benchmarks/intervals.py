@@ -4,6 +4,9 @@ python benchmarks/intervals.py [--rows 1000000]
 
 Four types, one event of each two seconds on average, 1 to 4 seconds long. Seconds are those of the thread on the
 processor; they have all but the reading of the table: lifting by DuckDB is beside it.
+
+Then `detect` over a table, with windows ten times as long from line to line, and the same in SQL; of the events so many
+are B that there are about as many matches.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from interval_peers import in_duckdb
 from measuring import machine, print_table, rows_wanted, timed
 
-from cepheid.intervals import IntervalMatcher
+from cepheid import detect
+from cepheid.intervals import IntervalMatcher, interval_pattern
 
 SECOND = 1_000_000
 QUERY = "EVENT PAL((A a overlap B b) before C c) WITHIN 20 seconds"
@@ -24,6 +29,10 @@ LASTING = "EVENT PAL(A a, (!D d intersects_gap WHERE d.user = a.user), C c) RELA
 """A hundred events in the window, a quarter of them negated: many matches are open, and each may be forbidden."""
 EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20 seconds"
 PIECE = 1 << 17
+WINDOWS = (10, 100, 1_000, 10_000)
+"""Seconds, and so many events."""
+MATCHES = 0.1
+"""An event, about."""
 
 
 def events(rows: int, *, disordered: float) -> pa.Table:
@@ -59,6 +68,36 @@ def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
     return len(table) / seconds / 1e6, rows, matcher.counts.held
 
 
+def with_few_b(rows: int, window: int) -> pa.Table:
+    """An event a second, 1 to 3 seconds long, in the order of ends."""
+    random = np.random.default_rng(1)
+    start = np.cumsum(random.exponential(SECOND, rows)).astype(np.int64)
+    end = start + random.integers(SECOND, 3 * SECOND, rows)
+    order = np.argsort(end, kind="stable")
+    b = min(2 * MATCHES / window, 1 / 3)
+    times = pa.timestamp("us", "UTC")
+    return pa.table(
+        {
+            "id": np.arange(rows),
+            "type": random.choice(list("ABC"), rows, p=((1 - b) / 2, b, (1 - b) / 2)),
+            "start": pa.array(start[order]).cast(times),
+            "end": pa.array(end[order]).cast(times),
+        }
+    )
+
+
+def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
+    """Million events a second of one core's time; and matches, which must be the same."""
+    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {window} seconds")
+    names = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+    ours, rows = timed(lambda: detect(table, asked, **names), clock=time.process_time)
+    sql, expected = timed(lambda: in_duckdb(table, window * SECOND), clock=time.process_time)
+    found = [rows[name].combine_chunks().field("id") for name in "abc"]
+    by_id = [(name, "ascending") for name in "abc"]
+    assert pa.table(found, names=list("abc")).sort_by(by_id).equals(expected.sort_by(by_id).combine_chunks())
+    return len(table) / ours / 1e6, len(table) / sql / 1e6, len(rows)
+
+
 def main() -> None:
     rows = rows_wanted("Interval patterns in process", default=1_000_000)
     print(machine())
@@ -76,6 +115,9 @@ def main() -> None:
                 lines.append((what, f"{share:.0%}", consistency, *found))
     head = ("pattern", "out of order", "consistency", "M events/s", "rows told", "held in the end")
     print_table(f"{rows:,} events", head, lines)
+    found = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
+    title = f"A overlap B before C in a table of {rows:,} events, M events/s"
+    print_table(title, ("events in the window", "detect", "SQL in DuckDB", "matches"), found)
 
 
 if __name__ == "__main__":

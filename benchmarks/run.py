@@ -16,6 +16,8 @@ BENCHMARKS = (
     "sets.py",
     "functions.py",
     "algebra.py",
+    "intervals.py",
+    "out_of_order.py",
     "real_time.py",
     "spark_batch.py",
     "spark_stream.py",
