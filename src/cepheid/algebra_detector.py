@@ -207,8 +207,8 @@ class OccurrenceDetector:
             return occurrence_schema(plan).empty_table()
         self._matches += len(told.start)
         told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
-        positions = positions_in(told)
-        events = self.working_set.take(positions.astype(np.int32))
+        positions = positions_in(told, len(self.working_set))
+        events = self.working_set.take(positions)
         return occurrence_rows(plan, told, _with_values(events, self.pattern.plan.places[number]), positions)
 
 

@@ -15,6 +15,7 @@ from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.identity import digests, joined, raw_bytes
 from cepheid.kernel.algebra_told import Told
+from cepheid.kernel.layout import Int32s, distinct
 from cepheid.output import MATCH, as_typed, event_structs, hex_ids, identities, purpose
 from cepheid.plan.algebra import OccurrencePlan, Variable
 from cepheid.plan.plan import Slot
@@ -22,7 +23,6 @@ from cepheid.plan.script import Aggregate, Fold
 from cepheid.slots import StageEvents, slot_values
 
 Positions: TypeAlias = npt.NDArray[np.int64]
-Int32s: TypeAlias = npt.NDArray[np.int32]
 
 _EVENT, _CLOSES, _OPENS = 0, 1, 2
 """What stands in the identity of an occurrence: an event; and a temporal event, with its delay, around the members of
@@ -46,13 +46,13 @@ def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     return pa.schema([*fields, *variables, pa.field("events", pa.list_(_member_type(plan)))])
 
 
-def positions_in(told: Told) -> Positions:
-    """Of all events that the occurrences and their variables are made of, each once, in order."""
-    found = np.unique(np.concatenate([told.position, told.first.ravel(), told.last.ravel()]))
-    return found[found >= 0]
+def positions_in(told: Told, length: int) -> Int32s:
+    """Of all events that the occurrences and their variables are made of, each once, in order, all below `length`."""
+    found = np.concatenate([told.position, told.first.ravel(), told.last.ravel()])
+    return distinct(found[found >= 0], length)
 
 
-def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: Positions) -> pa.Table:
+def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: Int32s) -> pa.Table:
     """The occurrences as rows; `events` are those that they and their variables are made of, at ascending positions."""
     schema = occurrence_schema(plan)
     if not len(told.start):
@@ -85,7 +85,7 @@ class _Rows:
     plan: OccurrencePlan
     told: Told
     events: Batch
-    positions: Positions
+    positions: Int32s
 
     def of(self, positions: Positions) -> Int32s:
         """The rows of the events; -1 of -1, which is no event."""

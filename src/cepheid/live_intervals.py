@@ -20,7 +20,7 @@ from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import IntervalEvents
-from cepheid.kernel.layout import Int32s
+from cepheid.kernel.layout import distinct
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_matcher import KeyNumbers
 from cepheid.plan.interval_plan import IntervalPlan
@@ -179,7 +179,8 @@ class LiveIntervalMatcher:
         if not len(told.event):
             return told_schema(self.pattern.plan).empty_table()
         late = told.sign == 0
-        positions: Int32s = np.unique(np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()]))
+        about = np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()])
+        positions = distinct(about, len(self.working_set))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))

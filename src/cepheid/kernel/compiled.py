@@ -22,6 +22,7 @@ from cepheid.kernel.layout import (
     Output,
     Parked,
     Visits,
+    distinct,
     grown,
     new_cursor,
     new_output,
@@ -134,7 +135,8 @@ class CompiledKernel:
         if self.cursor.parked == 0:
             self.cursor.nodes = 0
         collect(self.partials, self.cursor)
-        held = np.unique(self.partials.nodes["event"][: self.cursor.nodes])
+        events = self.partials.nodes["event"][: self.cursor.nodes]
+        held = distinct(events, int(events.max(initial=-1)) + 1)
         position = np.zeros(int(held[-1]) + 1 if len(held) else 0, np.int32)
         position[held] = np.arange(len(held), dtype=np.int32)
         rebase(self.tables, self.partials, self.cursor, position)

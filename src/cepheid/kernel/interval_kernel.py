@@ -24,7 +24,7 @@ from cepheid.kernel.interval_layout import (
 )
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
-from cepheid.kernel.layout import Flags, Int32s, grown
+from cepheid.kernel.layout import Flags, Int32s, distinct, grown
 from cepheid.lang.interval_values import Consistency
 from cepheid.plan.interval_bounds import FREE
 
@@ -182,7 +182,7 @@ class IntervalKernel:
         """The positions of the events that a match to come, or an open one, may still be about."""
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
         found += [self._kept(variable, events) for variable in range(len(self.stores.counts))]
-        return np.unique(np.concatenate(found))
+        return distinct(np.concatenate(found), len(events.end))
 
     @property
     def _alive(self) -> Flags:
