@@ -3,8 +3,9 @@
 python benchmarks/algebra.py [--rows 2000000]
 
 Four types over 1,000 keys and over none; of a share of the events each pattern asks for. `detect` is from table to
-table; the kernel alone has lifted columns and gives arrays. Seconds are those of the thread on the processor, but of
-`detect`, which lifts in another thread, those of the clock.
+table; the kernel alone has lifted columns and gives arrays. Seconds are those of the thread on the processor, of
+`detect`, which lifts in another thread, and of SQL those of all threads. Then what the kernel holds after few and after
+many events.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 from algebra_tree import Tree
@@ -23,7 +25,7 @@ from cepheid.compile.algebra import CompiledTrees, compile_occurrences
 from cepheid.events import Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
-from cepheid.kernel.layout import FOREVER, Events, Visits
+from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference import Event
 from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.algebra_build import build_occurrence_plan
@@ -39,6 +41,18 @@ PATTERNS = {
     "(A; B)_5s - C": "unrestricted",
 }
 SHARES = {"all": (1 / 3, 1 / 3, 1 / 3, 0.0), "half": (0.17, 0.17, 0.16, 0.5), "few": (0.01, 0.01, 0.01, 0.97)}
+IN_SQL = {
+    # The last A before a B, unless there is a C behind it; one event at a time, so that rows are instants.
+    "(A; B) - C": """
+SELECT count(*) FROM (
+    SELECT
+        type,
+        max("at") FILTER (WHERE type = 'A') OVER earlier AS a,
+        max("at") FILTER (WHERE type = 'C') OVER earlier AS c
+    FROM events WINDOW earlier AS (ORDER BY "at" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+) WHERE type = 'B' AND a IS NOT NULL AND (c IS NULL OR c < a)"""
+}
+"""What one writes without Cepheid; there is no such way for the others."""
 FOR_PYTHON = 100_000
 """Events that the baseline is measured with."""
 
@@ -70,11 +84,30 @@ def lifted(plan: OccurrencePlan, events: pa.Table) -> Events:
 
 
 def in_kernel(trees: CompiledTrees, plan: OccurrencePlan, events: Events) -> int:
-    kernel = TreeKernel(trees, [plan.policy], Limits())
-    end = np.array([len(events.time)])
-    visits = Visits(np.zeros(1, np.int32), end, np.full(1, FOREVER), np.ones(1, np.bool_))
-    (found,) = kernel.run(events, visits)
+    return run(TreeKernel(trees, [plan.policy], Limits()), events, FOREVER)
+
+
+def run(kernel: TreeKernel, events: Events, until: int) -> int:
+    """How many are found in the events of a key, with which time passes to `until`; it is over if that is FOREVER."""
+    end, closes = np.array([len(events.time)]), np.array([until == FOREVER])
+    (found,) = kernel.run(events, Visits(np.zeros(1, np.int32), end, np.full(1, until), closes))
     return len(found.start)
+
+
+def in_sql(text: str, table: pa.Table) -> int:
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("events", table)
+        return int(connection.sql(IN_SQL[text]).fetchall()[0][0])
+
+
+def held(text: str, policy: str, table: pa.Table) -> tuple[int, int, float]:
+    """Operators, what they remember after all events, and the kilobytes of the kernel, what is found aside."""
+    plan = plan_of(text, policy, table.schema)
+    (trees,) = compile_occurrences(OccurrencePlans.of([plan])).each
+    kernel = TreeKernel(trees, [plan.policy], Limits())
+    run(kernel, lifted(plan, table), NO_TIME)
+    arrays = {name: part for name, part in kernel.forest._asdict().items() if name not in ("found", "made")}
+    return len(plan.operators), kernel.remembered, sum(part.nbytes for part in arrays.values()) / 1024
 
 
 def in_python(plan: OccurrencePlan, events: Sequence[Event]) -> int:
@@ -93,12 +126,18 @@ def measured(text: str, policy: str, table: pa.Table) -> tuple[Any, ...]:
     objects = [Event(i, *one, ()) for i, one in enumerate(zip(few.time.tolist(), few.mask.tolist(), strict=True))]
     python, expected = timed(lambda: in_python(plan, objects), clock=time.thread_time)
     assert in_kernel(trees, plan, few) == expected
+    sql = None
+    if text in IN_SQL:
+        seconds, expected = timed(lambda: in_sql(text, table), clock=time.process_time)
+        assert found == expected
+        sql = len(table) / seconds / 1e6
     whole, rows = timed(lambda: detect(table, pattern, time="at", columns=["value"]).num_rows, clock=time.process_time)
     assert rows == found
     return (
         len(table) / whole / 1e6,
         len(table) / kernel / 1e6,
         FOR_PYTHON / python / 1e6,
+        sql,
         len(events.time) / len(table),
         rows,
     )
@@ -112,8 +151,17 @@ def main() -> None:
         table = made(rows, shares)
         detect(table.slice(0, 1000), OccurrencePattern.of("A").taxonomy("type"), time="at")
         lines = [(text, policy, *measured(text, policy, table)) for text, policy in PATTERNS.items()]
-        head = ("pattern", "policy", "detect, M events/s", "kernel alone", "plain Python alone", "relevant", "matches")
+        speeds = ("detect, M events/s", "kernel alone", "plain Python alone", "SQL in DuckDB")
+        head = ("pattern", "policy", *speeds, "relevant", "matches")
         print_table(f"{rows:,} events, relevant: {name}", head, lines)
+    tables = [(count, made(count, SHARES["all"])) for count in (rows // 100, rows // 10, rows)]
+    lines = [
+        (text, policy, count, *held(text, policy, table))
+        for text, policy in PATTERNS.items()
+        if policy == "recent"
+        for count, table in tables
+    ]
+    print_table("What is held", ("pattern", "policy", "events so far", "operators", "remembered", "KB"), lines)
 
 
 if __name__ == "__main__":
