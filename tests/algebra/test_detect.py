@@ -269,8 +269,10 @@ def test_conditions_that_fail() -> None:
         (
             lambda p: detect(shop(), {"a": p, "b": OccurrencePattern.of("?v:A[v.no = 1]")}, time="at", key="no"),
             PatternError,
-            "key: no column named 'no'. Known here: at, type, user, price\n"
-            "which column holds the type of an event is not known (pattern 'b', taxonomy)",
+            (
+                "key: no column named 'no'. Known here: at, type, user, price\n"
+                "which column holds the type of an event is not known (pattern 'b', taxonomy)"
+            ),
         ),
         (
             lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),

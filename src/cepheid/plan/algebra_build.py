@@ -52,6 +52,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS, OutputName
 from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.script import Script
@@ -174,12 +175,15 @@ class _Resolved:
         self.scopes = scopes_of(pattern.expression, self.problems)
         self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
         self.chains = type_chains(pattern, columns, self.problems)
+        self.parameters = Parameters(pattern.parameters)
         self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
+        self._read_other_types()
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
-        texts = VariableTexts(self.scopes.names, visible, self.time)
+        texts = VariableTexts(self.parameters, self.scopes.names, visible, self.time)
         given = stand_in(self.scopes.names)
         self.measures = resolve_measures(given, measures, columns, texts, self.problems)
+        self.problems += self.parameters.unused()
 
     @property
     def nodes(self) -> list[Node]:
@@ -194,7 +198,7 @@ class _Resolved:
         alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
         where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
         source = Source(written.text, where)
-        texts = VariableTexts(self.scopes.names, written.visible, self.time)
+        texts = VariableTexts(self.parameters, self.scopes.names, written.visible, self.time)
         return variable_condition(source, self.columns, texts, self.problems)
 
     def _type_condition(self, chain: Chain) -> Node | None:
@@ -202,12 +206,18 @@ class _Resolved:
         source = Source(chain.sql, "taxonomy")
         parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
         for restricted in chain.restricted:
-            source = Source(restricted.condition, f"type {restricted.name!r}")
-            part = event_condition(source, self.columns, restricted.variable, self.time, self.problems)
+            part = event_condition(restricted, self.columns, self.time, self.parameters, self.problems)
             if part is None:
                 return None
             parts.append(part)
         return _conjunction(*parts)
+
+    def _read_other_types(self) -> None:
+        """The conditions of types that no leaf asks for: what they use is used."""
+        asked = {restricted.name for chain in self.chains.values() for restricted in chain.restricted}
+        for one in self.pattern.restricted:
+            if one.name not in asked:
+                self.parameters.parse(Source(one.condition, f"type {one.name!r}"), self.problems)
 
 
 def _conjunction(*nodes: Node) -> Node:
