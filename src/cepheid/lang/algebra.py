@@ -227,8 +227,7 @@ class OccurrencePattern:
         if isinstance(policy, str) and policy in known:
             policy = Policy(policy)
         if not isinstance(policy, Policy):
-            given = repr(policy) if isinstance(policy, str) else shown(policy)
-            raise PatternError(f"policy: {given} is not known; allowed are {', '.join(map(repr, known))}")
+            raise PatternError(f"policy: {policy!r} is not known; allowed are {', '.join(map(repr, known))}")
         return replace(self, chosen=policy)
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> OccurrencePattern:
