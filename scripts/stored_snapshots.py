@@ -1,6 +1,6 @@
 """Writes the snapshots of the present format that the tests keep for ever: run once, when `snapshot.FORMAT` is raised.
 
-    python -m scripts.stored_snapshots tests/live/snapshots
+    python -m scripts.stored_snapshots tests/live/snapshots [KIND …]
 
 Each is of a matcher in the middle of its work, with what it gives from there on beside it. A format that is no longer
 written must still be read, so files of older ones are never written again.
@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cepheid import Matcher, Pattern, Skip
+from cepheid import IntervalMatcher, Matcher, OccurrencePattern, Pattern, Skip
 from cepheid.snapshot import FORMAT
 
 SCHEMA = pa.schema(
@@ -68,13 +69,57 @@ FUNCTIONS = (
     .within("1 hour")
 )
 ALL: dict[str, Any] = {"outputs": ["matches", "timeouts", "late"]}
-KINDS: dict[str, tuple[Pattern, dict[str, Any]]] = {
-    "in_sequence": (PATTERN, {**ALL, "sequence": "id", "lateness": "0 seconds"}),
-    "waiting": (PATTERN, {**ALL, "lateness": "2 seconds"}),
-    "in_sets": (SETS, {"outputs": ["matches", "late"], "sequence": "id", "lateness": "0 seconds"}),
-    "functions": (FUNCTIONS, {**ALL, "sequence": "id", "lateness": "0 seconds"}),
+UNPAID = (
+    Pattern.begin("open", name="unpaid")
+    .where("what = 'open'")
+    .not_followed_by("pay")
+    .where("what = 'pay'")
+    .followed_by("close")
+    .where("what = 'close'")
+    .within("1 hour")
+)
+OCCURRENCES = OccurrencePattern.of("((open; close) - pay) | (open + 10s; close)").policy("recent")
+WITH_CONDITIONS = OccurrencePattern.of(
+    "(?o:open; ?p:pay; ?c:close)_1h[p.amount > $least AND c.account = o.account AND c.id % 2 = o.id % 2]"
+)
+WITH_CONDITIONS = WITH_CONDITIONS.policy("unrestricted").with_parameters(least=1)
+USED_UP = OccurrencePattern.of("open; (close & pay)").policy("chronicle")
+INTERVALS = "EVENT SEQ(open o, (!pay p WHERE p.account = o.account), close c) WITHIN 1 hour REALTIME {0}"
+
+
+def _stages(pattern: Pattern, **options: Any) -> Callable[[], Matcher]:
+    return lambda: Matcher(pattern, SCHEMA, key="account", time="at", **options)
+
+
+def _occurrences(pattern: OccurrencePattern, **options: Any) -> Callable[[], Matcher]:
+    arguments = {"lateness": "2 seconds", "outputs": ["matches", "late"], **options}
+    return lambda: Matcher(pattern.taxonomy("what"), SCHEMA, key="account", time="at", **arguments)
+
+
+def _intervals(pattern: str) -> Callable[[], IntervalMatcher]:
+    times: dict[str, Any] = {"start": "at", "end": "until", "delay": "4 seconds"}
+    return lambda: IntervalMatcher(pattern, with_ends(SCHEMA.empty_table()), type="what", key="account", **times)
+
+
+KINDS: Mapping[str, Callable[[], Matcher | IntervalMatcher]] = {
+    "in_sequence": _stages(PATTERN, **ALL, sequence="id", lateness="0 seconds"),
+    "waiting": _stages(PATTERN, **ALL, lateness="2 seconds"),
+    "in_sets": _stages(SETS, outputs=["matches", "late"], sequence="id", lateness="0 seconds"),
+    "functions": _stages(FUNCTIONS, **ALL, sequence="id", lateness="0 seconds"),
+    "real_time": _stages(UNPAID, lateness="4 seconds", consistency="realtime"),
+    "occurrences": _occurrences(OCCURRENCES),
+    "occurrences_with_conditions": _occurrences(WITH_CONDITIONS, measures={"paid": "p.amount", "of": "o.account"}),
+    "occurrences_used_up": _occurrences(USED_UP, sequence="id"),
+    "intervals": _intervals(INTERVALS.format(0)),
+    "intervals_real_time": _intervals(INTERVALS.format(1)),
 }
 """How the matcher of each file is made."""
+
+TOLD = {"in_sets": {"match", "late"}} | {key: {"match", "timeout"} for key in ["in_sequence", "waiting", "functions"]}
+TOLD |= {key: {"match", "late"} for key in (kind for kind in KINDS if kind.startswith("occurrences"))}
+TOLD |= {key: {"insertion", "retraction", "late"} for key in ["real_time", "intervals_real_time"]}
+TOLD |= {"intervals": {"insertion", "late"}}
+"""Kinds of rows that come behind each snapshot, among others perhaps."""
 
 BEFORE = [
     (1, "é", 0, "open", "0.00"),
@@ -95,31 +140,51 @@ AFTER = [
     (13, "b", 19, "pay", "3.00"),
     (14, "b", 5000, "pay", "4.00"),
 ]
+OPEN = [(20, "d", 7, "open", "0.00"), (21, "e", 8, "open", "0.00"), (22, "e", 10, "close", "0.00")]
+"""Behind BEFORE, where events may come late; the last is a match in real time."""
+MORE = [
+    (23, "d", 11, "close", "0.00"),
+    AFTER[1],
+    (24, "e", 9, "pay", "0.00"),  # takes the match of e back
+    (25, "c", 9, "pay", "0.00"),
+    (26, "c", 13, "close", "0.00"),
+    *AFTER[3:6],
+    (27, "d", 5, "pay", "0.00"),  # late
+    AFTER[6],
+]
+OF_STAGES = ("in_sequence", "waiting", "in_sets", "functions")
+"""The kinds that were there first, of which there are files of all formats."""
 
 
-def matcher_of(kind: str) -> Matcher:
+def matcher_of(kind: str) -> Matcher | IntervalMatcher:
     """A matcher that the snapshots of this kind fit."""
-    pattern, options = KINDS[kind]
-    return Matcher(pattern, SCHEMA, key="account", time="at", **options)
+    return KINDS[kind]()
 
 
-def go_on(matcher: Matcher) -> list[dict[str, Any]]:
+def go_on(kind: str, matcher: Matcher | IntervalMatcher) -> list[dict[str, Any]]:
     """What comes of the events behind the snapshot, as JSON values."""
-    rows = [*matcher.process(events_of(AFTER)).to_pylist(), *matcher.finish().to_pylist()]
+    events = with_ends(events_of(AFTER if kind in OF_STAGES else MORE))
+    rows = [*matcher.process(events).to_pylist(), *matcher.finish().to_pylist()]
     shown: list[dict[str, Any]] = json.loads(json.dumps(rows, default=str))
     return shown
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, kinds: Sequence[str]) -> None:
     """Writes a snapshot of each kind, and what comes behind it."""
     folder.mkdir(exist_ok=True)
-    for kind in KINDS:
+    for kind in kinds:
         matcher = matcher_of(kind)
-        matcher.process(events_of(BEFORE))
+        matcher.process(with_ends(events_of(BEFORE if kind in OF_STAGES else [*BEFORE, *OPEN])))
         path = folder / f"{kind}.{FORMAT}.snapshot"
         path.write_bytes(matcher.snapshot())
-        shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(matcher))
+        shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(kind, matcher))
         path.with_suffix(".jsonl").write_text(shown, "utf-8")
+
+
+def with_ends(events: pa.Table) -> pa.Table:
+    """With the end of each event as an interval, in the column `until`: as many seconds later as it amounts to."""
+    seconds = pc.multiply(events["amount"].cast(pa.float64()), 1_000_000).cast(pa.int64()).cast(pa.duration("us"))
+    return events.append_column("until", pc.add(events["at"], seconds))
 
 
 def events_of(rows: list[tuple[int, str, int, str, str]]) -> pa.Table:
@@ -130,4 +195,4 @@ def events_of(rows: list[tuple[int, str, int, str, str]]) -> pa.Table:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), sys.argv[2:] or [*KINDS])

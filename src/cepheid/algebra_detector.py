@@ -203,9 +203,9 @@ class OccurrenceDetector:
 
     def _rows(self, number: int, told: Told) -> pa.Table:
         plan = self.pattern.plan.each[number]
-        if not len(told.start):
-            return occurrence_schema(plan).empty_table()
         self._matches += len(told.start)
+        if not len(told.start) or "matches" not in (plan.outputs or ("matches",)):
+            return occurrence_schema(plan).empty_table()
         told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
         positions = positions_in(told, len(self.working_set))
         events = self.working_set.take(positions)

@@ -16,7 +16,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Ba
 from cepheid.identity import digests, joined, raw_bytes
 from cepheid.kernel.algebra_told import Told
 from cepheid.kernel.layout import Int32s, distinct
-from cepheid.output import MATCH, as_typed, event_structs, hex_ids, identities, purpose
+from cepheid.output import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.plan.algebra import OccurrencePlan, Variable
 from cepheid.plan.plan import Slot
 from cepheid.plan.script import Aggregate, Fold
@@ -33,17 +33,23 @@ _MARK = np.dtype([("what", np.int64), ("delay", np.int64)])
 
 def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then the slots of the measures or a column a variable
-    and the events.
+    and the events. Of several patterns with the name in front; with outputs beside matches kind and name, and the late
+    event behind.
     """
+    told = ["kind"] if plan.outputs is not None else []
+    told += ["pattern"] if plan.outputs is not None or plan.named else []
     fields = [
+        *(pa.field(name, pa.string(), nullable=False) for name in told),
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,
         *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
     ]
     if plan.measures is not None:
-        return pa.schema([*fields, *(pa.field(name, slot.type) for name, slot in plan.slots.items())])
-    variables = [pa.field(v.name, _variable_type(plan, v)) for _, v in _given(plan)]
-    return pa.schema([*fields, *variables, pa.field("events", pa.list_(_member_type(plan)))])
+        fields += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
+    else:
+        fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _given(plan)]
+        fields.append(pa.field("events", pa.list_(_member_type(plan))))
+    return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
 
 
 def positions_in(told: Told, length: int) -> Int32s:
@@ -62,7 +68,10 @@ def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: 
     present = np.flatnonzero(members >= 0)
     begins = np.append(0, told.stop[:-1])
     first = pa.array(members[present[np.searchsorted(present, begins)]])
+    count = len(told.start)
+    texts = {"kind": pa.array([MATCH] * count, pa.string()), "pattern": pa.array([plan.pattern.name] * count)}
     columns = [
+        *(texts[name] for name in schema.names if name in texts),
         _match_ids(rows, members),
         *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
         _times(told.start),
@@ -74,6 +83,8 @@ def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: 
         columns.append(_events_column(rows, members))
     else:
         columns += [_slot_column(rows, name, slot) for name, slot in plan.slots.items()]
+    if plan.outputs is not None:
+        columns.append(pa.nulls(count, event_type(plan)))
     typed = [as_typed(field.type, column) for field, column in zip(schema, columns, strict=True)]
     return pa.table(typed, schema=schema)
 
@@ -144,7 +155,7 @@ def _marks(told: Told) -> Iterator[tuple[tuple[int, int], int, int]]:
 
 def _variable_type(plan: OccurrencePlan, variable: Variable) -> pa.DataType:
     if variable.is_event:
-        return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+        return event_type(plan)
     return pa.struct([pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)])
 
 

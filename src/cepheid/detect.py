@@ -26,10 +26,11 @@ from cepheid.arguments import (
     measures_of_each,
 )
 from cepheid.errors import PatternError, Problem, SchemaError
-from cepheid.hosts.request import SHARDS, AskedIntervals, AskedOccurrences, Nulls, Report, Request
+from cepheid.hosts.request import SHARDS, AskedIntervals, Nulls, Report, Request
 from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.algebra_build import AskedOccurrences
 from cepheid.plan.build import Asked
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import OutputName
@@ -88,7 +89,7 @@ def detect(
             speaks Arrow's C stream interface.
         pattern: What to find: stages, occurrences of the event algebra, or intervals; or several patterns of one kind
             by name, as in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of
-            the patterns' own. Of occurrences so in process; what they have in common is looked for once.
+            the patterns' own. What patterns of occurrences have in common is looked for once.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times, but of interval patterns. Times without a zone are read in `time_zone`. None:
@@ -171,9 +172,9 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan | Interva
 
             return interval_plans_on_spark(events, request).each[0]
         if request.occurrences is not None:
-            from cepheid.hosts.algebra_on_spark import occurrence_plan_on_spark
+            from cepheid.hosts.algebra_on_spark import occurrence_plans_on_spark
 
-            return occurrence_plan_on_spark(events, request)
+            return occurrence_plans_on_spark(events, request).each[0]
         from cepheid.hosts.spark_batch import plan_on_spark
 
         return plan_on_spark(events, request)
@@ -186,9 +187,9 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan | Interva
 
         return interval_plans(arrow_table(events).schema, request, engine).each[0]
     if request.occurrences is not None:
-        from cepheid.hosts.algebra_in_process import occurrence_plan
+        from cepheid.hosts.algebra_in_process import occurrence_plans
 
-        return occurrence_plan(arrow_table(events).schema, request, engine)
+        return occurrence_plans(arrow_table(events).schema, request, engine).each[0]
     return plan_in_process(arrow_table(events).schema, request, engine)
 
 
@@ -239,7 +240,7 @@ def request_of(
         each_occurrences=occurrences,
         intervals=intervals,
         named=named,
-        key=checked_key(key, faults, with_outputs=outputs is not None or (named and intervals is not None)),
+        key=checked_key(key, faults, with_outputs=named or outputs is not None),
         time=None if time is None else checked_name("time", time, faults),
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -319,8 +320,8 @@ def has_occurrences(pattern: object) -> bool:
 def _asked_occurrences(
     pattern: object, measures: object, outputs: object, faults: list[str]
 ) -> tuple[AskedOccurrences, ...]:
-    if outputs is not None:
-        faults.append("outputs: of occurrences there are matches alone; leave it out")
+    if outputs is not None and "timeouts" in checked_outputs(outputs, []):
+        faults.append("outputs: occurrences have no timeouts; ask for 'matches', 'late' or both")
     if isinstance(pattern, OccurrencePattern):
         return (AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults)),)
     assert isinstance(pattern, Mapping)

@@ -53,13 +53,14 @@ class LiveMatcher:
 
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
-        plan = self.detector.pattern.plan
+        of = self.detector.pattern.plan
+        plan = of if isinstance(of, Plan) else of.only
         late, batch = self.passed.parted(batch)
         self.late += len(late)
         self.waiting.add(relevant(batch, self.detector.pattern))
-        if not len(late) or not isinstance(plan, Plan) or "late" not in (plan.outputs or ()):
+        if not len(late) or "late" not in (plan.outputs or ()):
             return self.detector.schema.empty_table()
-        return pa.Table.from_batches([late_rows(plan, late, self.now)])
+        return pa.Table.from_batches([late_rows(plan, self.detector.schema, late, self.now)])
 
     def advance_time(self, time: int) -> pa.Table:
         """No event up to `time` comes any more: those that wait are processed, and every deadline up to it passes.

@@ -17,6 +17,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, B
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests, joined, raw_bytes
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
 
@@ -72,19 +73,18 @@ def row_schema(plan: Plan) -> pa.Schema:
     if plan.outputs is None:
         return pa.schema(common)
     told = [pa.field("kind", pa.string(), nullable=False), pa.field("pattern", pa.string(), nullable=False)]
-    return pa.schema([*told, *common, pa.field("event", _event_type(plan))])
+    return pa.schema([*told, *common, pa.field("event", event_type(plan))])
 
 
-def merged(columns: Sequence[Sequence[C]]) -> list[C]:
-    """The columns of the rows of several patterns: those of each, a name once, the late event the last."""
+def merged(columns: Sequence[Sequence[C]], last: str = "event") -> list[C]:
+    """The columns of the rows of several patterns: those of each, a name once, the one named `last` behind them."""
     if len(columns) == 1:
         return [*columns[0]]
     found: dict[str, C] = {}
     for column in chain.from_iterable(columns):
         found.setdefault(column.name, column)
-    *_, event = columns[0]
-    del found[event.name]
-    return [*found.values(), event]
+    behind = [found.pop(last)] if last in found else []
+    return [*found.values(), *behind]
 
 
 def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -127,9 +127,8 @@ def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
     return found
 
 
-def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
-    """Events that came when time had passed to `time`, as rows; the plan's outputs have "late"."""
-    schema = row_schema(plan)
+def late_rows(plan: Plan | OccurrencePlan, schema: pa.Schema, events: Batch, time: int) -> pa.RecordBatch:
+    """Events that came when time had passed to `time`, as rows of the plan; its outputs have "late"."""
     detected_at = None if plan.schema.time is None or time == FOREVER else time
     ids = identities(plan.schema, plan.columns, events)
     columns: dict[str, pa.Array] = {
@@ -138,7 +137,7 @@ def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
         "match_id": hex_ids(digests(ids, range(1, len(events) + 1), purpose(plan.pattern.name, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
-        "event": event_structs(_event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
+        "event": event_structs(event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
     }
     nothing = (pa.nulls(len(events), field.type) for field in schema)
     filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]
@@ -180,16 +179,16 @@ def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> 
     return rows.take(pa.array(_first_of_equals(_match_ids(plan, TIMEOUT, emitted, events, position))))
 
 
-def _event_type(plan: Plan) -> pa.DataType:
+def event_type(plan: Plan | OccurrencePlan) -> pa.DataType:
     return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
 
 
 def _stages_field(plan: Plan) -> pa.Field:
-    return pa.field("stages", pa.map_(pa.string(), pa.list_(_event_type(plan))))
+    return pa.field("stages", pa.map_(pa.string(), pa.list_(event_type(plan))))
 
 
 def _stage_field(plan: Plan, column: StageColumn) -> pa.Field:
-    event = _event_type(plan)
+    event = event_type(plan)
     return pa.field(column.name, pa.list_(event) if column.repeats else event)
 
 
@@ -213,7 +212,7 @@ def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int3
         columns.append(_stage_map(plan, emitted, events, position))
     if plan.outputs is not None:
         told = [pa.array([text] * count, pa.string()) for text in (kind, plan.pattern.name)]
-        columns = [*told, *columns, pa.nulls(count, _event_type(plan))]
+        columns = [*told, *columns, pa.nulls(count, event_type(plan))]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
@@ -259,7 +258,7 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     order = np.argsort(entry, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(entry, minlength=count * len(stages)))])
     type_ = _stages_field(plan).type
-    structs = event_structs(_event_type(plan), plan.columns, events, position[order])
+    structs = event_structs(event_type(plan), plan.columns, events, position[order])
     items = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=type_.item_type)
     names = pa.array([column.name for column in stages] * count, pa.string())
     entries = np.arange(count + 1) * len(stages)

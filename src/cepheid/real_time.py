@@ -88,7 +88,7 @@ class RealTimeMatcher:
             self.clock = max(self.clock, int(times_of(batch).max()))
         rows = self._tell(relevant(batch, self.detector.pattern))
         if len(late) and "late" in (plan.outputs or ()):
-            rows.insert(0, inserted(plan, late_rows(plan, late, self.passed.now)))
+            rows.insert(0, inserted(plan, late_rows(plan, row_schema(plan), late, self.passed.now)))
         return self._table(rows)
 
     def advance_time(self, time: int) -> pa.Table:

@@ -256,7 +256,24 @@ def test_conditions_that_fail() -> None:
     ("ask", "error", "message"),
     [
         (lambda p: detect(shop(), p, time=None), SchemaError, "time: occurrences have a start and an end"),
-        (lambda p: detect(shop(), p, time="at", outputs="matches"), SchemaError, "outputs: of occurrences there are"),
+        (
+            lambda p: detect(shop(), p, time="at", outputs=["matches", "timeouts"]),
+            SchemaError,
+            "outputs: occurrences have no timeouts; ask for 'matches', 'late' or both",
+        ),
+        (
+            lambda p: detect(shop(), {"a": p, "b": p.taxonomy("user")}, time="at", columns=[]),
+            PatternError,
+            "the type of an event is in 'user' here, and in 'type' in pattern 'a' (pattern 'b')\nPatterns that are",
+        ),
+        (
+            lambda p: detect(shop(), {"a": p, "b": OccurrencePattern.of("?v:A[v.no = 1]")}, time="at", key="no"),
+            PatternError,
+            (
+                "key: no column named 'no'. Known here: at, type, user, price\n"
+                "which column holds the type of an event is not known (pattern 'b', taxonomy)"
+            ),
+        ),
         (
             lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),
             PatternError,
@@ -313,6 +330,15 @@ def test_several_patterns() -> None:
             }
     assert [row["o"]["user"] for row in rows if row["pattern"] == "same user"] == ["ann", "bob"]
     assert {row["o"] is None for row in rows if row["pattern"] == "continuous"} == {True}
+
+
+def test_outputs() -> None:
+    """With outputs rows have their kind and the pattern's name in front, and the late event, of which there is none."""
+    plain = found("?l:Login; Buy")
+    rows = found("?l:Login; Buy", outputs=("matches", "late"))
+    assert [[*row][:3] + [*row][-1:] for row in rows] == [["kind", "pattern", "match_id", "event"]] * len(plain)
+    assert rows == [{"kind": "match", "pattern": "pattern", **row, "event": None} for row in plain] != []
+    assert found("Login", outputs="late") == []
 
 
 def test_several_patterns_with_measures() -> None:

@@ -114,6 +114,27 @@ def test_time_is_told() -> None:
     assert live.counts.late == 1
 
 
+def test_late_events_are_rows() -> None:
+    """With "late" among the outputs an event behind the lateness is a row, and matches have their kind."""
+    arguments: dict[str, Any] = {"lateness": "3 seconds", "key": "user", "columns": ["price"]}
+    live = matcher("?a:A; B", outputs=("matches", "late"), **arguments)
+    rows = live.process(shop([(1, "A", "u", 1), (2, "B", "u", 2), (9, "C", "u", 3)])).to_pylist()
+    assert [(row["kind"], row["pattern"], row["a"]["price"], row["event"]) for row in rows] == [
+        ("match", "pattern", 1, None)
+    ]
+    (late,) = live.process(shop([(2, "B", "v", 5), (8, "B", "v", 6)])).to_pylist()
+    told = {
+        name: value for name, value in late.items() if value is not None and name not in ("match_id", "detected_at")
+    }
+    assert told == {"kind": "late", "pattern": "pattern", "user": "v", "event": {"price": 5, "type": "B"}}
+    assert at(5) < late["detected_at"] < at(6)
+    again = matcher("?a:A; B", outputs="late", measures={"n": "a.price"}, **arguments)
+    again.process(shop([(1, "A", "u", 1), (2, "B", "u", 2), (9, "C", "u", 3)]))
+    (row,) = again.process(shop([(2, "B", "v", 5)])).to_pylist()
+    assert (row["match_id"], row["n"], [*row][-2:]) == (late["match_id"], None, ["n", "event"])
+    assert (again.counts.matches, again.counts.late) == (1, 1)
+
+
 def test_measures() -> None:
     """SQL over variables, in the place of variables and events."""
     live = matcher("?a:A; ?b:B", measures={"sum": "a.price + b.price"})

@@ -25,6 +25,7 @@ from cepheid import (
 from cepheid.lang.algebra_document import SCHEMA
 from cepheid.lang.algebra_print import pattern_text
 from cepheid.lang.document_problems import pattern_schema, schema_of
+from cepheid.lang.interval_document import SCHEMA as INTERVAL_SCHEMA
 
 A, B, C = event("A"), event("B"), event("C")
 
@@ -40,7 +41,7 @@ def test_printed_text_reads_as_the_same(pattern: OccurrencePattern) -> None:
 @given(patterns())
 def test_documents_read_as_the_same(pattern: OccurrencePattern) -> None:
     """A pattern written as a file, in YAML or JSON, is read as that pattern."""
-    whole = pattern.named("p").taxonomy("type", {"A": "B"}).policy("recent")
+    whole = pattern.named("p").taxonomy("type", {"A": "B"}).policy("recent").with_parameters(n=1, text="it's")
     document = pattern_to_document(whole)
     Draft202012Validator(schema_of(SCHEMA)).validate(document)
     assert pattern_from_text(pattern_to_yaml(whole)) == whole
@@ -130,7 +131,7 @@ def test_the_caret() -> None:
         (lambda: A.within("soon"), "not a length of time: 'soon'"),
         (lambda: A.plus(timedelta(seconds=-1)), "a length of time must not be negative"),
         (lambda: OccurrencePattern.of(3), "an expression such as event('a') >> event('b'), or its text, is expected"),  # type: ignore[arg-type]
-        (lambda: OccurrencePattern.of("A").policy("newest"), "policy: str: 'newest' is not known; allowed are 'unr"),
+        (lambda: OccurrencePattern.of("A").policy("newest"), "policy: 'newest' is not known; allowed are 'unr"),
         (lambda: OccurrencePattern.of("A").restrict("T", "", "x"), "a type is named by text that is not empty"),
         (lambda: pattern_to_document(OccurrencePattern.of("A")), "names the column of the types (taxonomy)"),
     ],
@@ -172,7 +173,9 @@ types:
     }
 
 
-def test_the_taxonomy_of_both_schemas() -> None:
-    """Files of both kinds declare types alike."""
-    ours, theirs = schema_of(SCHEMA)["$defs"], pattern_schema()["$defs"]
+@pytest.mark.parametrize("name", [SCHEMA, INTERVAL_SCHEMA])
+def test_what_schemas_have_together(name: str) -> None:
+    """Files of all kinds declare types and parameters alike."""
+    ours, theirs = schema_of(name)["$defs"], pattern_schema()["$defs"]
+    assert {*ours} == {"taxonomy", "type", "parameter"}
     assert all(ours[part] == theirs[part] for part in ours)

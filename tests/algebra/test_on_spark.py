@@ -54,6 +54,29 @@ def test_equal_in_process(spark: SparkSession, policy: str, measures: dict[str, 
     assert report.counts.matches == len(found) > 10
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"columns": ["user"]},
+        {"measures": {"many": {"m": "l.price + 1", "n": "l.user"}, "dear": {"n": "d.user"}}, "outputs": "matches"},
+    ],
+)
+def test_several_are_equal_in_process(spark: SparkSession, arguments: dict[str, Any]) -> None:
+    """So are the rows of several patterns, of different policies, in columns of the same order."""
+    patterns = {
+        "many": OccurrencePattern.of(MANY).taxonomy("type"),
+        "dear": OccurrencePattern.of("Dear = ?p:Buy[p.price > 4] (Login; ?d:Dear)").taxonomy("type").policy("recent"),
+        "used up": OccurrencePattern.of("Fail; Logout").taxonomy("type").policy("chronicle"),
+    }
+    events = log(60)
+    arguments = {"time": "at", "key": "user", "sequence": ["price", "type"], **arguments}
+    expected = detect(events, patterns, **arguments)
+    found = detect(spark.createDataFrame(events), patterns, **arguments).toArrow()
+    assert found.schema.names == expected.schema.names
+    assert rows(found) == rows(expected)
+    assert {*found["pattern"].to_pylist()} == {*patterns}
+
+
 def test_what_is_not_there(spark: SparkSession) -> None:
     """A stream is refused with words."""
     stream = spark.readStream.format("rate").load()

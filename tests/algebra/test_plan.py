@@ -61,9 +61,9 @@ def test_all_problems_at_once() -> None:
         ("T = Buy[a = 1] T = Buy[b = 1] T", "the type 'T' is declared twice"),
         (
             "?a:Buy[a.price > $least]",
-            "$least is a parameter, and patterns of occurrences have none (filter, column 11)",
+            "no parameter is named 'least' (filter, column 11)",
         ),
-        ("T = Buy[price > $least] T", "$least is a parameter, and patterns of occurrences have none (type 'T', col"),
+        ("T = Buy[price > $least] T", "no parameter is named 'least' (type 'T', column 9)"),
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
@@ -76,6 +76,34 @@ def test_all_problems_at_once() -> None:
 def test_a_problem(text: str, message: str) -> None:
     """Each is told with its place."""
     assert any(message in problem for problem in problems(text))
+
+
+def test_parameters() -> None:
+    """A `$name` in a filter, a minus, a restricted type or a measure is the value that it is given."""
+    text = "Dear = ?p:Buy[p.price > $least] U = Buy[price > $other] (?l:Login; Dear)[l.user = $who]"
+    pattern = OccurrencePattern.of(f"{text} -[f.user = $who] ?f:Any").taxonomy("type", KINDS)
+    pattern = pattern.with_parameters(least=20, who="bob", other=1)
+    assert detect(shop(), pattern, time="at").num_rows == 0
+    pattern = OccurrencePattern.of(text).taxonomy("type", KINDS)
+    pattern = pattern.with_parameters(least=0.5, who="ann").with_parameters(least=20, who="bob", other=1)
+    (row,) = detect(shop(), pattern, time="at", measures={"x": "concat(l.user, $who)"}).to_pylist()
+    assert row["x"] == "bobbob"
+    assert check_occurrences(pattern) == []
+
+
+def test_problems_of_parameters() -> None:
+    """Without a value, unknown, not used: all at once; not told as unused where the types are not known."""
+    text = "T = ?x:Buy[x.price > $least] (?l:Login; T)[l.user = $Who]"
+    pattern = OccurrencePattern.of(text).taxonomy("type").with_parameters(who="bob", spare=1)
+    assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern)] == [
+        "no parameter is named 'least' (type 'T', column 11)",
+        "no parameter is named 'Who' (filter, column 10)",
+        "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')",
+    ]
+    (problem,) = check_occurrences(OccurrencePattern.of("T = Buy[price > $least] T").with_parameters(least=1))
+    assert problem.where == "taxonomy"
+    with pytest.raises(PatternError, match=r"a value is expected, got None \(parameter 'x'\)"):
+        pattern.with_parameters(x=None)
 
 
 @pytest.mark.parametrize(

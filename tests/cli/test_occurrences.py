@@ -60,8 +60,13 @@ def test_explain(cepheid: Cepheid) -> None:
     assert drawn.startswith('flowchart BT\n    n0["event `symbol` IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
 
 
-def test_parameters_are_refused(cepheid: Cepheid) -> None:
-    """There are none in such files."""
-    done = cepheid("check", "rise.yaml", "--parameter", "x=1")
-    assert done.returncode == 1
-    assert "a pattern of occurrences has no parameters: leave --parameter out" in done.stderr
+def test_outputs(cepheid: Cepheid) -> None:
+    """Late events, of which there are none in a file; there are no timeouts."""
+    events = ("rise.yaml", "events.csv", "--time", "at")
+    done = cepheid("detect", *events, "--outputs", "matches,late")
+    assert [json.loads(line)["kind"] for line in done.stdout.splitlines()] == ["match"] * 3
+    done = cepheid("detect", *events, "--outputs", "timeouts")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "--outputs: occurrences have no timeouts; ask for 'matches', 'late' or both\n",
+    )

@@ -79,6 +79,39 @@ def test_check_tells_all_at_once(cepheid: Cepheid) -> None:
     assert cepheid("check", "asked.yaml", "--parameter", "symbol=it's").returncode == 0
 
 
+OCCURRENCES = """\
+parameters: {least: 8, who: , spare: 1}
+taxonomy: {column: symbol}
+types:
+  Dear: "?p: a [p.price > $least]"
+occurrence: (?low:b; Dear)[low.price < $who]
+"""
+INTERVALS = """\
+parameters: {who: , spare: 1}
+taxonomy: {column: symbol}
+interval: EVENT SEQ(b low, a high) WHERE low.price < $who
+"""
+
+
+@pytest.mark.parametrize(("text", "line", "spare"), [(OCCURRENCES, 5, 31), (INTERVALS, 3, 21)])
+def test_parameters_of_other_patterns(folder: Path, cepheid: Cepheid, text: str, line: int, spare: int) -> None:
+    """Files of occurrences and of intervals have them, too: told by explain, asked for by check, given to detect."""
+    (folder / "p.yaml").write_text(text)
+    done = cepheid("check", "p.yaml", "--json")
+    problems = json.loads(done.stdout)["problems"]
+    assert [(p["message"], p["line"]) for p in problems] == [
+        ("the parameter 'who' has no value", line),
+        ("the parameter 'spare' is not used: no condition or measure has $spare", 1),
+    ]
+    assert problems[1]["column"] == spare
+    (folder / "p.yaml").write_text(text.replace(", spare: 1", ""))
+    explained = cepheid("explain", "p.yaml")
+    assert (explained.returncode, explained.stdout.count("Parameter: $who = must be given\n")) == (0, 1)
+    times = ["--start", "at", "--end", "at"] if text == INTERVALS else ["--time", "at"]
+    found = cepheid("detect", "p.yaml", "events.parquet", *times, "--parameter", "who=8")
+    assert (found.returncode, found.stderr, len(found.stdout.splitlines())) == (0, "", 1)
+
+
 def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Cepheid) -> None:
     """At the parameter's name, the subtype, the taxonomy."""
     text = PATTERN.replace("subtype: any", "subtype: ani").replace("limit: 10", "limit: 10\n  spare: 1")

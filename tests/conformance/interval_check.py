@@ -24,7 +24,7 @@ from tests.intervals.running import ENGINE, batch_of, log_of
 from cepheid import CepheidWarning
 from cepheid.compile.interval import compile_intervals
 from cepheid.detect import detect, request_of
-from cepheid.hosts.algebra_in_process import occurrence_plan
+from cepheid.hosts.algebra_in_process import occurrence_plans
 from cepheid.kernel.algebra_occurrence import Derivation, Member
 from cepheid.kernel.algebra_reference import reference_occurrences
 from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Arrival, Life, Told, told
@@ -166,7 +166,7 @@ def _algebra_log(case: Case, policy: Policy) -> Ask:
     ordered = dict(case) | {"events": sorted(case["events"], key=lambda e: (e["t"], e["id"]))}
     events = algebra_case.table(ordered)
     request = request_of(algebra_case.pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
-    plan = occurrence_plan(events.schema, request, ENGINE)
+    plan = occurrence_plans(events.schema, request, ENGINE).only
     lifted = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = [script_values(column.combine_chunks()) for column in lifted.values]
     values = [*zip(*columns, strict=True)] or [()] * len(events)

@@ -114,6 +114,36 @@ def test_the_columns_of_matches() -> None:
     ]
 
 
+ALLEN = {
+    "before": (25, 30),
+    "after": (0, 5),
+    "meet": (20, 30),
+    "met_by": (0, 10),
+    "overlap": (15, 25),
+    "overlapped_by": (5, 15),
+    "start": (10, 30),
+    "started_by": (10, 15),
+    "during": (5, 25),
+    "contain": (12, 18),
+    "finish": (0, 20),
+    "finished_by": (15, 20),
+    "equal": (10, 20),
+}
+"""How a from 10 to 20 lies to b."""
+STANDARD = {"meets": "meet", "overlaps": "overlap", "starts": "start", "contains": "contain"} | {
+    "finishes": "finish",
+    "equals": "equal",
+}
+
+
+@pytest.mark.parametrize("name", [*ALLEN, *STANDARD])
+def test_relations(name: str) -> None:
+    """Of all ways in which two intervals can lie to each other, each relation is one, under both of its names."""
+    events = [("A", 10, 20, "a"), *(("B", start, end, relation) for relation, (start, end) in ALLEN.items())]
+    for text in (f"EVENT PAL(A a {name} B b)", f"EVENT PAL(A a, B b) RELATE a {name} b"):
+        assert found(text, events) == [("a", STANDARD.get(name, name))]
+
+
 def test_events_of_different_keys_have_nothing_to_do_with_each_other() -> None:
     """Neither in matches nor in negations."""
     events = [("A", 0, 2, "a1", "x"), ("B", 5, 6, "b1", "y"), ("A", 1, 3, "a2", "y"), ("D", 4, 4, "d1", "x")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 from tests.intervals.running import ENGINE
@@ -99,6 +101,22 @@ def test_problems_of_conditions_have_their_place() -> None:
     )
     assert "a condition must be BOOLEAN, this is BIGINT" in refused("EVENT PAL(A a, B b) WHERE a.n + b.n")
     assert "a condition must be BOOLEAN" in refused("EVENT PAL(A a, B b) WHERE start(a) - start(b)")
+
+
+def test_parameters() -> None:
+    """A `$name` in WHERE, also of a negation, is the value that it is given; one without a value or use is told."""
+    text = "EVENT PAL((A a before B b) (!D d WHERE d.n > $most) before C c) WHERE a.user = $who AND start(b) > $since"
+    pattern = interval_pattern(text)
+    assert planned(pattern.with_parameters(most=5, who="bob", since=datetime(2024, 1, 1, tzinfo=UTC))) is not None
+    message = refused(pattern.with_parameters(most=5, Who="bob", since=datetime(2024, 1, 1, tzinfo=UTC), spare=2))
+    assert message == (
+        "no parameter is named 'who' (where, column 10)\n"
+        "  a.user = $who AND start(b) > $since\n"
+        "           ^^^^\n"
+        "Case counts: 'Who' is there. Write $Who, or name it 'who'.\n"
+        "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')\n"
+        "Known here: Who, most, since, who"
+    )
 
 
 def test_negations_that_say_nothing() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from scripts.stored_snapshots import go_on, matcher_of
+from scripts.stored_snapshots import KINDS, TOLD, go_on, matcher_of
 from tests.live.events import SCHEMA, events, matcher
 
 from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
-from cepheid.snapshot import Snapshot, differences, from_bytes, to_bytes
+from cepheid.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
 
 STORED = Path(__file__).parent / "snapshots"
 LOOP = (
@@ -92,11 +92,19 @@ def test_limits_and_lateness_may_be_others() -> None:
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.snapshot")), ids=lambda path: path.stem)
 def test_stored_snapshots(path: Path) -> None:
     """A snapshot of every format that was ever released loads, and goes on with the right matches."""
-    live = matcher_of(path.name.partition(".")[0])
+    kind = path.name.partition(".")[0]
+    live = matcher_of(kind)
     live.restore(path.read_bytes())
     expected = [json.loads(line) for line in path.with_suffix(".jsonl").read_text("utf-8").splitlines()]
-    assert go_on(live) == expected
-    assert {row["kind"] for row in expected} >= {"match", "late" if "sets" in path.name else "timeout"}
+    assert go_on(kind, live) == expected
+    assert {row["kind"] for row in expected} >= TOLD[kind]
+
+
+def test_each_kind_has_a_stored_snapshot() -> None:
+    """Of the present format, too."""
+    assert {path.name for path in STORED.glob(f"*.{FORMAT}.snapshot")} == {
+        f"{kind}.{FORMAT}.snapshot" for kind in KINDS
+    }
 
 
 # Damage

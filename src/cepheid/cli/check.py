@@ -33,19 +33,18 @@ def check(
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        files,
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        null_text,
-        on,
-        no_time,
-        asked_for,
+        files=events or [],
+        time=time,
+        key=key,
+        sequence=sequence,
+        columns=columns,
+        measures=measures,
+        time_zone=time_zone,
+        null_texts=null_text,
+        on=on,
+        no_time=no_time,
+        outputs=o.outputs_from(outputs),
         start=start,
         end=end,
         type=type_,

@@ -83,23 +83,23 @@ def detect(
         message = "name the column of the event time, or give --no-time; of an interval pattern --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
+    limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
     options = o.EventOptions(
-        events,
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        null_text,
-        on,
-        no_time,
-        asked_for,
-        limits,
-        start,
-        end,
-        type_,
+        files=events,
+        time=time,
+        key=key,
+        sequence=sequence,
+        columns=columns,
+        measures=measures,
+        time_zone=time_zone,
+        null_texts=null_text,
+        on=on,
+        no_time=no_time,
+        outputs=o.outputs_from(outputs),
+        limits=limits,
+        start=start,
+        end=end,
+        type=type_,
     )
     with failures_reported(as_json=as_json):
         _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -51,23 +52,22 @@ def explain(
     """
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
-    files, asked_for = events or [], o.outputs_from(outputs)
     options = o.EventOptions(
-        files,
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        null_text,
-        on,
-        no_time,
-        asked_for,
-        limits,
-        start,
-        end,
-        type_,
+        files=events or [],
+        time=time,
+        key=key,
+        sequence=sequence,
+        columns=columns,
+        measures=measures,
+        time_zone=time_zone,
+        null_texts=null_text,
+        on=on,
+        no_time=no_time,
+        outputs=o.outputs_from(outputs),
+        limits=limits,
+        start=start,
+        end=end,
+        type=type_,
     )
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
@@ -76,12 +76,14 @@ def explain(
 
         opened = open_pattern(pattern, parameters)
         plan = plan_for(opened, options) if events else None
+        if plan is None:
+            _check(opened, measures)
         if isinstance(opened.pattern, Pattern):
-            told = _stages(opened, opened.pattern, measures, plan)
+            told = _stages(opened.pattern, plan)
         elif isinstance(opened.pattern, OccurrencePattern):
-            told = _occurrences(opened, opened.pattern, measures, plan)
+            told = _occurrences(opened.pattern, plan)
         else:
-            told = _intervals(opened, opened.pattern, plan)
+            told = _intervals(opened.pattern, plan)
         if as_json:
             warnings = list(told.warnings)
             print_json({"ok": True, "exit_code": 0, "plan": told.text, "mermaid": told.diagram, "warnings": warnings})
@@ -95,19 +97,24 @@ class _Told(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _stages(opened: PatternFile, pattern: Pattern, measures: dict[str, str] | None, plan: object) -> _Told:
+def _check(opened: PatternFile, measures: dict[str, str] | None) -> None:
+    """Raises PatternError with what is wrong whatever the events and the values of parameters are."""
+    from cepheid.cli.pattern_file import problems_without_events
+    from cepheid.errors import PatternError
+    from cepheid.plan.parameters import with_nulls
+
+    if problems := problems_without_events(replace(opened, pattern=with_nulls(opened.pattern)), measures):
+        with opened.problems_located():
+            raise PatternError(problems)
+
+
+def _stages(pattern: Pattern, plan: object) -> _Told:
     from cepheid.compile.compiled import compile_plan, relevance_text
     from cepheid.compile.diagram import automaton_mermaid, automaton_text
     from cepheid.compile.form import form_text
-    from cepheid.errors import PatternError
-    from cepheid.plan.build import check_pattern
     from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
-    from cepheid.plan.parameters import with_nulls
     from cepheid.plan.plan import Plan
 
-    if plan is None and (problems := check_pattern(with_nulls(pattern), measures)):
-        with opened.problems_located():
-            raise PatternError(problems)
     diagram = automaton_mermaid(pattern)
     if isinstance(plan, Plan):
         compiled = compile_plan(plan)
@@ -117,31 +124,19 @@ def _stages(opened: PatternFile, pattern: Pattern, measures: dict[str, str] | No
     return _Told(f"{text}\n{automaton_text(pattern)}\n", diagram, tuple(pattern_warnings(pattern)))
 
 
-def _occurrences(
-    opened: PatternFile, pattern: OccurrencePattern, measures: dict[str, str] | None, plan: object
-) -> _Told:
-    from cepheid.cli.pattern_file import problems_without_events
-    from cepheid.errors import PatternError
+def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
     from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.algebra_explain import explain_occurrence_plan, explain_occurrences, occurrence_mermaid
 
     if isinstance(plan, OccurrencePlan):
         return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan), plan.warnings)
-    if problems := problems_without_events(opened, measures):
-        with opened.problems_located():
-            raise PatternError(problems)
     return _Told(explain_occurrences(pattern), "", ())
 
 
-def _intervals(opened: PatternFile, pattern: IntervalPattern, plan: object) -> _Told:
-    from cepheid.cli.pattern_file import problems_without_events
-    from cepheid.errors import PatternError
+def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
     from cepheid.plan.interval_order import explain_interval_pattern, explain_intervals, join_diagram
     from cepheid.plan.interval_plan import IntervalPlan
 
     if isinstance(plan, IntervalPlan):
         return _Told(f"{explain_intervals(plan)}\n", join_diagram(plan), ())
-    if problems := problems_without_events(opened, None):
-        with opened.problems_located():
-            raise PatternError(problems)
     return _Told(f"{explain_interval_pattern(pattern)}\n", "", ())

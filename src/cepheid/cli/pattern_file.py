@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.document import AnyPattern, located_in_document, pattern_from_text, read_text
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
@@ -52,12 +51,7 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> Patter
     """
     text = read_text(path)
     pattern = pattern_from_text(text, source=str(path))
-    if isinstance(pattern, Pattern):
-        return PatternFile(path, text, pattern.with_parameters(**parameters))
-    if parameters:
-        what = "of occurrences" if isinstance(pattern, OccurrencePattern) else "of intervals"
-        raise PatternError(f"a pattern {what} has no parameters: leave --parameter out")
-    return PatternFile(path, text, pattern)
+    return PatternFile(path, text, pattern.with_parameters(**parameters))
 
 
 def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | None) -> list[Problem]:

@@ -7,17 +7,14 @@ from dataclasses import replace
 import pyarrow as pa
 
 from cepheid.algebra_matcher import OccurrenceMatcher
-from cepheid.errors import PatternError, Problem
 from cepheid.events import Schema, microseconds
 from cepheid.hosts.ahead import ahead
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import check_columns, ordered_batches, tell, with_measures
 from cepheid.hosts.intake import timed, usable, used_columns
-from cepheid.hosts.request import Request, instant_of, warn
+from cepheid.hosts.request import Request, instant_of, planned_occurrences, warn_of
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.output import filled, merged
-from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.algebra_build import build_occurrence_plan
 from cepheid.plan.algebra_plans import OccurrencePlans
 
 
@@ -31,9 +28,7 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = occurrence_plans(events.schema, request, engine)
-    for plan in plans.each:
-        for warning in plan.warnings:
-            warn(warning)
+    warn_of(plans)
     events = without_views(events.select(used_columns(plans)))
     usable_events, counts = usable(timed(events, request), plans, request, until)
     matcher = OccurrenceMatcher(plans, until=until)
@@ -47,40 +42,12 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
         rows if plan.measures is None else with_measures(rows, plan.measures, engine)
         for plan, rows in zip(plans.each, tables, strict=True)
     ]
-    return _named(plans, tables) if plans.named else tables[0]
-
-
-def _named(plans: OccurrencePlans, tables: list[pa.Table]) -> pa.Table:
-    """The rows of all patterns in one table, each with its name; NULL in the columns of others."""
-    labelled = [
-        rows.add_column(0, pa.field("pattern", pa.string()), pa.array([plan.pattern.name] * len(rows), pa.string()))
-        for plan, rows in zip(plans.each, tables, strict=True)
-    ]
-    schema = pa.schema(merged([list(rows.schema) for rows in labelled]))
-    return pa.concat_tables([filled(rows, schema) for rows in labelled])
+    schema = pa.schema(merged([list(rows.schema) for rows in tables], last="events"))
+    return pa.concat_tables([filled(rows, schema) for rows in tables])
 
 
 def occurrence_plans(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> OccurrencePlans:
     """Raises PatternError and SchemaError, as `detect_occurrences` does, with the problems of all patterns."""
-    named = request.named
-    plans: list[OccurrencePlan] = []
-    problems: list[Problem] = []
-    for asked in request.each_occurrences:
-        try:
-            plans.append(occurrence_plan(columns, replace(request, each_occurrences=(asked,)), engine))
-        except PatternError as error:
-            problems += [one.of_pattern(asked.pattern.name) if named else one for one in error.problems]
-    if problems:
-        raise PatternError(problems)
-    return OccurrencePlans.of(plans, named=named)
-
-
-def occurrence_plan(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> OccurrencePlan:
-    """Raises PatternError and SchemaError, as `detect_occurrences` does."""
     schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
     check_columns(schema)
-    assert request.occurrences is not None
-    pattern, measures = request.occurrences
-    return build_occurrence_plan(
-        pattern, schema, engine, columns=request.columns, measures=measures, limits=request.limits
-    )
+    return planned_occurrences(request, schema, engine)

@@ -20,15 +20,25 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cepheid.errors import PatternError, Problem
+from cepheid.algebra_output import occurrence_schema
 from cepheid.events import Schema, mask_column, microseconds
-from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS, EventCounts, Request, instant_of, warn
+from cepheid.hosts.request import (
+    COUNTS,
+    ERROR,
+    MATCHER_COUNTS,
+    EventCounts,
+    Request,
+    instant_of,
+    planned_occurrences,
+    warn_of,
+)
 from cepheid.hosts.sending import mapped, packed
-from cepheid.hosts.spark_batch import check_columns, counted, in_order, told_rows
-from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression
+from cepheid.hosts.spark_batch import check_columns, counted, in_order, measure_columns, told_rows
+from cepheid.hosts.spark_engine import SparkEngine, arrow_schema
 from cepheid.hosts.spark_lift import Times, lifting, named, session_zone
+from cepheid.output import merged
 from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.algebra_build import build_occurrence_plan
+from cepheid.plan.algebra_plans import OccurrencePlans
 
 WORK = "cepheid.hosts.worker.find_occurrences"
 
@@ -40,56 +50,50 @@ def occurrences_on_spark(events: DataFrame, request: Request) -> DataFrame:
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
     """
-    plan = occurrence_plan_on_spark(events, request)
-    for warning in plan.warnings:
-        warn(warning)
+    plans = occurrence_plans_on_spark(events, request)
+    warn_of(plans)
     if request.as_of is not None:
         request = replace(request, as_of=instant_of(request.as_of, request.time_zone or session_zone(events)))
     read, found = Observation(), Observation()
     if request.report is not None:
         request.report.set(lambda: EventCounts(**read.get, **found.get))
     times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plan, times)
+    lift = lifting(plans, times)
     shipped = counted(events, request, times, read).select(*lift.shipped)
-    (bits,) = plan.relevant
+    (bits,) = plans.relevant
     shipped = shipped.where(lift[mask_column(0)].bitwiseAND(F.lit(bits)) != 0)
-    rows = _row_type(plan, events.schema)
+    rows = StructType(merged([_row_type(plan, events.schema).fields for plan in plans.each], last="events"))
     until = None if request.as_of is None else microseconds(request.as_of)
-    task = (packed(plan), tuple(lift.layout.items()), until)
-    found_rows = in_order(shipped, plan.schema, lift).mapInArrow(mapped(WORK, task, rows), rows)
-    return told_rows(found_rows, found).select(*_output_columns(plan))
+    task = (packed(plans), tuple(lift.layout.items()), until)
+    found_rows = in_order(shipped, plans.schema, lift).mapInArrow(mapped(WORK, task, rows), rows)
+    return told_rows(found_rows, found).select(*_output_columns(plans, rows))
 
 
-def occurrence_plan_on_spark(events: DataFrame, request: Request) -> OccurrencePlan:
-    """Raises PatternError and SchemaError, as `occurrences_on_spark` does."""
+def occurrence_plans_on_spark(events: DataFrame, request: Request) -> OccurrencePlans:
+    """Raises PatternError and SchemaError, as `occurrences_on_spark` does, with the problems of all patterns."""
     check_columns(events, request)
-    if request.named:
-        hint = "Call detect for each of them."
-        raise PatternError(Problem("several patterns of occurrences at once are found in process alone", hint=hint))
-    assert request.occurrences is not None
-    pattern, measures = request.occurrences
     schema = Schema(arrow_schema(events.schema), request.key, request.time, request.sequence)
-    engine = SparkEngine(events)
-    return build_occurrence_plan(
-        pattern, schema, engine, columns=request.columns, measures=measures, limits=request.limits
-    )
+    return planned_occurrences(request, schema, SparkEngine(events))
 
 
 def _row_type(plan: OccurrencePlan, events: StructType) -> StructType:
     """The workers' rows: what they tell, then the matcher's columns, in the events' own types."""
     counts = StructType([StructField(name, LongType()) for name in MATCHER_COUNTS])
-    fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (COUNTS, counts), ("match_id", StringType())]
+    told = [name for name in occurrence_schema(plan).names if name in ("kind", "pattern")]
+    fields: list[tuple[str, DataType]] = [(ERROR, StringType()), (COUNTS, counts)]
+    fields += [(name, StringType()) for name in (*told, "match_id")]
     fields += [(name, events[name].dataType) for name in plan.schema.key]
     fields += [(name, TimestampType()) for name in ("match_start", "match_end", "detected_at")]
+    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
     if plan.measures is not None:
         slots = plan.slots.items()
         fields += [(name, from_arrow_type(slot.type, prefer_timestamp_ntz=True)) for name, slot in slots]
     else:
-        chosen = StructType([StructField(name, events[name].dataType) for name in plan.columns])
         span = StructType([StructField(name, TimestampType()) for name in ("start", "end")])
         given = [variable for variable in plan.variables if variable.in_output]
-        fields += [(variable.name, chosen if variable.is_event else span) for variable in given]
+        fields += [(variable.name, event if variable.is_event else span) for variable in given]
         fields.append(("events", ArrayType(_member_type(plan, events))))
+    fields += [] if plan.outputs is None else [("event", event)]
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
@@ -101,11 +105,10 @@ def _member_type(plan: OccurrencePlan, events: StructType) -> StructType:
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
-def _output_columns(plan: OccurrencePlan) -> Iterator[Column]:
-    for name in ("match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
-        yield named(name)
-    if plan.measures is not None:
-        yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures)
-        return
-    yield from (named(variable.name) for variable in plan.variables if variable.in_output)
-    yield named("events")
+def _output_columns(plans: OccurrencePlans, rows: StructType) -> Iterator[Column]:
+    """Those of the rows, with the measures in the place of their slots."""
+    slots = {name for plan in plans.each for name in plan.slots}
+    names = [name for name in rows.names if name not in (ERROR, COUNTS, *slots)]
+    yield from (named(name) for name in names if name != "event")
+    yield from measure_columns(*plans.each)
+    yield from (named(name) for name in names if name == "event")

@@ -22,7 +22,7 @@ from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.hosts.request import Request
 from cepheid.hosts.tables import as_plain, plain_schema, without_views
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
-from cepheid.lang.document_values import taxonomy_document
+from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches
@@ -162,6 +162,7 @@ class IntervalTableMatcher(HalfWay):
             "delay": self._compiled.delay,
             "lateness": self._compiled.lateness.value,
             "time_zone": self._engine.time_zone,
+            **parameters_document(pattern.parameters),
         }
 
     def _batch(self, events: pa.Table) -> tuple[Batch, IntervalCounts]:

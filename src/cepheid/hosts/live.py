@@ -16,20 +16,19 @@ from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.errors import SchemaError
 from cepheid.events import TIME, Batch, microseconds
-from cepheid.hosts.algebra_in_process import occurrence_plan
+from cepheid.hosts.algebra_in_process import occurrence_plans
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names, warn
+from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names, warn_of
 from cepheid.hosts.tables import cast, plain_schema, without_views
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.interval_values import Consistency
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
-from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.plan import Measure
 from cepheid.plan.plans import LiftedFor
 from cepheid.real_time import RealTimeMatcher
@@ -185,10 +184,9 @@ def _compiled(
     if request.occurrences is None:
         plan = plan_in_process(columns, request, engine)
         return compile_plan(plan), plan.measures
-    found = occurrence_plan(columns, request, engine)
-    for warning in found.warnings:
-        warn(warning)
-    return compile_occurrences(OccurrencePlans.of([found])), found.measures
+    plans = occurrence_plans(columns, request, engine)
+    warn_of(plans)
+    return compile_occurrences(plans), plans.only.measures
 
 
 def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> RealTimeMatcher:

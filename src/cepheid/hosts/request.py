@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import CepheidWarning, SchemaError
 from cepheid.events import Schema
-from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.algebra_build import AskedOccurrences, build_occurrence_plans
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.build import Asked
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
@@ -105,14 +106,6 @@ class Report:
         return self._read()
 
 
-class AskedOccurrences(NamedTuple):
-    """A pattern of occurrences, and what is wanted of its matches."""
-
-    pattern: OccurrencePattern
-    measures: Mapping[str, str] | None
-    """None: the variables and the events."""
-
-
 class AskedIntervals(NamedTuple):
     """Interval patterns, and the columns of the events' times."""
 
@@ -185,6 +178,26 @@ def planned(request: Request, schema: Schema, engine: SqlEngine) -> Plans:
         for warning in taxonomy_warnings(pattern):
             warn(f"pattern {pattern.name!r}: {warning}" if request.named else warning)
     return plans
+
+
+def planned_occurrences(request: Request, schema: Schema, engine: SqlEngine) -> OccurrencePlans:
+    """The request's patterns of occurrences as plans; raises as `build_occurrence_plans` does."""
+    return build_occurrence_plans(
+        request.each_occurrences,
+        schema,
+        engine,
+        named=request.named,
+        columns=request.columns,
+        outputs=request.outputs,
+        limits=request.limits,
+    )
+
+
+def warn_of(plans: OccurrencePlans) -> None:
+    """What is right, and may cost more than it seems."""
+    for plan in plans.each:
+        for warning in plan.warnings:
+            warn(f"pattern {plan.pattern.name!r}: {warning}" if plans.named else warning)
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.request import ERROR
-from cepheid.plan.algebra import OccurrencePlan
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.interval_plan import IntervalPlans
 from cepheid.plan.plan import Plan
 from cepheid.plan.plans import Plans, naming
@@ -24,13 +24,13 @@ IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow
 """How PySpark is told that times are in UTC; before 4.3 it takes that for granted."""
 
 
-def packed(plan: Plan | Plans | OccurrencePlan | IntervalPlans) -> bytes:
+def packed(plan: Plan | Plans | OccurrencePlans | IntervalPlans) -> bytes:
     """The plan, or plans, as they travel to the workers; functions do as those of any user do.
 
     Raises:
         PatternError: a function does not.
     """
-    if isinstance(plan, OccurrencePlan | IntervalPlans) or not plan.functions:
+    if isinstance(plan, OccurrencePlans | IntervalPlans) or not plan.functions:
         return pickle.dumps(plan)
     if isinstance(plan, Plan):
         _check(plan)

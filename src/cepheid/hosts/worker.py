@@ -38,7 +38,7 @@ class Task(NamedTuple):
     """What a worker is to do."""
 
     plans: bytes
-    """Pickled Plans, or an OccurrencePlan: they come with the function that Spark pickles, and are read only once the
+    """Pickled Plans, or OccurrencePlans: they come with the function that Spark pickles, and are read only once the
     versions agree.
     """
     layout: tuple[tuple[str, str], ...]
@@ -55,11 +55,11 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
 
 
 def find_occurrences(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The same for a pattern of occurrences."""
+    """The same for patterns of occurrences."""
     task = Task(*given)
-    plan = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
-    schema = output_schema(occurrence_schema(plan))
-    yield from _told_by(OccurrenceMatcher(OccurrencePlans.of([plan]), until=task.until), batches, task, schema)
+    plans: OccurrencePlans = pickle.loads(task.plans)  # noqa: S301 - from the driver, as the function itself is
+    rows = pa.schema(merged([list(occurrence_schema(plan)) for plan in plans.each], last="events"))
+    yield from _told_by(OccurrenceMatcher(plans, until=task.until), batches, task, output_schema(rows))
 
 
 def find_intervals(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:

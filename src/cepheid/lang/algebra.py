@@ -12,13 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 from cepheid.lang.variables import plain_condition, variable_name
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Occurrence:
@@ -192,6 +196,8 @@ class OccurrencePattern:
     """Set by `taxonomy`."""
     restricted: tuple[RestrictedType, ...] = ()
     """Set by `restrict`, or declared in the text."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
     """For those who keep patterns: not part of match_id."""
 
@@ -221,12 +227,16 @@ class OccurrencePattern:
         if isinstance(policy, str) and policy in known:
             policy = Policy(policy)
         if not isinstance(policy, Policy):
-            raise PatternError(f"policy: {shown(policy)} is not known; allowed are {', '.join(map(repr, known))}")
+            raise PatternError(f"policy: {policy!r} is not known; allowed are {', '.join(map(repr, known))}")
         return replace(self, chosen=policy)
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> OccurrencePattern:
         """The column that holds the type of each event and, of each type, what it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
+
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> OccurrencePattern:
+        """Gives each `$name` in conditions and measures its value, as `Pattern.with_parameters` does."""
+        return replace(self, parameters=with_values(self.parameters, values))
 
     def restrict(self, name: str, base: str, condition: str, *, variable: str | None = None) -> OccurrencePattern:
         """Declares a restricted type: `name` are the events of `base` for which `condition` is true."""

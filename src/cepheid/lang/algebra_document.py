@@ -13,8 +13,22 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.algebra import OccurrencePattern, RestrictedType
 from cepheid.lang.algebra_print import expression_text, restricted_text
 from cepheid.lang.algebra_text import parse_occurrences, parse_restricted
-from cepheid.lang.document_problems import place, refused, span_of_text, structure_problems, text_problems
-from cepheid.lang.document_values import taxonomy_document, taxonomy_of, version_document, version_of
+from cepheid.lang.document_problems import (
+    parameter_problems,
+    place,
+    refused,
+    span_of_text,
+    structure_problems,
+    text_problems,
+)
+from cepheid.lang.document_values import (
+    parameters_document,
+    parameters_of,
+    taxonomy_document,
+    taxonomy_of,
+    version_document,
+    version_of,
+)
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Value
 
@@ -37,6 +51,7 @@ def occurrence_from_document(marked: MarkedText) -> OccurrencePattern:
     document = cast("dict[str, Any]", marked.value)
     if not problems:
         problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
+        problems += parameter_problems(document, marked)
         for name, text in document.get("types", {}).items():
             problems += text_problems(partial(parse_restricted, name, text), ("types", name), marked)
         problems += text_problems(partial(parse_occurrences, document[KEY]), (KEY,), marked)
@@ -49,7 +64,7 @@ def occurrence_from_document(marked: MarkedText) -> OccurrencePattern:
     pattern = replace(pattern, restricted=(*types, *pattern.restricted), version=version_of(marked))
     if "policy" in document:
         pattern = pattern.policy(document["policy"])
-    return replace(pattern, types=taxonomy_of(document["taxonomy"]))
+    return replace(pattern, types=taxonomy_of(document["taxonomy"]), parameters=parameters_of(document))
 
 
 def occurrence_to_document(pattern: OccurrencePattern) -> dict[str, Value]:
@@ -63,6 +78,7 @@ def occurrence_to_document(pattern: OccurrencePattern) -> dict[str, Value]:
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.version is not None:
         document["version"] = version_document(pattern.version)
+    document |= parameters_document(pattern.parameters)
     document["taxonomy"] = taxonomy_document(pattern.types)
     if pattern.restricted:
         document["types"] = {one.name: restricted_text(one) for one in pattern.restricted}

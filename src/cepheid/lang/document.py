@@ -21,12 +21,19 @@ from cepheid.lang.algebra_document import (
     occurrence_to_document,
     span_in_occurrence,
 )
-from cepheid.lang.document_problems import NAME_KEYS, document_problems, pattern_schema, place, stages_in
+from cepheid.lang.document_problems import (
+    NAME_KEYS,
+    document_problems,
+    parameter_span,
+    pattern_schema,
+    place,
+    stages_in,
+)
 from cepheid.lang.document_values import (
     condition_document,
     condition_value,
-    parameter_document,
-    parameter_of,
+    parameters_document,
+    parameters_of,
     taxonomy_document,
     taxonomy_of,
     version_document,
@@ -137,8 +144,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.version is not None:
         document["version"] = version_document(pattern.version)
-    if pattern.parameters:
-        document["parameters"] = {parameter.name: parameter_document(parameter) for parameter in pattern.parameters}
+    document |= parameters_document(pattern.parameters)
     if pattern.types is not None:
         document["taxonomy"] = taxonomy_document(pattern.types)
     if pattern.window is not None:
@@ -167,6 +173,7 @@ def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
         span = span_in_occurrence(problem, marked)
     else:
         span = span_in_interval(problem, marked) if is_interval(marked) else _span_of(problem, marked)
+    span = parameter_span(problem, marked) or span
     if span is None:
         return problem
     where = f"{source}, {problem.where}" if problem.where else source
@@ -179,9 +186,6 @@ def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
         return place((where,), marked)
     if where == "taxonomy":  # its column: what the events have is no matter of the kinds
         return place(("taxonomy", "column"), marked)
-    for name in document.get("parameters", {}):
-        if where == f"parameter {name!r}":
-            return marked.key_spans["parameters", name]
     for path, stage in stages_in(document["stages"], ("stages",)):
         label = _sequence([stage]).stages[0].label
         if where == label or where.startswith(f"{label}, "):
@@ -227,8 +231,7 @@ def _pattern(document: dict[str, Any]) -> Pattern:
         pattern = pattern.within(document["within"])
     if "taxonomy" in document:
         pattern = replace(pattern, types=taxonomy_of(document["taxonomy"]))
-    parameters = tuple(parameter_of(name, given) for name, given in document.get("parameters", {}).items())
-    pattern = replace(pattern, parameters=parameters)
+    pattern = replace(pattern, parameters=parameters_of(document))
     return pattern.skip(_skip(document.get("skip", SkipTo.NO_SKIP.value)))
 
 

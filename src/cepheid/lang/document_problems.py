@@ -162,10 +162,7 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
     if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
         assert isinstance(taxonomy, dict)
         yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
-    parameters = document.get("parameters")
-    for name, given in parameters.items() if isinstance(parameters, dict) else ():
-        if _is_valid(given, "parameter"):
-            yield from refused(partial(parameter_of, name, given), ("parameters", name), marked)
+    yield from parameter_problems(document, marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
         yield from _duration_problems(stage, path, "within_previous", marked)
@@ -178,6 +175,23 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with parameters whose structure is right."""
+    parameters = document.get("parameters")
+    for name, given in parameters.items() if isinstance(parameters, dict) else ():
+        if _is_valid(given, "parameter"):
+            yield from refused(partial(parameter_of, name, given), ("parameters", name), marked)
+
+
+def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where the parameter is declared that the problem is about, if it is about one."""
+    declared = marked.value.get("parameters") if isinstance(marked.value, dict) else None
+    for name in declared if isinstance(declared, dict) else ():
+        if problem.where == f"parameter {name!r}":
+            return marked.key_spans["parameters", name]
+    return None
 
 
 def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:

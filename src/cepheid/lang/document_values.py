@@ -82,6 +82,17 @@ def parameter_of(name: str, given: Any) -> Parameter:
     return make_parameter(name, value)
 
 
+def parameters_of(document: dict[str, Any]) -> tuple[Parameter, ...]:
+    """Those that the document declares."""
+    return tuple(parameter_of(name, given) for name, given in document.get("parameters", {}).items())
+
+
+def parameters_document(parameters: Sequence[Parameter]) -> dict[str, Value]:
+    """The keys that `parameters_of` reads as these: none where there are none."""
+    declared: dict[str, Value] = {parameter.name: parameter_document(parameter) for parameter in parameters}
+    return {"parameters": declared} if declared else {}
+
+
 def parameter_document(parameter: Parameter) -> Value:
     """What `parameter_of` reads as its value."""
     match parameter.value:

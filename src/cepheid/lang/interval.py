@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
@@ -29,8 +30,12 @@ from cepheid.lang.interval_values import (
     relation_named,
     scope_named,
 )
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 from cepheid.lang.tokens import tokenize
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class IntervalPattern:
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     types: Taxonomy | None = None
     """Set by `taxonomy`. None: `detect` is told."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
     """For those who keep patterns: not part of match_id."""
 
@@ -133,6 +140,10 @@ class IntervalPattern:
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
         """The column that holds the type of each event and, of each type, what it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
+
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
+        """Gives each `$name` in conditions its value, as `Pattern.with_parameters` does."""
+        return replace(self, parameters=with_values(self.parameters, values))
 
     @property
     def variables(self) -> tuple[str, ...]:

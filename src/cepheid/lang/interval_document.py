@@ -11,8 +11,22 @@ from functools import partial
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.document_problems import place, refused, span_of_text, structure_problems, text_problems
-from cepheid.lang.document_values import taxonomy_document, taxonomy_of, version_document, version_of
+from cepheid.lang.document_problems import (
+    parameter_problems,
+    place,
+    refused,
+    span_of_text,
+    structure_problems,
+    text_problems,
+)
+from cepheid.lang.document_values import (
+    parameters_document,
+    parameters_of,
+    taxonomy_document,
+    taxonomy_of,
+    version_document,
+    version_of,
+)
 from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_pattern, interval_text
@@ -38,12 +52,13 @@ def interval_from_document(marked: MarkedText) -> IntervalPattern:
     if not problems:
         if "taxonomy" in document:
             problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
+        problems += parameter_problems(document, marked)
         problems += text_problems(partial(interval_pattern, document[KEY]), (KEY,), marked)
     if problems:
         raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
     types = taxonomy_of(document["taxonomy"]) if "taxonomy" in document else None
     pattern = interval_pattern(document[KEY]).named(document.get("name", "pattern"))
-    return replace(pattern, types=types, version=version_of(marked))
+    return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))
 
 
 def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
@@ -51,6 +66,7 @@ def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.version is not None:
         document["version"] = version_document(pattern.version)
+    document |= parameters_document(pattern.parameters)
     if pattern.types is not None:
         document["taxonomy"] = taxonomy_document(pattern.types)
     document[KEY] = interval_text(pattern)
@@ -69,6 +85,8 @@ def span_in_interval(problem: Problem, marked: MarkedText) -> Span | None:
         return place((where, "column"), marked)
     if where == "where" or where.endswith(", where"):
         return span_of_text(problem, (KEY,), marked)
+    if where.startswith("parameter "):  # one that the file does not declare
+        return None
     start, end = marked.spans[KEY,]
     words = [_CLAUSES.get(where, ""), "EVENT"]
     found = [re.search(rf"\b{word}\b", marked.text[start:end], re.IGNORECASE) for word in words if word]

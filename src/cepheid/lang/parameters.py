@@ -7,6 +7,7 @@ literal with the place of the `$name`; where the user's text goes to Spark, the 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -51,6 +52,27 @@ def make_parameter(name: str, value: object) -> Parameter:
     except ValueError as error:
         raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
     return Parameter(name, given, sql)
+
+
+def with_values(parameters: tuple[Parameter, ...], values: Mapping[str, object]) -> tuple[Parameter, ...]:
+    """The parameters with these values, in the place of those that they had, and new ones behind them.
+
+    Raises:
+        PatternError: with all that are none.
+    """
+    given = {parameter.name: parameter for parameter in parameters}
+    problems: list[Problem] = []
+    for name, value in values.items():
+        if value is None:
+            problems.append(Problem("a value is expected, got None", f"parameter {name!r}"))
+            continue
+        try:
+            given[name] = make_parameter(name, value)
+        except PatternError as error:
+            problems += error.problems
+    if problems:
+        raise PatternError(problems)
+    return tuple(given.values())
 
 
 def _literal(value: object) -> tuple[ParameterValue, str]:

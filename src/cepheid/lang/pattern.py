@@ -19,7 +19,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.function import Function, make_function
-from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 
@@ -369,19 +369,7 @@ class Pattern:
         Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and
         pandas are what Python's own are.
         """
-        given = {parameter.name: parameter for parameter in self.parameters}
-        problems: list[Problem] = []
-        for name, value in values.items():
-            if value is None:
-                problems.append(Problem("a value is expected, got None", f"parameter {name!r}"))
-                continue
-            try:
-                given[name] = make_parameter(name, value)
-            except PatternError as error:
-                problems += error.problems
-        if problems:
-            raise PatternError(problems)
-        return replace(self, parameters=tuple(given.values()))
+        return replace(self, parameters=with_values(self.parameters, values))
 
     def named(self, name: str, *, version: str | int | None = None) -> Pattern:
         """The same pattern under another name and, if given, as another version.

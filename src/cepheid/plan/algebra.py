@@ -14,7 +14,7 @@ from cepheid.events import Schema
 from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.function import Function
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import Lifted, Measure, Slot
+from cepheid.plan.plan import Lifted, Measure, OutputName, Slot
 from cepheid.plan.script import Script
 
 
@@ -85,6 +85,8 @@ class OccurrencePlan:
     """None: the variables and the events are given."""
     columns: tuple[str, ...]
     """The event columns that come along in the output."""
+    outputs: tuple[OutputName, ...] | None
+    """None: matches alone."""
     policy: Policy
     by_operator: bool
     """Whether the recent policy may be applied at every operator, which then remembers little."""
@@ -92,6 +94,8 @@ class OccurrencePlan:
     limits: Limits
     beside_delays: bool = False
     """Whether there are temporal events in patterns that are found with it, whose rows have the same columns."""
+    named: bool = False
+    """Whether rows have the pattern's name in front, as there are those of others."""
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import LimitExceeded, PatternError, Problem
+from cepheid.errors import LimitExceeded, PatternError, Problem, in_pattern
 from cepheid.events import Schema
 from cepheid.lang.algebra import (
     Both,
@@ -43,6 +44,7 @@ from cepheid.plan.algebra_conditions import (
     stand_in,
     variable_condition,
 )
+from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.algebra_types import Chain, type_chains
 from cepheid.plan.algebra_variables import scopes_of
 from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
@@ -50,9 +52,18 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
-from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.parameters import Parameters
+from cepheid.plan.plan import MAX_CONDITIONS, OutputName
 from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.script import Script
+
+
+class AskedOccurrences(NamedTuple):
+    """A pattern of occurrences, and what is wanted of its matches."""
+
+    pattern: OccurrencePattern
+    measures: Mapping[str, str] | None
+    """None: the variables and the events."""
 
 
 def build_occurrence_plan(
@@ -64,32 +75,66 @@ def build_occurrence_plan(
     measures: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> OccurrencePlan:
-    """What a host and a matcher need to find the occurrences in events of the schema.
+    """What a host and a matcher need to find the occurrences in events of the schema; as `build_occurrence_plans`."""
+    asked = (AskedOccurrences(pattern, measures),)
+    return build_occurrence_plans(asked, schema, engine, columns=columns, limits=limits).only
+
+
+def build_occurrence_plans(
+    asked: Sequence[AskedOccurrences],
+    schema: Schema,
+    engine: SqlEngine,
+    *,
+    named: bool = False,
+    columns: Sequence[str] | None = None,
+    outputs: tuple[OutputName, ...] | None = None,
+    limits: Limits | None = None,
+) -> OccurrencePlans:
+    """The plans of patterns over the same events; `named` as in OccurrencePlans.
 
     Raises:
         SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
-        PatternError: with all problems of the pattern and the measures; before them those of the schema, if it has any.
-        LimitExceeded: it asks for more than MAX_CONDITIONS types.
+        PatternError: with all problems of the patterns and measures; before them those of the schema, if it has any.
+        LimitExceeded: they ask for more than MAX_CONDITIONS types.
     """
-    if deep := check_depth(pattern):
-        raise PatternError(deep)
-    shared = Shared(tuple(schema.columns.names if columns is None else columns), None, limits or Limits())
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
     faults = schema_faults(schema, shared)
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
-    if measures is None:
-        faults += event_faults(pattern, schema, shared.columns)
+    for pattern, measures in asked:
+        if measures is None:
+            faults += [fault for fault in event_faults(pattern, schema, shared.columns) if fault not in faults]
+    plans, problems = list[OccurrencePlan](), list[Problem]()
+    for one in asked:
+        first_slot = sum(len(plan.slots) for plan in plans)
+        with in_pattern(one.pattern.name, named=named):
+            built = _plan_or_problems(one, schema, engine, shared, sound=not faults, first_slot=first_slot)
+        if isinstance(built, OccurrencePlan):
+            plans.append(built)
+        else:
+            problems += [problem.of_pattern(one.pattern.name) if named else problem for problem in built]
+    if problems or faults:
+        raise refusal(problems, faults)
+    return OccurrencePlans.of(plans, named=named)
+
+
+def _plan_or_problems(
+    asked: AskedOccurrences, schema: Schema, engine: SqlEngine, shared: Shared, *, sound: bool, first_slot: int
+) -> OccurrencePlan | list[Problem]:
+    pattern, measures = asked
+    if deep := check_depth(pattern):
+        return deep
     found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
     types = ask_types(engine, found.nodes, schema.columns, found.problems)
-    if found.problems or faults:
-        raise refusal(found.problems, faults)
-    built = _Builder(found, Lifting(types, stand_in(found.scopes.names)))
+    if found.problems or not sound:
+        return found.problems
+    built = _Builder(found, Lifting(types, stand_in(found.scopes.names), first_slot=first_slot))
     root = built.row(pattern.expression)
     given = build_measures(built.lifting, found.measures, engine, built.problems)
     if built.problems:
-        raise refusal(built.problems, [])
+        return built.problems
     policy = pattern.chosen or Policy.UNRESTRICTED
     recent = policy is Policy.RECENT
     return OccurrencePlan(
@@ -103,6 +148,7 @@ def build_occurrence_plan(
         time_value=built.time_value,
         measures=None if measures is None else given,
         columns=with_types(pattern, shared.columns),
+        outputs=shared.outputs,
         policy=policy,
         by_operator=recent and not built.scripted,
         warnings=(costly(built.scripted[0]),) if recent and built.scripted else (),
@@ -129,12 +175,15 @@ class _Resolved:
         self.scopes = scopes_of(pattern.expression, self.problems)
         self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
         self.chains = type_chains(pattern, columns, self.problems)
+        self.parameters = Parameters(pattern.parameters)
         self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
+        self._read_other_types()
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
-        texts = VariableTexts(self.scopes.names, visible, self.time)
+        texts = VariableTexts(self.parameters, self.scopes.names, visible, self.time)
         given = stand_in(self.scopes.names)
         self.measures = resolve_measures(given, measures, columns, texts, self.problems)
+        self.problems += self.parameters.unused()
 
     @property
     def nodes(self) -> list[Node]:
@@ -149,7 +198,7 @@ class _Resolved:
         alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
         where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
         source = Source(written.text, where)
-        texts = VariableTexts(self.scopes.names, written.visible, self.time)
+        texts = VariableTexts(self.parameters, self.scopes.names, written.visible, self.time)
         return variable_condition(source, self.columns, texts, self.problems)
 
     def _type_condition(self, chain: Chain) -> Node | None:
@@ -157,12 +206,18 @@ class _Resolved:
         source = Source(chain.sql, "taxonomy")
         parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
         for restricted in chain.restricted:
-            source = Source(restricted.condition, f"type {restricted.name!r}")
-            part = event_condition(source, self.columns, restricted.variable, self.time, self.problems)
+            part = event_condition(restricted, self.columns, self.time, self.parameters, self.problems)
             if part is None:
                 return None
             parts.append(part)
         return _conjunction(*parts)
+
+    def _read_other_types(self) -> None:
+        """The conditions of types that no leaf asks for: what they use is used."""
+        asked = {restricted.name for chain in self.chains.values() for restricted in chain.restricted}
+        for one in self.pattern.restricted:
+            if one.name not in asked:
+                self.parameters.parse(Source(one.condition, f"type {one.name!r}"), self.problems)
 
 
 def _conjunction(*nodes: Node) -> Node:

@@ -23,7 +23,7 @@ from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.algebra_types import leaf_types
 from cepheid.plan.algebra_variables import Scopes
 
-OUTPUT = ("match_id", "match_start", "match_end", "detected_at", "events")
+OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
 """Names of output columns, which variables and measures cannot have."""
 EVENT_FIELDS = ("type", "time", "delay", "depth")
 """Fields of `events` in front of the chosen columns; delay and depth where there are temporal events."""
@@ -49,7 +49,7 @@ def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str
 
 def event_faults(pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...]) -> list[str]:
     """What is wrong with the columns that come along in `events`, behind its own fields."""
-    own = {schema.time, *with_types(pattern, ())}
+    own = {schema.time, *with_types(pattern, ())} if pattern.types is not None else {schema.time, "type"}
     return [
         f"columns: {name!r} is the name of a field that 'events' has itself; rename the column, or choose others"
         for name in chosen

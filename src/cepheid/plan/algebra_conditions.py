@@ -7,16 +7,16 @@ these functions they are min and max of the time column. What is said of names i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.algebra import RestrictedType
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.pattern import Pattern, Quantifier, Stage
 from cepheid.lang.refused import PATTERN_FUNCTIONS
-from cepheid.lang.tokens import Token
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Folded, Node, Pick, Resolver, Source, events_of, walk
 
@@ -29,31 +29,22 @@ def stand_in(variables: Sequence[str]) -> Pattern:
     return Pattern(tuple(Stage(name, quantifier=Quantifier(optional=True)) for name in variables))
 
 
-class _WithoutParameters(Parameters):
-    """Reads texts of patterns that have none."""
+@dataclass(frozen=True)
+class VariableTexts:
+    """Reads texts in which names are those of variables."""
 
-    def __init__(self, variables: Sequence[str] = ()) -> None:
-        super().__init__(stand_in(variables))
-
-    def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
-        message = f"${name} is a parameter, and patterns of occurrences have none"
-        yield Problem(message, source.where, source.text, token.span, "Write the value in its place.")
-
-
-class VariableTexts(_WithoutParameters):
-    """Reads texts in which names are those of variables; `visible` are the numbers of those that are known."""
-
-    def __init__(self, variables: Sequence[str], visible: frozenset[int], time: str) -> None:
-        super().__init__(variables)
-        self.variables = variables
-        self._visible = visible
-        self._time = time
+    parameters: Parameters
+    variables: Sequence[str]
+    visible: frozenset[int]
+    """The numbers of those that are known."""
+    time: str
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
-        expression = super().parse(source, problems)
+        """The expression of the source's text, None where it has problems."""
+        expression = self.parameters.parse(source, problems)
         if expression is None:
             return None
-        names = _Names(self.variables, self._visible, self._time, source, [])
+        names = _Names(self.variables, self.visible, self.time, source, [])
         rewritten = names.rewritten(expression, frozenset())
         problems += names.problems
         return None if names.problems else rewritten
@@ -73,14 +64,15 @@ def variable_condition(
 
 
 def event_condition(
-    source: Source, columns: pa.Schema | None, variable: str | None, time: str, problems: list[Problem]
+    restricted: RestrictedType, columns: pa.Schema | None, time: str, parameters: Parameters, problems: list[Problem]
 ) -> Node | None:
     """The condition over one event, whose columns may stand behind the variable; None where it has problems."""
-    expression = _WithoutParameters().parse(source, problems)
+    source = Source(restricted.condition, f"type {restricted.name!r}")
+    expression = parameters.parse(source, problems)
     if expression is None:
         return None
     found: list[Problem] = []
-    expression = _of_event(expression, variable, time, source, found)
+    expression = _of_event(expression, restricted.variable, time, source, found)
     node = Resolver(source, columns, (), 0, found).resolve(expression)
     problems += found
     return None if found else node

@@ -10,6 +10,7 @@ from cepheid.lang.algebra_print import pattern_text
 from cepheid.lang.duration import format_duration
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
+from cepheid.plan.parameters import described
 from cepheid.plan.types import sql_name
 
 _NAMES = {
@@ -38,7 +39,7 @@ def explain_occurrences(pattern: OccurrencePattern) -> str:
     lines = [f"Pattern {pattern.name!r}: occurrences of"]
     lines += [f"  {line}" for line in pattern_text(pattern).split("\n")]
     lines.append(f"Policy: {_POLICIES[pattern.chosen or Policy.UNRESTRICTED]}")
-    return "\n".join([*lines, *_types(pattern.types)]) + "\n"
+    return "\n".join([*lines, *_types(pattern.types), *described(pattern.parameters)]) + "\n"
 
 
 def explain_occurrence_plan(plan: OccurrencePlan) -> str:

@@ -6,31 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
-from cepheid.events import Schema
 from cepheid.lang.algebra import Policy
 from cepheid.lang.function import Function
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import MAX_CONDITIONS, Lifted
-from cepheid.plan.plans import Distinct, Place
+from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.plans import Place, Together, distinct
 from cepheid.plan.script import Aggregate, CurrentValue, Operation, Script, StageValue
 from cepheid.plan.types import sql_name
 
 
 @dataclass(frozen=True)
-class OccurrencePlans:
-    """Plans of one schema, with the same columns and limits; the names of their patterns differ."""
+class OccurrencePlans(Together[OccurrencePlan]):
+    """Those of patterns of occurrences."""
 
-    each: tuple[OccurrencePlan, ...]
-    named: bool
-    """Whether the patterns were given by name: then errors say whose they are."""
-    bits: tuple[Lifted, ...]
-    """Those of all plans, equal ones once."""
-    values: tuple[Lifted, ...]
     variables: tuple[str, ...]
     """Names of variables, in whichever plans; case does not count."""
-    places: tuple[Place, ...]
-    """Where the bits and values of each plan stand among these."""
 
     @staticmethod
     def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
@@ -42,28 +33,13 @@ class OccurrencePlans:
         if problems := list(_disagreements(each)):
             raise PatternError(problems)
         delays = any(plan.has_delays for plan in each)
-        each = [replace(plan, beside_delays=delays) for plan in each]
-        bits, values = Distinct(), Distinct()
-        places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
+        each = [replace(plan, beside_delays=delays, named=named) for plan in each]
+        bits, values, places = distinct(each)
         names = dict.fromkeys(variable.name.lower() for plan in each for variable in plan.variables)
-        if len(bits.lifted) > MAX_CONDITIONS:
+        if len(bits) > MAX_CONDITIONS:
             many = f"patterns can ask for at most {MAX_CONDITIONS} different types together"
-            raise LimitExceeded(f"{many}, and these for {len(bits.lifted)}. Find them in several calls")
-        return OccurrencePlans(tuple(each), named, tuple(bits.lifted), tuple(values.lifted), tuple(names), places)
-
-    @property
-    def only(self) -> OccurrencePlan:
-        """The plan, where there is one."""
-        (plan,) = self.each
-        return plan
-
-    @property
-    def schema(self) -> Schema:
-        return self.each[0].schema
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.each[0].columns
+            raise LimitExceeded(f"{many}, and these for {len(bits)}. Find them in several calls")
+        return OccurrencePlans(tuple(each), named, bits, values, places, tuple(names))
 
     @property
     def limits(self) -> Limits:
@@ -73,10 +49,6 @@ class OccurrencePlans:
     def functions(self) -> tuple[Function, ...]:
         """Conditions in Python, of which there are none."""
         return ()
-
-    @property
-    def outputs(self) -> None:
-        """Matches alone."""
 
     @property
     def relevant(self) -> tuple[int]:
@@ -118,7 +90,13 @@ class OccurrencePlans:
 def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
     """A column of the output is one, whichever patterns have it."""
     known: dict[str, tuple[str, str, str]] = {}
+    first_plan = plans[0]
     for plan in plans:
+        if plan.type_column.name != first_plan.type_column.name:
+            message = f"the type of an event is in {plan.type_column.name!r} here"
+            other = f"and in {first_plan.type_column.name!r} in pattern {first_plan.pattern.name!r}"
+            hint = "Patterns that are found together have it in one column. Find these in several calls."
+            yield Problem(f"{message}, {other}", hint=hint).of_pattern(plan.pattern.name)
         columns = [(measure.name, sql_name(measure.type)) for measure in plan.measures or ()]
         if plan.measures is None:
             columns = [

@@ -121,7 +121,7 @@ def _resolved(
     pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
 ) -> tuple[list[list[Part]], list[ResolvedMeasure]]:
     """The plan's conditions and measures with names, types and parameters put in; `columns` None: not known."""
-    parameters, types = Parameters(pattern), subtype_conditions(pattern, columns, problems)
+    parameters, types = Parameters(pattern.parameters), subtype_conditions(pattern, columns, problems)
     conditions = [_parts(pattern, written, columns, parameters, problems) for written in _written(pattern, types)]
     resolved = resolve_measures(pattern, measures, columns, parameters, problems)
     problems += parameters.unused()

@@ -16,6 +16,7 @@ from cepheid.lang.function import Function
 from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Subtype
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.growth import growth_warnings
+from cepheid.plan.parameters import described
 from cepheid.plan.plan import Lifted, Measure, Plan, Slot, StageCondition
 from cepheid.plan.script import (
     Aggregate,
@@ -222,9 +223,7 @@ def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     yield f"Skip strategy: {_skip(pattern.skip_strategy)}"
     if pattern.types is not None:
         yield f"Types: column {pattern.types.column}{''.join(_kinds(pattern.types))}"
-    for parameter in pattern.parameters:
-        value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
-        yield f"Parameter: ${parameter.name} = {value}"
+    yield from described(pattern.parameters)
     if names := dict.fromkeys(function.name for _, function in pattern.functions):
         yield f"Runs in Python, {_SPEED}, as these cannot be compiled: {', '.join(names)}"
 

@@ -21,6 +21,7 @@ from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSche
 from cepheid.plan.interval_problems import interval_problems
 from cepheid.plan.lift import Lifting, conjuncts
 from cepheid.plan.limits import Limits
+from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS
 from cepheid.plan.resolve import Node, Resolver, Source
 from cepheid.plan.subtypes import subtype_conditions
@@ -161,11 +162,13 @@ def _conditions(
         (n.condition, f"negation of {n.variable!r}, where", frozenset((*range(count), count + i)))
         for i, n in enumerate(pattern.negations)
     ]
+    parameters = Parameters(pattern.parameters)
     conditions: list[list[Node]] = []
     for text, where, allowed in texts:
-        variables = Variables(pattern.variables, allowed, times)
+        variables = Variables(pattern.variables, allowed, times, parameters)
         node = None if text is None else resolved(text, where, variables, columns, problems)
         conditions.append([] if node is None else conjuncts(node))
+    problems += parameters.unused()
     return conditions
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.interval_values import End
-from cepheid.lang.sql import parse_expression
+from cepheid.plan.parameters import Parameters
 from cepheid.plan.resolve import CURRENT, Column, Node, Resolver, Source, events_of, walk
 
 _ENDS = {end.value: end for end in End}
@@ -28,6 +28,7 @@ class Variables:
     allowed: frozenset[int]
     columns: Mapping[End, str]
     """The events' columns of start and end."""
+    parameters: Parameters
 
 
 def resolved(
@@ -37,7 +38,7 @@ def resolved(
     may be one.
     """
     source, found = Source(text, where), list[Problem]()
-    expression = _parsed(source, found)
+    expression = variables.parameters.parse(source, found)
     if expression is not None:
         expression = _with_times(expression, source, variables)
         found += _name_problems(expression, source, variables, columns)
@@ -53,14 +54,6 @@ def resolved(
 def variables_in(node: Node) -> frozenset[int]:
     """The numbers of the variables that the node is about."""
     return frozenset(event.stage for event in events_of(node) if event.stage is not None)
-
-
-def _parsed(source: Source, problems: list[Problem]) -> Expression | None:
-    try:
-        return parse_expression(source.text)
-    except PatternError as error:
-        problems += [replace(problem, where=source.where) for problem in error.problems]
-        return None
 
 
 def _with_times(expression: Expression, source: Source, variables: Variables) -> Expression:

@@ -15,6 +15,7 @@ from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_text
 from cepheid.plan.interval_bounds import FREE, Bounds, bounds_of
 from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.plan.parameters import described
 from cepheid.plan.script import Operation, Operator
 
 _BOTH_SIDES, _ONE_SIDE, _EQUALITY, _OTHER = 0.02, 0.4, 0.1, 0.5
@@ -94,7 +95,7 @@ def explain_interval_pattern(pattern: IntervalPattern) -> str:
     if pattern.types is not None:
         lines.append(f"Types: column {pattern.types.column!r}")
         lines += [f"  {kind} is a kind of {', '.join(above)}" for kind, above in pattern.types.kinds if above]
-    return "\n".join(lines)
+    return "\n".join([*lines, *described(pattern.parameters)])
 
 
 def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:

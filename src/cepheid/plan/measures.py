@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -14,12 +14,18 @@ from cepheid.lang.pattern import Pattern
 from cepheid.plan import resolve
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lift import Lifting
-from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import Measure, Slot
 from cepheid.plan.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.script import Aggregate, StageValue
 
 ResolvedMeasure: TypeAlias = tuple[str, Node]
+
+
+class Texts(Protocol):
+    """What reads texts: the parameters of a pattern, or what rewrites names besides."""
+
+    def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
+        """The expression of the source's text, None where it has problems."""
 
 
 def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
@@ -40,7 +46,7 @@ def resolve_measures(
     pattern: Pattern,
     measures: Mapping[str, str],
     columns: pa.Schema | None,
-    parameters: Parameters,
+    texts: Texts,
     problems: list[Problem],
 ) -> list[ResolvedMeasure]:
     """The measures with their names resolved; those with problems are left out."""
@@ -49,7 +55,7 @@ def resolve_measures(
     for name, text in measures.items():
         source = Source(text, f"measure {name!r}")
         found: list[Problem] = []
-        expression = parameters.parse(source, problems)
+        expression = texts.parse(source, problems)
         if expression is None:
             continue
         node = Resolver(source, columns, stages, len(stages), found, measure=True).resolve(expression)

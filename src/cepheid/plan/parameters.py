@@ -7,14 +7,17 @@ in Python, in a file or on a command line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.expression import Expression, Literal
-from cepheid.lang.parameters import NAME
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.parameters import NAME, Parameter
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.sql import parse_expression
 from cepheid.lang.tokens import Kind, Token, tokenize
@@ -23,17 +26,27 @@ from cepheid.plan.resolve import Source
 _GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."
 
 
-def with_nulls(pattern: Pattern) -> Pattern:
+P = TypeVar("P", bound=Pattern | OccurrencePattern | IntervalPattern)
+
+
+def with_nulls(pattern: P) -> P:
     """The pattern with NULL in the place of each value that must still be given."""
     parameters = [replace(parameter, sql=parameter.sql or "(NULL)") for parameter in pattern.parameters]
     return replace(pattern, parameters=tuple(parameters))
 
 
+def described(parameters: Sequence[Parameter]) -> Iterator[str]:
+    """A line each, for readers."""
+    for parameter in parameters:
+        value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
+        yield f"Parameter: ${parameter.name} = {value}"
+
+
 class Parameters:
     """The parameters of a pattern, and which of them its texts have used so far."""
 
-    def __init__(self, pattern: Pattern) -> None:
-        self._sql = {parameter.name: parameter.sql for parameter in pattern.parameters}
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._sql = {parameter.name: parameter.sql for parameter in parameters}
         self._literals = {name: _literal(sql) for name, sql in self._sql.items() if sql is not None}
         self._used: set[str] = set()
         self._told: set[str] = set()

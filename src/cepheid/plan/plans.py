@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events import Schema
@@ -28,44 +28,6 @@ class Place:
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Plans:
-    """Plans of one schema, with the same columns, outputs and limits; the names of their patterns differ."""
-
-    each: tuple[Plan, ...]
-    named: bool
-    """Whether the patterns were given by name: then errors say whose they are."""
-    bits: tuple[Lifted, ...]
-    """Those of all plans, equal ones once; WORD of them are in a word of the mask."""
-    values: tuple[Lifted, ...]
-    places: tuple[Place, ...]
-    """One for each plan."""
-
-    @staticmethod
-    def of(each: Sequence[Plan], *, named: bool = False) -> Plans:
-        bits, values = Distinct(), Distinct()
-        places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in each)
-        return Plans(tuple(each), named, tuple(bits.lifted), tuple(values.lifted), places)
-
-    @property
-    def only(self) -> Plan:
-        """The plan, where there is one."""
-        (plan,) = self.each
-        return plan
-
-    @property
-    def schema(self) -> Schema:
-        return self.each[0].schema
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.each[0].columns
-
-    @property
-    def functions(self) -> tuple[Function, ...]:
-        return tuple(function for plan in self.each for function in plan.functions)
-
-
 class LiftedFor(Protocol):
     """What columns are lifted for: a plan of any kind, or several."""
 
@@ -79,6 +41,59 @@ class LiftedFor(Protocol):
     def values(self) -> tuple[Lifted, ...]: ...
     @property
     def functions(self) -> tuple[Function, ...]: ...
+
+
+P = TypeVar("P", bound=LiftedFor)
+
+
+@dataclass(frozen=True)
+class Together(Generic[P]):
+    """Plans of one kind and one schema, with the same columns, outputs and limits; the names of their patterns
+    differ.
+    """
+
+    each: tuple[P, ...]
+    named: bool
+    """Whether the patterns were given by name: then errors say whose they are."""
+    bits: tuple[Lifted, ...]
+    """Those of all plans, equal ones once; WORD of them are in a word of the mask."""
+    values: tuple[Lifted, ...]
+    places: tuple[Place, ...]
+    """One for each plan."""
+
+    @property
+    def only(self) -> P:
+        """The plan, where there is one."""
+        (plan,) = self.each
+        return plan
+
+    @property
+    def schema(self) -> Schema:
+        return self.each[0].schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.each[0].columns
+
+
+@dataclass(frozen=True)
+class Plans(Together[Plan]):
+    """Those of patterns of stages."""
+
+    @staticmethod
+    def of(each: Sequence[Plan], *, named: bool = False) -> Plans:
+        return Plans(tuple(each), named, *distinct(each))
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(function for plan in self.each for function in plan.functions)
+
+
+def distinct(plans: Sequence[LiftedFor]) -> tuple[tuple[Lifted, ...], tuple[Lifted, ...], tuple[Place, ...]]:
+    """The bits and values of all plans, equal ones once; and where those of each stand among them."""
+    bits, values = _Distinct(), _Distinct()
+    places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in plans)
+    return tuple(bits.lifted), tuple(values.lifted), places
 
 
 def naming(plans: Plans, plan: Plan) -> AbstractContextManager[None]:
@@ -125,7 +140,7 @@ def build_plans(
     return Plans.of(plans, named=named)
 
 
-class Distinct:
+class _Distinct:
     """Lifted columns, equal ones once."""
 
     def __init__(self) -> None:

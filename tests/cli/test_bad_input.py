@@ -1,0 +1,152 @@
+"""Patterns of intervals and of occurrences that cannot be: told alike as text, in Python, in a file and by commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid import (
+    IntervalMatcher,
+    IntervalPattern,
+    Matcher,
+    OccurrencePattern,
+    PatternError,
+    SchemaError,
+    detect,
+    event,
+)
+from cepheid.cli.files import read_events
+from cepheid.intervals import interval_pattern
+
+Cepheid = Callable[..., Any]
+TIMES = ("--start", "begin", "--end", "end")
+INTERVALS: dict[str, tuple[Callable[[], IntervalPattern], str]] = {
+    "EVENT PAL(heat a) RELATE a before x": (
+        lambda: IntervalPattern.pal(a="heat").relate("a", "before", "x"),
+        "no event has the variable 'x'",
+    ),
+    "EVENT PAL(heat a, spin b) ORDER start(a) < start(b), end(b) < start(a)": (
+        lambda: IntervalPattern.pal(a="heat", b="spin").ordered("start(a) < start(b), end(b) < start(a)"),
+        "these cannot hold together: ",
+    ),
+    "EVENT PAL(heat a before[0, 0, 0, 0, 0] (spin b before alarm c))": (
+        lambda: IntervalPattern.pal(a="heat", b="spin", c="alarm").nested("a before[0, 0, 0, 0, 0] (b before c)"),
+        "the right part of before[…] is not one event but b, c: it cannot be counted",
+    ),
+    "EVENT PAL(heat a nearby spin b)": (
+        lambda: IntervalPattern.pal(a="heat", b="spin").nested("a nearby b"),
+        "no relation is named 'nearby'",
+    ),
+    "EVENT PAL(heat a) WHERE a.age > 1": (
+        lambda: IntervalPattern.pal(a="heat").where("a.age > 1"),
+        "no column named 'age'",
+    ),
+    "EVENT PAL(heat a) WHERE b.kind = 'x'": (
+        lambda: IntervalPattern.pal(a="heat").where("b.kind = 'x'"),
+        "no event has the variable 'b'",
+    ),
+}
+OCCURRENCES: dict[str, tuple[Callable[[], OccurrencePattern], str]] = {
+    "?a:heat[a.age > 1]": (
+        lambda: OccurrencePattern.of(event("heat").named("a").where("a.age > 1")),
+        "no column named 'age'",
+    ),
+    "(?a:heat; spin)[b.kind = 'x']": (
+        lambda: OccurrencePattern.of((event("heat").named("a") >> event("spin")).where("b.kind = 'x'")),
+        "no variable is named 'b'",
+    ),
+}
+
+
+@pytest.fixture
+def works(folder: Path) -> pa.Table:
+    """Events with a start and an end, also as works.parquet."""
+    rows = ["heat,2024-05-01T10:00:00Z,2024-05-01T10:40:00Z", "spin,2024-05-01T10:30:00Z,2024-05-01T10:31:00Z"]
+    (folder / "works.csv").write_text("\n".join(["kind,begin,end", *rows]))
+    events = read_events([folder / "works.csv"], times=["begin", "end"])
+    pq.write_table(events, folder / "works.parquet")
+    return events
+
+
+def told(make: Callable[[], object]) -> str:
+    """The first problem, without its place."""
+    with pytest.raises(PatternError) as raised:
+        make()
+    return raised.value.problems[0].message.split(". ")[0]
+
+
+def told_by_commands(cepheid: Cepheid, message: str, *times: str) -> None:
+    """Each command tells it, with the place in the file, and ends with the exit code of problems."""
+    for command in (
+        ("check", "bad.yaml", "--events", "works.parquet"),
+        ("explain", "bad.yaml", "--events", "works.parquet"),
+        ("detect", "bad.yaml", "works.parquet"),
+    ):
+        done = cepheid(*command, *times)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert message in done.stderr, done.stderr
+        assert "(bad.yaml, " in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("query", INTERVALS)
+def test_intervals(folder: Path, cepheid: Cepheid, works: pa.Table, query: str) -> None:
+    """One problem, one message."""
+    in_python, message = INTERVALS[query]
+    columns: dict[str, Any] = {"start": "begin", "end": "end", "type": "kind"}
+    assert told(lambda: detect(works, interval_pattern(query), **columns)).startswith(message)
+    assert told(lambda: detect(works, in_python(), **columns)).startswith(message)
+    (folder / "bad.yaml").write_text(f"taxonomy: {{column: kind}}\ninterval: {json.dumps(query)}\n")
+    told_by_commands(cepheid, message, *TIMES)
+
+
+@pytest.mark.parametrize("text", OCCURRENCES)
+def test_occurrences(folder: Path, cepheid: Cepheid, works: pa.Table, text: str) -> None:
+    """One problem, one message."""
+    in_python, message = OCCURRENCES[text]
+    assert told(lambda: detect(works, OccurrencePattern.of(text).taxonomy("kind"), time="begin")).startswith(message)
+    assert told(lambda: detect(works, in_python().taxonomy("kind"), time="begin")).startswith(message)
+    (folder / "bad.yaml").write_text(f"taxonomy: {{column: kind}}\noccurrence: {json.dumps(text)}\n")
+    told_by_commands(cepheid, message, "--time", "begin")
+
+
+def test_unknown_policy(folder: Path, cepheid: Cepheid) -> None:
+    """Those that there are are named; the text has none."""
+    with pytest.raises(PatternError, match="policy: 'last' is not known; allowed are 'unrestricted', 'recent', 'snoop"):
+        OccurrencePattern.of("A").policy("last")
+    (folder / "bad.yaml").write_text("taxonomy: {column: kind}\npolicy: last\noccurrence: A\n")
+    done = cepheid("check", "bad.yaml")
+    assert done.returncode == 1
+    assert "'policy' must be unrestricted, recent, snoop_recent, chronicle, continuous or cumulative" in done.stderr
+    assert "line 2" in done.stderr
+
+
+def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
+    """A missing end, and events that end before they start; by default an error, else dropped and counted."""
+    (folder / "good.yaml").write_text("taxonomy: {column: kind}\ninterval: EVENT PAL(heat a)\n")
+    done = cepheid("detect", "good.yaml", "works.parquet", "--start", "begin")
+    assert (done.returncode, done.stderr) == (1, "--end: the name of a column is expected, got None\n")
+    done = cepheid("detect", "good.yaml", "works.parquet", "--start", "begin", "--end", "ends")
+    assert (done.returncode, done.stderr) == (1, "--end: no column named 'ends'. Did you mean 'end'?\n")
+    turned = works.rename_columns(["kind", "end", "begin"])
+    pq.write_table(turned, folder / "turned.parquet")
+    done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES)
+    assert done.returncode == 1
+    assert "events that are no intervals: 2 with end before begin" in done.stderr
+    done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES, "--nulls", "drop")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "2 that end before they start" in done.stderr
+
+
+def test_negative_delays(works: pa.Table) -> None:
+    """A bound on how late events come is a length, or nothing at all."""
+    asked = interval_pattern("EVENT PAL(heat a)")
+    with pytest.raises(SchemaError, match="delay: "):
+        IntervalMatcher(asked, works, start="begin", end="end", type="kind", delay="-1 seconds")
+    with pytest.raises(SchemaError, match="lateness: "):
+        Matcher(OccurrencePattern.of("heat").taxonomy("kind"), works, time="begin", lateness="-1 seconds")
