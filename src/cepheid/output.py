@@ -17,6 +17,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, B
 from cepheid.identity import DIGEST_SIZE, canonical_bytes, digests, joined, raw_bytes
 from cepheid.kernel.compiled import Emitted
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.plan import Plan, StageColumn
 from cepheid.slots import StageEvents, slot_values
 
@@ -129,7 +130,11 @@ def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
 
 def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
     """Events that came when time had passed to `time`, as rows; the plan's outputs have "late"."""
-    schema = row_schema(plan)
+    return late_in(row_schema(plan), plan, events, time)
+
+
+def late_in(schema: pa.Schema, plan: Plan | OccurrencePlan, events: Batch, time: int) -> pa.RecordBatch:
+    """The same, in these columns."""
     detected_at = None if plan.schema.time is None or time == FOREVER else time
     ids = identities(plan.schema, plan.columns, events)
     columns: dict[str, pa.Array] = {
@@ -138,7 +143,9 @@ def late_rows(plan: Plan, events: Batch, time: int) -> pa.RecordBatch:
         "match_id": hex_ids(digests(ids, range(1, len(events) + 1), purpose(plan.pattern.name, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
-        "event": event_structs(_event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
+        "event": event_structs(
+            schema.field("event").type, plan.columns, events, np.arange(len(events), dtype=np.int32)
+        ),
     }
     nothing = (pa.nulls(len(events), field.type) for field in schema)
     filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]

@@ -31,11 +31,11 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.made_for import asked_of, made_for
+from cepheid.hosts.stream_matcher import shard_pattern
 from cepheid.hosts.stream_packing import to_stream
 from cepheid.hosts.stream_shard import Matching, Shard, check_ledger, step
 from cepheid.hosts.stream_state import Live
 from cepheid.hosts.stream_store import Entry, Head
-from cepheid.hosts.worker import compiled
 from cepheid.plan.plan import OutputName, Plan
 
 SECOND = timedelta(seconds=1)
@@ -224,7 +224,7 @@ def test_other_measures() -> None:
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(("query", 0), state.kept.state, compiled(after.matching.plan)) is None
+    assert after.live.take(("query", 0), state.kept.state, shard_pattern(after.matching.plan)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -303,7 +303,7 @@ def test_few_matchers_are_kept() -> None:
     stream.batch(pair_events((0, "p", 0, "a")))
     (shard,) = stream.states.values()
     assert shard.kept is not None
-    pattern = compiled(stream.matching.plan)
+    pattern = shard_pattern(stream.matching.plan)
     matcher = stream.live.take(("query", 0), shard.kept.state, pattern)
     assert matcher is not None
     few, one, another = Live(most=1), ("query", 0), ("query", 1)

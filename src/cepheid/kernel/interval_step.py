@@ -84,7 +84,7 @@ def arrive(
         accept(tables, events, stores, open_, told, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
-        if events.end[position] > cursor.clock:
+        if events.end[position] > cursor.clock and not settings.told:
             cursor.clock = events.end[position]
         release(open_, told, cursor, cursor.clock - settings.delay)
         cursor.event += 1
