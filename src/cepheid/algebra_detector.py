@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from cepheid.algebra_output import occurrence_rows, occurrence_schema, positions_in
 from cepheid.compile.algebra import CompiledOccurrences
+from cepheid.compile.tables import Ints
 from cepheid.detector import Found
 from cepheid.errors import PatternError
 from cepheid.events import VALUE_PREFIX, Batch
-from cepheid.compile.tables import Ints
 from cepheid.kernel.algebra_idle import forget_keys, idle_from
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel

@@ -155,6 +155,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        stream=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
 
@@ -212,24 +213,33 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    stream: bool = False,
 ) -> Request:
-    """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
+    """The arguments of `detect`, checked; SchemaError with all that is wrong with them. A `stream` is given some that
+    finite events are not.
+    """
     faults: list[str] = []
     named = isinstance(pattern, Mapping)
     asked: tuple[Asked, ...] = ()
     occurrences: tuple[AskedOccurrences, ...] = ()
     intervals = None
     of_intervals = {"start": start, "end": end, "type": type, "kinds": kinds}
-    of_others = {"sequence": sequence, "measures": measures, "outputs": outputs, "as_of": as_of, "lateness": lateness}
+    of_others = {"sequence": sequence, "measures": measures, "as_of": as_of}
+    of_streams = {"outputs": outputs, "lateness": lateness, "shards": None if shards == SHARDS else shards}
     if patterns := _intervals(pattern):
-        faults += faults_of_intervals(time, {**of_others, "shards": None if shards == SHARDS else shards}, limits)
+        times, others = ((start, end), of_others) if stream else (None, of_others | of_streams)
+        faults += faults_of_intervals(time, times, others, limits)
         intervals = _asked_intervals(patterns, of_intervals, faults)
-        time, outputs = None, None
+        time = None if time is ... or not stream else time
+        outputs = _of_trees(outputs, "intervals", faults) if stream else None
     else:
         faults += faults_of_others(time, of_intervals)
         time = None if time is ... else time
         if isinstance(pattern, OccurrencePattern) or has_occurrences(pattern):
-            occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+            if outputs is not None and not stream:
+                faults.append("outputs: of occurrences there are matches alone; leave it out")
+            outputs = _of_trees(outputs, "occurrences", faults) if stream else None
+            occurrences = _asked_occurrences(pattern, measures, faults)
         else:
             if named and outputs is None:
                 outputs = "matches"
@@ -239,7 +249,7 @@ def request_of(
         each_occurrences=occurrences,
         intervals=intervals,
         named=named,
-        key=checked_key(key, faults, with_outputs=outputs is not None or (named and intervals is not None)),
+        key=checked_key(key, faults, with_outputs=outputs is not None or (intervals is not None and (named or stream))),
         time=None if time is None else checked_name("time", time, faults),
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -264,7 +274,6 @@ def request_of(
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
         if events.isStreaming:
-            only_stages(request, "a stream")
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
@@ -316,11 +325,7 @@ def has_occurrences(pattern: object) -> bool:
     return isinstance(pattern, Mapping) and any(isinstance(one, OccurrencePattern) for one in pattern.values())
 
 
-def _asked_occurrences(
-    pattern: object, measures: object, outputs: object, faults: list[str]
-) -> tuple[AskedOccurrences, ...]:
-    if outputs is not None:
-        faults.append("outputs: of occurrences there are matches alone; leave it out")
+def _asked_occurrences(pattern: object, measures: object, faults: list[str]) -> tuple[AskedOccurrences, ...]:
     if isinstance(pattern, OccurrencePattern):
         return (AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults)),)
     assert isinstance(pattern, Mapping)
@@ -329,6 +334,15 @@ def _asked_occurrences(
         AskedOccurrences(one, None if wanted is None else wanted.get(one.name, {}))
         for one in _named(pattern, OccurrencePattern)
     )
+
+
+def _of_trees(
+    outputs: OutputName | Sequence[OutputName] | None, kind: str, faults: list[str]
+) -> OutputName | Sequence[OutputName] | None:
+    """What of a stream of occurrences or intervals can be asked for: nothing of it runs out of time."""
+    if outputs is not None and "timeouts" in ([outputs] if isinstance(outputs, str) else outputs):
+        faults.append(f"outputs: of {kind} there are 'matches' and 'late' alone; leave 'timeouts' out")
+    return outputs
 
 
 def _intervals(pattern: object) -> list[IntervalPattern]:
@@ -355,17 +369,6 @@ def _asked_intervals(
     else:
         patterns = [pattern.taxonomy(type_, kinds) for pattern in patterns]
     return AskedIntervals(tuple(patterns), start, end)
-
-
-def only_stages(request: Request, where: str) -> None:
-    """PatternError where the request is for a pattern that is not found `where` it was given."""
-    if request.occurrences is not None:
-        name = request.occurrences.pattern.name
-        problem = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
-        raise PatternError(
-            Problem(problem, hint="Use a Matcher, or detect with a table or a DataFrame that is no stream.")
-        )
-    no_intervals(request, where)
 
 
 def no_intervals(request: Request, where: str) -> None:

@@ -37,6 +37,7 @@ from cepheid.hosts.sending import mapped, packed
 from cepheid.hosts.spark_engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark_lift import Lift, Times, lifting, named, raised, session_zone, usable, without_key
 from cepheid.output import merged
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.plan import Plan
 from cepheid.plan.plans import Plans
 
@@ -190,7 +191,7 @@ def output_columns(plan: Plan, *others: Plan) -> Iterator[Column]:
     for name in (*told, "match_id", *plan.schema.key, "match_start", "match_end", "detected_at"):
         yield named(name)
     if plan.measures is not None:
-        yield from _measures(plan, *others)
+        yield from computed_measures(plan, *others)
     elif plan.outputs is None:
         yield from (named(column.name) for column in plan.stage_columns)
     else:
@@ -199,7 +200,7 @@ def output_columns(plan: Plan, *others: Plan) -> Iterator[Column]:
         yield named("event")
 
 
-def _measures(plan: Plan, *others: Plan) -> Iterator[Column]:
+def computed_measures(plan: Plan | OccurrencePlan, *others: Plan | OccurrencePlan) -> Iterator[Column]:
     """Of several patterns each measures its own rows: what it computes might fail on NULLs."""
     if not others:
         yield from (expression(measure.sql).alias(measure.name) for measure in plan.measures or ())
