@@ -207,11 +207,11 @@ class LiveIntervalMatcher:
         return told_rows(self.pattern.plan, told, events, place)
 
     def _made_at(self, told: Told) -> Ints:
-        """Where the clock is told: the end of the match, of the event that forbids it or, for late ones, the clock. So
-        it does not depend on how far the clock was when the events came.
+        """Where the clock is told: the end of the match or of the event that forbids it, wherever the clock was when
+        they came; of late events how far time had passed.
         """
         ends = np.where(told.sign == RETRACTION, self._end[np.minimum(told.event, len(self._end) - 1)], told.end)
-        made_at: Ints = np.where(told.sign == LATE, told.clock, ends)
+        made_at: Ints = np.where(told.sign == LATE, told.clock - 1, ends)
         return made_at
 
 

@@ -75,7 +75,7 @@ class Kept:
 class Stream:
     """A query without Spark: what it does for each micro-batch, with as many shards."""
 
-    pattern: Pattern
+    pattern: Any
     columns: pa.Schema
     options: dict[str, Any]
     lateness: timedelta
@@ -89,6 +89,8 @@ class Stream:
     live: Live = field(default_factory=Live)
     small_log: int = stream_state.SMALL_LOG
     outputs: tuple[OutputName, ...] = OUTPUTS
+    time: str = "at"
+    """The column that the watermark is of."""
 
     def __post_init__(self) -> None:
         request = request_of(self.pattern, outputs=self.outputs, **self.options)
@@ -113,7 +115,7 @@ class Stream:
             if timer <= self.watermark:
                 found += self._call(shard, [])
         if rows.num_rows:
-            self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column("at").to_pylist()))
+            self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column(self.time).to_pylist()))
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
