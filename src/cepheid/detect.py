@@ -88,12 +88,14 @@ def detect(
             speaks Arrow's C stream interface.
         pattern: What to find: stages, occurrences of the event algebra, or intervals; or several patterns of one kind
             by name, as in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of
-            the patterns' own. Of occurrences so in process; what they have in common is looked for once.
+            the patterns' own. Of occurrences so in process, where what they have in common is looked for once, and on
+            streams. A stream's occurrences are the recent ones, if the pattern has no policy.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times, but of interval patterns. Times without a zone are read in `time_zone`. None:
             processing order; events count in the order of `sequence` or, in process, in that of the rows, and no time
-            passes: a window is an error, and the times in the output are NULL.
+            passes: a window is an error, and the times in the output are NULL. Of interval patterns on a stream that of
+            `start` and `end` which the watermark is of: `start`, unless it is said or `end` alone has a watermark.
         start: Of interval patterns: the column in which an event starts.
         end: Of interval patterns: the column in which it ends; an instant ends where it starts.
         type: Of interval patterns that have no taxonomy: the column that holds the type of each event.
@@ -105,7 +107,8 @@ def detect(
         outputs: What to give: "matches", "timeouts" (partial matches that ran out of time) and "late" (events that came
             too late, of which a finite input has none), or several of them; then all is in one table, whose shape
             does not depend on the pattern. Default: matches alone, in columns of their own; with several patterns
-            "matches", in that table.
+            "matches", in that table. Of occurrences and intervals on a stream "matches" and "late" are there, of finite
+            input matches alone; intervals on a stream are in such a table in any case, by default with both.
         limits: Bounds on what one key may keep open and one event complete.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
@@ -124,7 +127,9 @@ def detect(
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
         NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
         kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
-        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at.
+        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at;
+        on a stream there is, and kind is "insertion", "retraction" (of a match that is taken back, in real time) or
+        "late".
         Several patterns of occurrences or intervals have pattern in front, and NULL in the columns of others.
 
     Raises:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from algebra.shop import START, shop
-from cepheid import OccurrencePattern, PatternError, Report, detect
+from cepheid import OccurrencePattern, Report, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,10 +52,3 @@ def test_equal_in_process(spark: SparkSession, policy: str, measures: dict[str, 
     found = rows(detect(spark.createDataFrame(events), pattern, report=report, **arguments))
     assert found == rows(expected)
     assert report.counts.matches == len(found) > 10
-
-
-def test_what_is_not_there(spark: SparkSession) -> None:
-    """A stream is refused with words."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(PatternError, match="is one of occurrences, which a stream does not find yet"):
-        detect(stream, OccurrencePattern.of("A").taxonomy("value"), time="timestamp")

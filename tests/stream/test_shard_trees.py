@@ -281,8 +281,8 @@ def test_limits_may_change(kind: str) -> None:
             OccurrenceStream(pattern, shop([]).schema, OF_OCCURRENCES | {"limits": limits}, timedelta(0), shards=1)
             for limits in (few, many)
         ]
-        first = shop([(1, "A", "u", 1), (2, "A", "u", 1), (3, "B", "u", 1)])
-        second = shop([(4, "C", "u", 1)])
+        first = shop([(1, "A", "u", 1), (2, "A", "u", 1), (3, "B", "u", 1), (4, "C", "u", 1)])
+        second = shop([(5, "C", "u", 1)])
     stream, after = made
     stream.batch(first)
     stream.live = Live()

@@ -167,6 +167,6 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
     endless = interval_pattern("EVENT PAL(A a before B b)")
     with pytest.warns(CepheidWarning, match="without within an interval pattern needs all its events for ever"):
         detect(events, endless, **INTERVALS, lateness="1 minute")
+    joined = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")
     with pytest.warns(CepheidWarning, match="keeps what is open: all occurrences"):
-        joined = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")
         detect(events, joined, **occurrences, lateness="1 minute")
