@@ -34,9 +34,9 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.interval_tables import interval_plans
 from cepheid.hosts.made_for import intervals_made_for, made_for
-from cepheid.hosts.stream_matcher import OfIntervals, OfOccurrences
 from cepheid.hosts.stream_shard import Matching
 from cepheid.hosts.stream_state import Live
+from cepheid.hosts.stream_tree_matchers import OfIntervals, OfOccurrences
 from cepheid.intervals import interval_pattern
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_values import Consistency, End
