@@ -1,4 +1,4 @@
-"""What a shard of a stream needs of a matcher, and how patterns of stages give it; for others see `stream_tree_matchers`."""
+"""What a shard of a stream needs of a matcher, and how patterns of stages give it (others: `stream_tree_matchers`)."""
 
 from __future__ import annotations
 
