@@ -112,4 +112,4 @@ def test_a_stream_needs_times(cepheid: Cepheid) -> None:
     """Those of events, or starts and ends."""
     done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--lateness", "1 second")
     assert done.returncode == 2
-    assert "of an interval pattern --start" in done.stderr
+    assert "Invalid value for --time: name the column of the event time" in done.stderr
