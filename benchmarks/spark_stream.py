@@ -25,7 +25,7 @@ from written_values import WRITTEN, WrittenValues
 from cepheid import Pattern, detect
 from cepheid.detect import request_of
 from cepheid.hosts.spark_session import local_session
-from cepheid.hosts.spark_stream import Source, events_by_shard
+from cepheid.hosts.spark_stream import events_by_shard, source_of
 from cepheid.hosts.stream_packing import SHARD
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def value_written(events: DataFrame) -> DataFrame:
 
 def packed(events: DataFrame) -> DataFrame:
     request = request_of(PATTERN, **OPTIONS)
-    return events_by_shard(Source.of(events, request, "UTC"))
+    return events_by_shard(source_of(events, request, "UTC"))
 
 
 def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 2) -> dict[str, float]:

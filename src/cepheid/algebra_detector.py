@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +13,16 @@ import pyarrow as pa
 
 from cepheid.algebra_output import occurrence_rows, occurrence_schema, positions_in
 from cepheid.compile.algebra import CompiledOccurrences
+from cepheid.compile.tables import Ints
 from cepheid.detector import Found
 from cepheid.errors import PatternError
 from cepheid.events import VALUE_PREFIX, Batch
+from cepheid.kernel.algebra_idle import forget_keys, idle_from
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel
 from cepheid.kernel.algebra_told import Told
 from cepheid.kernel.layout import Events, Flags, Int32s, Visits
+from cepheid.plan.limits import Limits
 from cepheid.plan.plans import Place
 from cepheid.working_set import WorkingSet
 
@@ -93,6 +97,21 @@ class TreeKernels:
     def next_due(self) -> int:
         return min(kernel.next_due for kernel in self.each)
 
+    def idle_from(self, keys: Int32s) -> Ints:
+        """(k,) as `algebra_idle.idle_from`."""
+        found: Ints = np.max([idle_from(kernel, keys) for kernel in self.each], axis=0)
+        return found
+
+    def forget_keys(self, keys: Int32s) -> None:
+        """They have nothing open any more."""
+        for kernel in self.each:
+            forget_keys(kernel, keys)
+
+    def limit(self, limits: Limits) -> None:
+        """These are its limits from now on."""
+        for kernel in self.each:
+            kernel.limit(limits)
+
     def is_open(self, keys: Int32s) -> Flags:
         is_open: Flags = np.any([kernel.is_open(keys) for kernel in self.each], axis=0)
         return is_open
@@ -132,7 +151,10 @@ class OccurrenceDetector:
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
         constants = compiled.tables.constants.copy()  # those that are strings change with every working set
-        each = tuple(trees._replace(tables=trees.tables._replace(constants=constants)) for trees in compiled.each)
+        each = tuple(
+            trees._replace(tables=trees.tables._replace(constants=constants, settings=trees.tables.settings.copy()))
+            for trees in compiled.each
+        )
         self.pattern = replace(compiled, tables=each[0].tables, each=each)
         self.kernel = TreeKernels(self.pattern)
         self.working_set = WorkingSet(self.pattern)
@@ -140,6 +162,20 @@ class OccurrenceDetector:
         """Timeouts that may come twice, of which there are none."""
         self._matches = 0
         self._kept = 0
+        self._replays = False
+
+    @contextmanager
+    def replaying(self, limits: Limits) -> Iterator[None]:
+        """In the block come events that came before, under these limits, in place of the plans': what comes of them was
+        told, so that no rows are made of it.
+        """
+        self._replays = True
+        self.kernel.limit(limits)
+        try:
+            yield
+        finally:
+            self._replays = False
+            self.kernel.limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> pa.Table:
         """The rows of the only plan, as `steps`."""
@@ -204,7 +240,7 @@ class OccurrenceDetector:
     def _rows(self, number: int, told: Told) -> pa.Table:
         plan = self.pattern.plan.each[number]
         self._matches += len(told.start)
-        if not len(told.start) or "matches" not in (plan.outputs or ("matches",)):
+        if self._replays or not len(told.start) or "matches" not in (plan.outputs or ("matches",)):
             return occurrence_schema(plan).empty_table()
         told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
         positions = positions_in(told, len(self.working_set))

@@ -159,10 +159,15 @@ def checked_as_of(given: object, faults: list[str]) -> datetime | None:
     return None
 
 
-def faults_of_intervals(time: object, others: Mapping[str, object], limits: object) -> Iterator[str]:
-    """What an interval pattern is given that is of other patterns."""
-    if time is not ...:
+def faults_of_intervals(
+    time: object, times: Sequence[object] | None, others: Mapping[str, object], limits: object
+) -> Iterator[str]:
+    """What an interval pattern is given that is of other patterns; `times` are its start and end on a stream."""
+    if time is not ... and times is None:
         yield "time: events of an interval pattern have two: give their columns with start=… and with end=…"
+    elif time is not ... and time not in (*(times or ()),):
+        named = " or ".join(repr(name) for name in times or () if name is not None)
+        yield f"time: of an interval pattern it says which time the watermark is of: {named}, got {time!r}"
     yield from (
         f"{name}: interval patterns have none; leave it out" for name, given in others.items() if given is not None
     )

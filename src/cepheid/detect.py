@@ -89,12 +89,14 @@ def detect(
             speaks Arrow's C stream interface.
         pattern: What to find: stages, occurrences of the event algebra, or intervals; or several patterns of one kind
             by name, as in {"late": …, "lost": …}, which one pass over the events finds. These names take the place of
-            the patterns' own. What patterns of occurrences have in common is looked for once.
+            the patterns' own. What patterns of occurrences have in common is looked for once, but on streams, whose
+            occurrences are the recent ones if the pattern has no policy.
         key: Column or columns; each key's events are a sequence of their own. None: all events are one sequence, which
             on Spark one task works through alone (a warning says so).
         time: The column of event times, but of interval patterns. Times without a zone are read in `time_zone`. None:
             processing order; events count in the order of `sequence` or, in process, in that of the rows, and no time
-            passes: a window is an error, and the times in the output are NULL.
+            passes: a window is an error, and the times in the output are NULL. Of interval patterns on a stream that of
+            `start` and `end` which the watermark is of: `start`, unless it is said or `end` alone has a watermark.
         start: Of interval patterns: the column in which an event starts.
         end: Of interval patterns: the column in which it ends; an instant ends where it starts.
         type: Of interval patterns that have no taxonomy: the column that holds the type of each event.
@@ -106,7 +108,9 @@ def detect(
         outputs: What to give: "matches", "timeouts" (partial matches that ran out of time) and "late" (events that came
             too late, of which a finite input has none), or several of them; then all is in one table, whose shape
             does not depend on the pattern. Default: matches alone, in columns of their own; with several patterns
-            "matches", in that table.
+            "matches", in that table. Of occurrences there are "matches" and "late"; so there are of intervals on a
+            stream, which are in such a table in any case, by default with both; in a finite input they have matches
+            alone.
         limits: Bounds on what one key may keep open and one event complete.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
@@ -125,7 +129,9 @@ def detect(
         deadline that made the match certain; NULL if only the end of the input did), then a column a stage: a struct,
         NULL where the stage is absent, or an array of structs for a loop; or the measures. With `outputs` a row has
         kind ("match", "timeout" or "late") and pattern (its name) in front; the stages are one map from each stage's
-        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at.
+        name to its events; and event is the late event. Of intervals there is a column a variable, and no detected_at;
+        on a stream there is, and kind is "insertion", "retraction" (of a match that is taken back, in real time) or
+        "late".
         Several patterns of occurrences or intervals have pattern in front, and NULL in the columns of others.
 
     Raises:
@@ -156,6 +162,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        stream=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
 
@@ -213,24 +220,31 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    stream: bool = False,
 ) -> Request:
-    """The arguments of `detect`, checked; SchemaError with all that is wrong with them."""
+    """The arguments of `detect`, checked; SchemaError with all that is wrong with them. A `stream` is given some that
+    finite events are not.
+    """
     faults: list[str] = []
     named = isinstance(pattern, Mapping)
     asked: tuple[Asked, ...] = ()
     occurrences: tuple[AskedOccurrences, ...] = ()
     intervals = None
     of_intervals = {"start": start, "end": end, "type": type, "kinds": kinds}
-    of_others = {"sequence": sequence, "measures": measures, "outputs": outputs, "as_of": as_of, "lateness": lateness}
+    of_others = {"sequence": sequence, "measures": measures, "as_of": as_of}
+    of_streams = {"outputs": outputs, "lateness": lateness, "shards": None if shards == SHARDS else shards}
     if patterns := _intervals(pattern):
-        faults += faults_of_intervals(time, {**of_others, "shards": None if shards == SHARDS else shards}, limits)
+        times, others = ((start, end), of_others) if stream else (None, of_others | of_streams)
+        faults += faults_of_intervals(time, times, others, limits)
         intervals = _asked_intervals(patterns, of_intervals, faults)
-        time, outputs = None, None
+        time = None if time is ... or not stream else time
+        outputs = _of_trees(outputs, "intervals", faults) if stream else None
     else:
         faults += faults_of_others(time, of_intervals)
         time = None if time is ... else time
         if isinstance(pattern, OccurrencePattern) or has_occurrences(pattern):
-            occurrences = _asked_occurrences(pattern, measures, outputs, faults)
+            outputs = _of_trees(outputs, "occurrences", faults)
+            occurrences = _asked_occurrences(pattern, measures, faults)
         else:
             if named and outputs is None:
                 outputs = "matches"
@@ -240,7 +254,7 @@ def request_of(
         each_occurrences=occurrences,
         intervals=intervals,
         named=named,
-        key=checked_key(key, faults, with_outputs=named or outputs is not None),
+        key=checked_key(key, faults, with_outputs=named or outputs is not None or (intervals is not None and stream)),
         time=None if time is None else checked_name("time", time, faults),
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -265,7 +279,6 @@ def request_of(
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
         if events.isStreaming:
-            only_stages(request, "a stream")
             from cepheid.hosts.spark_stream import detect_on_stream
 
             return detect_on_stream(events, request)
@@ -317,11 +330,7 @@ def has_occurrences(pattern: object) -> bool:
     return isinstance(pattern, Mapping) and any(isinstance(one, OccurrencePattern) for one in pattern.values())
 
 
-def _asked_occurrences(
-    pattern: object, measures: object, outputs: object, faults: list[str]
-) -> tuple[AskedOccurrences, ...]:
-    if outputs is not None and "timeouts" in checked_outputs(outputs, []):
-        faults.append("outputs: occurrences have no timeouts; ask for 'matches', 'late' or both")
+def _asked_occurrences(pattern: object, measures: object, faults: list[str]) -> tuple[AskedOccurrences, ...]:
     if isinstance(pattern, OccurrencePattern):
         return (AskedOccurrences(pattern, None if measures is None else checked_measures(measures, faults)),)
     assert isinstance(pattern, Mapping)
@@ -330,6 +339,15 @@ def _asked_occurrences(
         AskedOccurrences(one, None if wanted is None else wanted.get(one.name, {}))
         for one in _named(pattern, OccurrencePattern)
     )
+
+
+def _of_trees(
+    outputs: OutputName | Sequence[OutputName] | None, kind: str, faults: list[str]
+) -> OutputName | Sequence[OutputName] | None:
+    """What of occurrences and of intervals can be asked for: nothing of them runs out of time."""
+    if outputs is not None and "timeouts" in checked_outputs(outputs, []):
+        faults.append(f"outputs: {kind} have no timeouts; ask for 'matches', 'late' or both")
+    return outputs
 
 
 def _intervals(pattern: object) -> list[IntervalPattern]:
@@ -356,17 +374,6 @@ def _asked_intervals(
     else:
         patterns = [pattern.taxonomy(type_, kinds) for pattern in patterns]
     return AskedIntervals(tuple(patterns), start, end)
-
-
-def only_stages(request: Request, where: str) -> None:
-    """PatternError where the request is for a pattern that is not found `where` it was given."""
-    if request.occurrences is not None:
-        name = request.occurrences.pattern.name
-        problem = f"pattern {name!r} is one of occurrences, which {where} does not find yet"
-        raise PatternError(
-            Problem(problem, hint="Use a Matcher, or detect with a table or a DataFrame that is no stream.")
-        )
-    no_intervals(request, where)
 
 
 def no_intervals(request: Request, where: str) -> None:

@@ -44,7 +44,7 @@ def partial_matches(
     Raises:
         SnapshotError: there is no checkpoint of a query of `detect` there, or one of another pattern.
         SchemaError: an argument is wrong, the pattern is needed, a column of the key has the name of another column of
-            the rows, or no Spark session is active.
+            the rows, no Spark session is active, or the pattern is one of occurrences or intervals, which has none.
 
     An action on the rows raises Spark's exceptions, with our message first, where the state is damaged.
     """
@@ -54,6 +54,11 @@ def partial_matches(
     if not isinstance(pattern, Pattern | str | None):
         raise SchemaError(f"pattern: a Pattern or the name of one is expected, got {pattern!r}")
     kept = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
+    if (kind := kept.asked.get("kind")) is not None:
+        raise SchemaError(
+            f"pattern: {kept.name!r} is one of {kind}, which has no stages and so no partial matches to list. How many "
+            "are open is in progress(query, checkpoint)"
+        )
     if not isinstance(pattern, Pattern):
         pattern = _kept_pattern(kept.asked["pattern"], kept.asked["functions"])
     arguments = dict(kept.asked["arguments"])
@@ -69,7 +74,7 @@ def _kept_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
             "keeps. Give the pattern: partial_matches(checkpoint, pattern)"
         )
     kept = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
-    assert isinstance(kept, Pattern), "a stream finds no other"
+    assert isinstance(kept, Pattern), "of others only the kind is kept"
     return kept
 
 

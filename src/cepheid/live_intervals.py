@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import index
 from typing import Any, NamedTuple
 
@@ -14,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
+from cepheid.compile.tables import Ints
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
 from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
-from cepheid.kernel.interval_layout import IntervalEvents
+from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents
 from cepheid.kernel.layout import distinct
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_matcher import KeyNumbers
@@ -39,9 +41,11 @@ class LiveIntervalMatcher:
     """
 
     def __init__(self, pattern: CompiledIntervals) -> None:
-        self.pattern = pattern
-        self.kernel = IntervalKernel(pattern, pattern.plan.pattern.consistency)
-        self.working_set = WorkingSet(pattern)
+        tables = pattern.tables
+        constants = tables.constants.copy()  # those that are strings change with every working set
+        self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
+        self.kernel = IntervalKernel(self.pattern, pattern.plan.pattern.consistency)
+        self.working_set = WorkingSet(self.pattern)
         self.keys = KeyNumbers()
         self._end = np.zeros(0, np.int64)
         self._key = np.zeros(0, np.int64)
@@ -93,6 +97,21 @@ class LiveIntervalMatcher:
     def open_matches(self) -> int:
         """Matches that an event to come could forbid, or that wait until none can."""
         return self.kernel.open_matches
+
+    @property
+    def clock(self) -> int:
+        """Microseconds."""
+        return int(self.kernel.cursor.clock)
+
+    @property
+    def due(self) -> int:
+        """Microseconds: once the clock is behind it, a match is certain; FOREVER if none ever is."""
+        return self.kernel.next_due
+
+    @property
+    def over(self) -> int:
+        """Microseconds: once the clock is behind it and no event has come, nothing is open and no event is needed."""
+        return self.kernel.over(self._events)
 
     @property
     def held(self) -> int:
@@ -179,12 +198,22 @@ class LiveIntervalMatcher:
         if not len(told.event):
             return told_schema(self.pattern.plan).empty_table()
         late = told.sign == 0
+        if self.pattern.told:
+            told = told._replace(clock=self._made_at(told))
         about = np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()])
         positions = distinct(about, len(self.working_set))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
         return told_rows(self.pattern.plan, told, events, place)
+
+    def _made_at(self, told: Told) -> Ints:
+        """Where the clock is told: the end of the match or of the event that forbids it, wherever the clock was when
+        they came; of late events how far time had passed.
+        """
+        ends = np.where(told.sign == RETRACTION, self._end[np.minimum(told.event, len(self._end) - 1)], told.end)
+        made_at: Ints = np.where(told.sign == LATE, told.clock - 1, ends)
+        return made_at
 
 
 class AllMatches(NamedTuple):

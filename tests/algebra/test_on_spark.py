@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from algebra.shop import START, shop
-from cepheid import OccurrencePattern, PatternError, Report, detect
+from cepheid import OccurrencePattern, Report, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,10 +75,3 @@ def test_several_are_equal_in_process(spark: SparkSession, arguments: dict[str, 
     assert found.schema.names == expected.schema.names
     assert rows(found) == rows(expected)
     assert {*found["pattern"].to_pylist()} == {*patterns}
-
-
-def test_what_is_not_there(spark: SparkSession) -> None:
-    """A stream is refused with words."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(PatternError, match="is one of occurrences, which a stream does not find yet"):
-        detect(stream, OccurrencePattern.of("A").taxonomy("value"), time="timestamp")

@@ -96,8 +96,23 @@ def test_explain(cepheid: Cepheid, chain: Path) -> None:
     assert "no event has the variable 'x'" in cepheid("explain", "chain.yaml").stderr
 
 
-def test_streams_are_refused(cepheid: Cepheid) -> None:
-    """Before anything is started."""
-    done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--time", "timestamp", "--lateness", "1 second")
-    assert done.returncode == 1
-    assert "pattern 'chain' is one of intervals, which a stream does not find" in done.stderr
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_stream(cepheid: Cepheid, folder: Path) -> None:
+    """Its matches come as lines, with their kind."""
+    (folder / "in").mkdir()
+    later = "idle,2024-05-01T12:00:00Z,2024-05-01T12:00:00Z,m2\n"
+    (folder / "in" / "works.csv").write_text(EVENTS.rpartition("alarm")[0] + later)
+    schema = "kind STRING, begin TIMESTAMP, end TIMESTAMP, machine STRING"
+    command = ["stream", "chain.yaml", "--from", f"files://{folder}/in", "--schema", schema, "--once", "--shards", "1"]
+    done = cepheid(*command, *TIMES, "--time", "end", "--key", "machine", "--lateness", "0 seconds")
+    assert done.returncode == 0, done.stderr
+    (match,) = map(json.loads, done.stdout.splitlines())
+    assert (match["kind"], match["pattern"], match["a"]["machine"]) == ("insertion", "chain", "m1")
+
+
+def test_a_stream_needs_times(cepheid: Cepheid) -> None:
+    """Those of events, or starts and ends."""
+    done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--lateness", "1 second")
+    assert done.returncode == 2
+    assert "Invalid value for --time: name the column of the event time" in done.stderr

@@ -38,7 +38,12 @@ def answer(case: Mapping[str, Any], policy: str, *, on_spark: bool = False) -> A
         events = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
     found = detect(events, pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
     rows = found.toArrow() if on_spark else found
-    return [[_seconds(row["match_end"]), _seconds(row["match_start"]), _ids(row["events"])] for row in rows.to_pylist()]
+    return [shown(row) for row in rows.to_pylist()]
+
+
+def shown(row: Mapping[str, Any]) -> list[Any]:
+    """A row of the output as the case has it."""
+    return [_seconds(row["match_end"]), _seconds(row["match_start"]), _ids(row["events"])]
 
 
 def _seconds(time: datetime) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from tests.conformance.algebra_case import Answer, answer
 from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, NotThere, Passed, Result
 from tests.conformance.translate import Unsupported
+from tests.conformance.tree_streams import Where, occurrences_streamed
 
 from cepheid import CepheidWarning
 
@@ -29,19 +30,23 @@ def is_algebra(path: Path) -> bool:
     return next((case.get("expr") is not None and "arrival" not in case for case in read_algebra(path)), False)
 
 
-def check_all_algebra(cases: Iterable[Case], *, on_spark: bool) -> Iterator[tuple[Case, Result]]:
+def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; on Spark several at a time, as most wait for its scheduler."""
-    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME if on_spark else 1) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else SPARK_CASES_AT_A_TIME) as pool:
         # The recent policy with conditions is asked on purpose; and there is no key, so on Spark one partition.
         warnings.simplefilter("ignore", CepheidWarning)
         cases = list(cases)
-        yield from zip(cases, pool.map(partial(check_algebra, on_spark=on_spark), cases), strict=True)
+        yield from zip(cases, pool.map(partial(check_algebra, where=where), cases), strict=True)
 
 
-def check_algebra(case: Case, *, on_spark: bool = False) -> Result:
+def check_algebra(case: Case, where: Where = "process") -> Result:
     """Whether all required answers are right."""
     try:
-        wrong = [*_wrong(case, partial(answer, case, on_spark=on_spark))]
+        if where == "stream":
+            asked = occurrences_streamed(case, ["unrestricted", "recent", *case["expected"].get("contexts", {})])
+            wrong = [*_wrong(case, asked.__getitem__)]
+        else:
+            wrong = [*_wrong(case, partial(answer, case, on_spark=where == "spark"))]
     except Unsupported as gap:
         return NotThere(gap.feature)
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on

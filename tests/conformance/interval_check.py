@@ -19,6 +19,7 @@ from tests.conformance.algebra_case import AT, ID
 from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
+from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_streamed
 from tests.intervals.running import ENGINE, batch_of, log_of
 
 from cepheid import CepheidWarning
@@ -52,20 +53,20 @@ def read_intervals(path: Path) -> list[Case]:
         return [json.loads(line) for line in lines if line.strip()]
 
 
-def check_all_intervals(cases: Iterable[Case], *, on_spark: bool) -> Iterator[tuple[Case, Result]]:
+def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; logs are there in process only, on Spark their final matches. There several are asked
     at a time, as most wait for its scheduler.
     """
-    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME if on_spark else 1) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else SPARK_CASES_AT_A_TIME) as pool:
         warnings.simplefilter("ignore", CepheidWarning)  # there is no key, so on Spark one partition
         known = list(cases)
-        yield from zip(known, pool.map(partial(check_intervals, on_spark=on_spark), known), strict=True)
+        yield from zip(known, pool.map(partial(check_intervals, where=where), known), strict=True)
 
 
-def check_intervals(case: Case, *, on_spark: bool = False) -> Result:
+def check_intervals(case: Case, where: Where = "process") -> Result:
     """Whether all required answers are right."""
     try:
-        found = _final(case, on_spark=True) if on_spark else answer(case)
+        found = answer(case) if where == "process" else _final(case, where)
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
         return Failed(f"{type(error).__name__}: {error}")
     wrong = [f"{name}: {found[name]}" for name in wrong_fields(case["expected"], found)]
@@ -94,21 +95,27 @@ def answer(case: Case) -> dict[str, Any]:
     return found
 
 
-def _final(case: Case, *, on_spark: bool = False) -> dict[str, Any]:
+def _final(case: Case, where: Where = "process") -> dict[str, Any]:
     """The matches of all events that are not late, in a table."""
     name = "matches" if "arrival" not in case else "final"
     events = [event for event in case["events"] if event["id"] not in case["expected"].get("late", ())]
     if "expr" in case:
-        found = algebra_case.answer(dict(case) | {"events": events}, "unrestricted", on_spark=on_spark)
+        in_time = dict(case) | {"events": events}
+        if where == "stream":
+            found = occurrences_streamed(in_time, ["unrestricted"])["unrestricted"]
+        else:
+            found = algebra_case.answer(in_time, "unrestricted", on_spark=where == "spark")
         return {name: [ids for _, _, ids in found]}
     asked = question(dict(case) | {"events": events})
+    if where == "stream":
+        return {name: intervals_streamed(asked)}
     given: Any = asked.events
-    if on_spark:
+    if where == "spark":
         from cepheid.hosts.spark_session import local_session
 
         given = local_session("cepheid conformance", time_zone="UTC").createDataFrame(given)
     matches = detect(given, asked.pattern, start="start", end="end", columns=["id"])
-    rows = (matches.toArrow() if on_spark else matches).to_pylist()
+    rows = (matches.toArrow() if where == "spark" else matches).to_pylist()
     return {name: [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
 
 

@@ -1,6 +1,6 @@
 """Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on
-Spark as a batch or as a stream. A file may also have cases of the event algebra, for a batch or in process, or of
-interval patterns and of events out of order.
+Spark as a batch or as a stream. A file may also have cases of the event algebra, or of interval patterns and of events
+out of order, of which Spark is asked for the final matches.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """
@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
 from tests.conformance.algebra_check import algebra_failure, check_all_algebra, is_algebra, read_algebra
 from tests.conformance.case import Case, read_cases
-from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all, spark_batch
+from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all, spark_batch, spark_stream
 from tests.conformance.interval_check import (
     check_all_intervals,
     interval_failure,
@@ -27,6 +27,7 @@ from tests.conformance.interval_check import (
     read_intervals,
 )
 from tests.conformance.shown import expected_text, items_text, pattern_text
+from tests.conformance.tree_streams import Where
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,15 +62,21 @@ def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
 def _checked(file: Path, host: Host) -> Iterator[tuple[Result, str]]:
     """The result of each case, and what is to be told of it if it failed."""
     if is_intervals(file):
-        for asked, result in check_all_intervals(read_intervals(file), on_spark=host is spark_batch):
+        for asked, result in check_all_intervals(read_intervals(file), _where(host)):
             yield result, interval_failure(asked, result.got) if isinstance(result, Failed) else ""
         return
     if is_algebra(file):
-        for algebra, result in check_all_algebra(read_algebra(file), on_spark=host is spark_batch):
+        for algebra, result in check_all_algebra(read_algebra(file), _where(host)):
             yield result, algebra_failure(algebra, result.got) if isinstance(result, Failed) else ""
         return
     for case, result in check_all(read_cases(file), host):
         yield result, failure_text(case, result.got) if isinstance(result, Failed) else ""
+
+
+def _where(host: Host) -> Where:
+    if host is spark_batch:
+        return "spark"
+    return "stream" if host is spark_stream else "process"
 
 
 def failure_text(case: Case, got: str) -> str:

@@ -34,7 +34,7 @@ def case(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("start", range(2))
 def test_a_sample_of_the_facts(start: int) -> None:
     """Every third fact, spread over two tests; `make conformance` asks all."""
-    results = [*check_all_algebra(CASES[3 * start :: 6], on_spark=False)]
+    results = [*check_all_algebra(CASES[3 * start :: 6], "process")]
     failures = [algebra_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
     assert not [case["id"] for case, result in results if isinstance(result, NotThere)]
@@ -44,7 +44,7 @@ def test_a_sample_of_the_facts(start: int) -> None:
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_spark() -> None:
     """Four facts of different kinds; `make conformance` asks all."""
-    results = [*check_all_algebra([case for case in CASES if case["kind"] != "paper"][::60], on_spark=True)]
+    results = [*check_all_algebra([case for case in CASES if case["kind"] != "paper"][::60], "spark")]
     assert [result for _, result in results] == [Passed()] * 4
 
 

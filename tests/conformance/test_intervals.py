@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conformance.algebra_check import check_all_algebra, read_algebra
 from tests.conformance.check import Failed, Passed
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_check import check_all_intervals, check_intervals, interval_failure, read_intervals
@@ -30,7 +31,7 @@ def case(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", FILES)
 def test_a_sample_of_the_facts(name: str) -> None:
     """Every fourth fact; `make conformance` asks all."""
-    results = [*check_all_intervals(read_intervals(FILES[name])[::4], on_spark=False)]
+    results = [*check_all_intervals(read_intervals(FILES[name])[::4], "process")]
     failures = [interval_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
 
@@ -77,4 +78,14 @@ def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_a_sample_on_spark() -> None:
     """Three facts of each file; `make conformance` asks all."""
     cases = [case for file in FILES.values() for case in read_intervals(file)[20::60][:3]]
-    assert [result for _, result in check_all_intervals(cases, on_spark=True)] == [Passed()] * 6
+    assert [result for _, result in check_all_intervals(cases, "spark")] == [Passed()] * 6
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_sample_on_a_stream() -> None:
+    """A fact of each file and of the event algebra, in several micro-batches."""
+    cases = [read_intervals(file)[20] for file in FILES.values()]
+    assert [result for _, result in check_all_intervals(cases, "stream")] == [Passed()] * 2
+    occurrences = [*read_algebra(FILES["intervals"].with_name("algebra.jsonl"))][40:41]
+    assert [result for _, result in check_all_algebra(occurrences, "stream")] == [Passed()]

@@ -78,10 +78,3 @@ def test_several_patterns_and_a_report(spark: SparkSession) -> None:
     assert found.sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
     assert reports[0].counts == reports[1].counts
     assert (reports[0].counts.null_keys, reports[0].counts.null_times) == (1, 1)
-
-
-def test_a_stream_is_refused(spark: SparkSession) -> None:
-    """With what finds the pattern instead."""
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(PatternError, match="is one of intervals, which a stream does not find"):
-        detect(stream, interval_pattern("EVENT PAL(A a)"), start="timestamp", end="timestamp", type="value")

@@ -31,11 +31,11 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import plan_in_process
 from cepheid.hosts.intake import lifted, timed
 from cepheid.hosts.made_for import asked_of, made_for
+from cepheid.hosts.stream_matcher import shard_pattern
 from cepheid.hosts.stream_packing import to_stream
 from cepheid.hosts.stream_shard import Matching, Shard, check_ledger, step
 from cepheid.hosts.stream_state import Live
 from cepheid.hosts.stream_store import Entry, Head
-from cepheid.hosts.worker import compiled
 from cepheid.plan.plan import OutputName, Plan
 
 SECOND = timedelta(seconds=1)
@@ -75,7 +75,7 @@ class Kept:
 class Stream:
     """A query without Spark: what it does for each micro-batch, with as many shards."""
 
-    pattern: Pattern
+    pattern: Any
     columns: pa.Schema
     options: dict[str, Any]
     lateness: timedelta
@@ -89,6 +89,8 @@ class Stream:
     live: Live = field(default_factory=Live)
     small_log: int = stream_state.SMALL_LOG
     outputs: tuple[OutputName, ...] = OUTPUTS
+    time: str = "at"
+    """The column that the watermark is of."""
 
     def __post_init__(self) -> None:
         request = request_of(self.pattern, outputs=self.outputs, **self.options)
@@ -113,7 +115,7 @@ class Stream:
             if timer <= self.watermark:
                 found += self._call(shard, [])
         if rows.num_rows:
-            self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column("at").to_pylist()))
+            self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column(self.time).to_pylist()))
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
@@ -224,7 +226,7 @@ def test_other_measures() -> None:
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(("query", 0), state.kept.state, compiled(after.matching.plan)) is None
+    assert after.live.take(("query", 0), state.kept.state, shard_pattern(after.matching.plan)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -303,7 +305,7 @@ def test_few_matchers_are_kept() -> None:
     stream.batch(pair_events((0, "p", 0, "a")))
     (shard,) = stream.states.values()
     assert shard.kept is not None
-    pattern = compiled(stream.matching.plan)
+    pattern = shard_pattern(stream.matching.plan)
     matcher = stream.live.take(("query", 0), shard.kept.state, pattern)
     assert matcher is not None
     few, one, another = Live(most=1), ("query", 0), ("query", 1)

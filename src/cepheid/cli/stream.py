@@ -76,7 +76,16 @@ def stream(
             metavar="DDL", help="The events' columns, as 'user STRING, at TIMESTAMP'. Not needed for Parquet."
         ),
     ] = None,
-    time: Annotated[str, typer.Option(help="The column of the event time.")],
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of the event time. Of an interval pattern: --start or --end, that which lateness is of.",
+            show_default=False,
+        ),
+    ] = None,
+    start: o.Start = None,
+    end: o.End = None,
+    type_: o.TypeColumn = None,
     lateness: Annotated[str, typer.Option(help="How late an event may come, as '2 minutes'; a match waits so long.")],
     key: o.Key = None,
     sequence: o.Sequence = None,
@@ -104,10 +113,26 @@ def stream(
 
     Ctrl-C ends it; with --checkpoint the same command goes on from there.
     """
+    if time is None and start is None and end is None:
+        message = "name the column of the event time; of an interval pattern --start and --end"
+        raise typer.BadParameter(message, param_hint="--time")
     measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
     limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
     options = o.EventOptions(
-        [], time, key, sequence, columns, measures, time_zone, None, "spark", outputs=asked_for, limits=limits
+        [],
+        time,
+        key,
+        sequence,
+        columns,
+        measures,
+        time_zone,
+        None,
+        "spark",
+        outputs=asked_for,
+        limits=limits,
+        start=start,
+        end=end,
+        type=type_,
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     comes, goes = source_of(source), sink_of(sink)
@@ -127,14 +152,9 @@ def _run(asked: _Stream) -> None:
 
     from cepheid.cli.events import spark_session
     from cepheid.cli.pattern_file import open_pattern
-    from cepheid.errors import PatternError, Problem
-    from cepheid.lang.interval import IntervalPattern
 
     errors = Console(stderr=True)
     opened = open_pattern(asked.pattern, asked.parameters)
-    if isinstance(opened.pattern, IntervalPattern):
-        message = f"pattern {opened.pattern.name!r} is one of intervals, which a stream does not find"
-        raise PatternError(Problem(message, hint="Find it in files: cepheid detect."))
     settings = _settings(asked)
     check_source(asked.source, asked.schema)
     if asked.sink.kind == "kafka":

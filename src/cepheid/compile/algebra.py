@@ -173,7 +173,7 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
     for trees in forest:
         rows, parents, lists = _operators(trees, numbers)
         time_value = NONE if trees.time_value is None else trees.time_value
-        settings = (trees.regime, lists, time_value, limits.most_partial_matches, limits.on_limit == "drop")
+        settings = (trees.regime, lists, time_value, *tree_limits(limits).values())
         leaves = np.full(MAX_CONDITIONS + 1, NONE, np.int64)
         for row, op in enumerate(trees.operators):
             if op.kind is Kind.LEAF:
@@ -192,6 +192,11 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
         )
         compiled.append(CompiledTrees(trees, tables))
     return tuple(compiled)
+
+
+def tree_limits(limits: Limits) -> dict[str, int]:
+    """Those of TREE_SETTINGS, in its order."""
+    return {"most_open": limits.most_partial_matches, "limits_drop": limits.on_limit == "drop"}
 
 
 def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[int, ...]], list[int], int]:

@@ -25,6 +25,7 @@ from cepheid.lang.interval_values import (
 from cepheid.plan.interval_bounds import FREE, bounds_of, comparison_differences, listed_pairs
 from cepheid.plan.interval_order import join_order
 from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.plan.limits import Limits
 from cepheid.plan.script import can_fail
 
 
@@ -91,6 +92,7 @@ JOIN_SETTINGS = np.dtype(
     [
         ("positives", np.int64),
         ("delay", np.int64),  # microseconds
+        ("told", np.int64),  # 1: the clock goes where it is told to; 0: it is the latest end of an event
         ("by_end", np.int64),  # 1: lateness is that of ends
         ("most_matches", np.int64),  # that one event completes
         ("drops", np.int64),  # 1: of more those with the earliest start are dropped
@@ -143,10 +145,17 @@ class CompiledIntervals:
     """Of each negation."""
     delay: int | None
     lateness: End
+    told: bool
+    """Whether the clock goes where it is told to, and no event moves it."""
 
 
 def compile_intervals(
-    plan: IntervalPlan, *, delay: int | None, lateness: End, frequencies: Mapping[str, float] | None = None
+    plan: IntervalPlan,
+    *,
+    delay: int | None,
+    lateness: End,
+    frequencies: Mapping[str, float] | None = None,
+    told: bool = False,
 ) -> CompiledIntervals:
     """`delay` None: no event is late."""
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
@@ -162,9 +171,9 @@ def compile_intervals(
                 (
                     plan.positives,
                     FREE if delay is None else delay,
+                    told,
                     lateness is End.END,
-                    plan.limits.max_matches_per_event,
-                    plan.limits.on_limit == "drop",
+                    *join_limits(plan.limits).values(),
                 )
             ],
             JOIN_SETTINGS,
@@ -190,7 +199,13 @@ def compile_intervals(
         purges=tuple(_purge(plan, negation) for negation in plan.pattern.negations),
         delay=delay,
         lateness=lateness,
+        told=told,
     )
+
+
+def join_limits(limits: Limits) -> dict[str, int]:
+    """Those of JOIN_SETTINGS, in its order."""
+    return {"most_matches": limits.max_matches_per_event, "drops": limits.on_limit == "drop"}
 
 
 # Checks

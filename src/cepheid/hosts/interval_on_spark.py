@@ -65,11 +65,21 @@ def _counted(events: DataFrame, request: Request, start: Times, end: Times, read
     """The events that have key and times and are not reversed, the counts taken before others are dropped."""
     no_key = without_key(request.key)
     no_time = ~no_key & (start.missing | end.missing)
-    backwards = ~no_key & ~no_time & (end.instants < start.instants)
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
-    counts["reversed"] = F.when(backwards, 1)
+    counts["reversed"] = F.when(~no_key & ~no_time & has_no_interval(start, end), 1)
     events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
+    return intervals_alone(events, request, start, end)
+
+
+def has_no_interval(start: Times, end: Times) -> Column:
+    """Whether an event lacks one of its times, or ends before it starts."""
+    return start.missing | end.missing | (end.instants < start.instants)
+
+
+def intervals_alone(events: DataFrame, request: Request, start: Times, end: Times) -> DataFrame:
+    """The events that have key and times and are not reversed; others fail, or are dropped."""
     placed = usable(usable(events, request.key, start, request.nulls), (), end, request.nulls)
+    backwards = end.instants < start.instants
     if request.nulls == "drop":
         return placed.where(~backwards)
     message = f"an event ends before it starts: {end.name!r} is before {start.name!r}. "

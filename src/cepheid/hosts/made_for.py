@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +14,11 @@ from cepheid.hosts.intake import used_columns
 from cepheid.hosts.request import Request
 from cepheid.lang.algebra_document import occurrence_to_document
 from cepheid.lang.document import pattern_form
+from cepheid.lang.document_values import taxonomy_document
 from cepheid.lang.fingerprint import pattern_fingerprint
+from cepheid.lang.interval_text import interval_text
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.plan.interval_plan import IntervalPlan
 
 
 def made_for(request: Request, compiled: CompiledPattern | CompiledOccurrences, zone: str) -> dict[str, Any]:
@@ -60,6 +65,26 @@ def _of_occurrences(request: Request, compiled: CompiledOccurrences) -> dict[str
         "layout": occurrence_digest(compiled),
         "pattern.name": name,
         "pattern": pattern,
+    }
+
+
+def intervals_made_for(plan: IntervalPlan, lateness: End, outputs: Sequence[str], zone: str) -> dict[str, Any]:
+    """Of an interval pattern on a stream; its consistency may change."""
+    schema, pattern = plan.schema, plan.pattern.emitting(Consistency.CONSERVATIVE)
+    used = dict.fromkeys([*schema.key, schema.start, schema.end, *plan.columns])
+    assert pattern.types is not None
+    return {
+        "pattern.name": pattern.name,
+        "interval pattern": interval_text(pattern).splitlines(),
+        "taxonomy": taxonomy_document(pattern.types),
+        "key": list(schema.key),
+        "times": [schema.start, schema.end],
+        "lateness": schema.times[lateness],
+        "time_zone": zone,
+        "columns": {name: str(schema.columns.field(name).type) for name in used},
+        "values": [str(value.type) for value in plan.values],
+        "chosen": list(plan.columns),
+        "outputs": list(outputs),
     }
 
 

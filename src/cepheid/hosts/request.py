@@ -123,7 +123,9 @@ class Request:
     """None where occurrences or `intervals` are asked for."""
     key: tuple[str, ...]
     time: str | None
-    """None: processing order, or interval patterns, whose events have two times."""
+    """None: processing order, or interval patterns, whose events have two times; on a stream that of them which its
+    watermark is of.
+    """
     named: bool = False
     """Whether the patterns were given by name; then `outputs` are, too, but of intervals."""
     sequence: tuple[str, ...] = ()
@@ -144,6 +146,13 @@ class Request:
     each_occurrences: tuple[AskedOccurrences, ...] = ()
     """The patterns of occurrences that are asked for."""
     intervals: AskedIntervals | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Those of all patterns."""
+        if self.intervals is not None:
+            return [pattern.name for pattern in self.intervals.patterns]
+        return [asked.pattern.name for asked in self.each_occurrences or self.asked]
 
     @property
     def occurrences(self) -> AskedOccurrences | None:

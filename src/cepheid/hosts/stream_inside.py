@@ -18,9 +18,12 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 from cepheid.errors import SchemaError, SnapshotError
 from cepheid.hosts.request import ERROR, Request
 from cepheid.hosts.sending import mapped
-from cepheid.hosts.spark_stream import SESSION_ZONE, Source, checked, matchings
+from cepheid.hosts.spark_stream import checked
 from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
+from cepheid.hosts.stream_matcher import OfStages, shard_pattern
 from cepheid.hosts.stream_packing import SHARD, ledger
+from cepheid.hosts.stream_shard import Matching
+from cepheid.hosts.stream_source import SESSION_ZONE, matchings, stage_source
 from cepheid.hosts.stream_store import from_ledger
 from cepheid.kernel.layout import NO_TIME
 from cepheid.output import open_schema
@@ -78,14 +81,16 @@ def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
     spark = _session()
     columns = StructType.fromJson(kept.asked["events"])
     events = spark.createDataFrame([], columns)
-    source = Source.of(events, request, kept.made_for[SESSION_ZONE])
-    ((plan, packed_columns, made_for, *_),) = matchings(source)
+    source = stage_source(events, request, kept.made_for[SESSION_ZONE])
+    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # What stands beside the pattern in the query, is nothing to it.
-    if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(str(made_for)), "patterns": None}):
+    if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}):
         raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
-    look = plan, packed_columns, json.dumps(kept.made_for), _now(spark, kept), most
+    look = matching.plan, matching.columns, json.dumps(kept.made_for), _now(spark, kept), most
     parts = _parts(spark, kept)
-    rows = _row_type(source.plans.only, columns)
+    pattern = shard_pattern(matching.plan)
+    assert isinstance(pattern, OfStages)
+    rows = _row_type(pattern.plan, columns)
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR
+from cepheid.hosts.stream_matcher import OfStages, StageMatcher, shard_pattern
 from cepheid.hosts.stream_packing import SHARD
 from cepheid.hosts.stream_state import restored
 from cepheid.hosts.stream_store import Entry, Head
-from cepheid.hosts.worker import compiled
 from cepheid.output import open_schema
 
 PART, WRITTEN, NUMBER, PASSED, VALUE, DIGEST = "part", "written", "number", "passed", "value", "digest"
@@ -57,16 +57,18 @@ class Shard(NamedTuple):
 def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The open partial matches of the shards, whose parts come in order; `given` is a Look's."""
     look = Look(*given)
-    pattern = compiled(look.plan)
+    pattern = shard_pattern(look.plan)
+    assert isinstance(pattern, OfStages)
     rows = open_schema(pattern.plan)
     schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
     parts = (row for batch in batches for row in batch.to_pylist())
     try:
         for number, kept in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*kept])
-            matcher, _ = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns)
+            matcher = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns).matcher
+            assert isinstance(matcher, StageMatcher)
             matcher.advance_time(look.now)
-            listed = matcher.partial_matches(look.most)
+            listed = matcher.live.partial_matches(look.most)
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()
     except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
         yield pa.RecordBatch.from_pylist([{ERROR: f"the checkpoint's state does not fit: {error}"}], schema=schema)

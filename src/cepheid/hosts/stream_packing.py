@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cepheid.compile.compiled_plans import CompiledPlans
 from cepheid.errors import EventError
-from cepheid.events import Batch
+from cepheid.events import MASK, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import ERROR
 from cepheid.hosts.worker import compiled_plans
@@ -23,6 +23,9 @@ from cepheid.output import filled
 from cepheid.shared_events import OwnEvents
 
 SHARD, EVENTS = "_shard", "_events"
+Layouts: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
+"""Of each pattern the columns of its matcher, each with that of the events of all which holds it."""
+
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
 
@@ -33,8 +36,8 @@ class Packing(NamedTuple):
     """The matchers' columns, each with the shipped column that holds it."""
     columns: pa.Schema
     """The matchers' columns."""
-    plans: bytes
-    """Pickled Plans."""
+    own: bytes | Layouts
+    """How each pattern's events come of those of all: pickled Plans, of patterns of stages."""
     shards: int
     """How many there are for each pattern: shard s of pattern p is number p * shards + s."""
     only_relevant: bool
@@ -55,7 +58,7 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     must know them.
     """
     packing = Packing(*given)
-    own = own_events(compiled_plans(packing.plans), only_relevant=packing.only_relevant)
+    own = own_events(packing.own, only_relevant=packing.only_relevant)
     ledgers = [*map(ledger, range(len(own)))]
     for number, events in enumerate(gathered(batches)):
         if number == 0:
@@ -67,9 +70,30 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
             return
 
 
-def own_events(patterns: CompiledPlans, *, only_relevant: bool) -> list[OwnEvents]:
+class Own(Protocol):
+    """One pattern's events out of those of all."""
+
+    def of(self, batch: Batch) -> Batch: ...
+
+
+def own_events(given: bytes | Layouts, *, only_relevant: bool) -> Sequence[Own]:
     """Of each pattern."""
+    if not isinstance(given, bytes):
+        return [Laid(layout, only_relevant=only_relevant) for layout in given]
+    patterns = compiled_plans(given)
     return [OwnEvents(patterns, number, only_relevant=only_relevant) for number in range(len(patterns.each))]
+
+
+class Laid(NamedTuple):
+    """The events of a pattern that has columns of its own."""
+
+    layout: tuple[tuple[str, str], ...]
+    only_relevant: bool
+
+    def of(self, batch: Batch) -> Batch:
+        columns = [batch.column(shared) for _, shared in self.layout]
+        own = pa.RecordBatch.from_arrays(columns, names=[name for name, _ in self.layout])
+        return Batch(own.filter(pc.not_equal(own.column(MASK), 0)) if self.only_relevant else own)
 
 
 def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
@@ -95,7 +119,7 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
-def _shards(events: pa.RecordBatch, own: Sequence[OwnEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
+def _shards(events: pa.RecordBatch, own: Sequence[Own], packing: Packing) -> Iterator[pa.RecordBatch]:
     every = _batch(events, packing)
     check_times(every)
     for number, mine in enumerate(own):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -15,14 +14,13 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events import Batch
-from cepheid.hosts.request import OPENED, STREAM_COUNTS, STREAM_TIMES
+from cepheid.hosts.request import OPENED, STREAM_TIMES
+from cepheid.hosts.stream_matcher import ShardMatcher, shard_pattern
 from cepheid.hosts.stream_packing import events_of, to_stream
 from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
 from cepheid.hosts.stream_store import PUT_BACK, Entry, Head, Store, check_format, from_ledger, ledger_bytes
-from cepheid.hosts.worker import compiled, output_schema
+from cepheid.hosts.worker import output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
-from cepheid.live_matcher import LiveMatcher
-from cepheid.output import row_schema
 from cepheid.snapshot import AnotherMatcher, differences
 
 ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
@@ -32,7 +30,7 @@ class Matching(NamedTuple):
     """What a shard is to do."""
 
     plan: bytes
-    """A pickled Plan."""
+    """As `stream_matcher.shard_pattern` takes it."""
     columns: pa.Schema
     """Of the events, as the matcher takes them."""
     made_for: str
@@ -81,29 +79,30 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
-    with in_pattern(compiled(matching.plan).plan.pattern.name, named=matching.named):
+    with in_pattern(shard_pattern(matching.plan).name, named=matching.named):
         return _step(matching, shard, values, watermark)
 
 
 def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    pattern, store = compiled(matching.plan), shard.store
+    pattern, store = shard_pattern(matching.plan), shard.store
     began = perf_counter_ns()
     head = store.head()
-    matcher, limits = _matcher(matching, shard, head)
-    before, called = _counts(matcher), perf_counter_ns()
-    rows = [] if matching.of_matches else [_pass_time(matcher, watermark)]
+    matcher, goes_on, renewed = _matcher(matching, shard, head)
+    before, called = matcher.counts, perf_counter_ns()
+    rows = [*renewed]
+    if not matching.of_matches:
+        rows.append(_pass_time(matcher, watermark))
     passed, events = matcher.now, events_of(values)
     if events is not None:
         rows.append(matcher.process(events))
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
-    timer, open_ = _timer(matcher), matcher.open_partial_matches
-    given = _as_value(rows, output_schema(row_schema(pattern.plan)))
+    timer, open_ = _timer(matcher), matcher.open
+    given = _as_value(rows, output_schema(pattern.schema))
     matched = perf_counter_ns()
-    if open_ or len(matcher.waiting):
+    if not matcher.is_idle:
         entry = None if events is None else Entry.of(passed, _as_one(values, events))
-        log = head if limits == pattern.plan.limits else None
-        if (following := next_head(log, entry, matcher.now, open_, timer)) is not None:
+        if (following := next_head(head if goes_on else None, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
             snapshot = snapshot_of(matcher, json.loads(matching.made_for))
@@ -113,7 +112,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     elif head is not None:
         store.clear(head)
     in_state = called - began + perf_counter_ns() - matched
-    found = {name: count - before[name] for name, count in _counts(matcher).items()}
+    found = {name: count - before[name] for name, count in matcher.counts.items()}
     return Stepped(
         rows=given,
         timer=timer,
@@ -140,11 +139,11 @@ def of_another_query(changed: Sequence[str]) -> SnapshotError:
 
 
 def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
-    pattern = compiled(matching.plan)
+    pattern = shard_pattern(matching.plan)
     if head is None:
-        return Restored(LiveMatcher(pattern), pattern.plan.limits)
+        return Restored(pattern.matcher(), goes_on=True)
     if (known := shard.live.take(shard.place, head.state, pattern)) is not None:
-        return Restored(known, pattern.plan.limits)
+        return Restored(known, goes_on=True)
     check_format(head.format)
     try:
         return restored(pattern, shard.store, head, json.loads(matching.made_for), matching.columns)
@@ -154,7 +153,7 @@ def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
 
 
-def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
+def _pass_time(matcher: ShardMatcher, watermark: int) -> pa.Table:
     """The rows. At Spark's first watermark, 1970, whatever the events' times are, no time has passed."""
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
@@ -163,14 +162,9 @@ def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
     return values[0] if len(values) == 1 else to_stream(events.data)
 
 
-def _timer(matcher: LiveMatcher) -> int | None:
+def _timer(matcher: ShardMatcher) -> int | None:
     """The watermark that is behind what is due next; Spark's first one, 1970, is behind nothing."""
     return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
-
-
-def _counts(matcher: LiveMatcher) -> dict[str, int]:
-    found = {"ties": matcher.ties, "late": matcher.late, **asdict(matcher.detector.found)}
-    return {name: found[name] for name in STREAM_COUNTS if name != OPENED}
 
 
 def _as_value(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes | None:

@@ -15,16 +15,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.compile.compiled import CompiledPattern
-from cepheid.detector import Detector
 from cepheid.errors import SnapshotError
-from cepheid.events import Batch, join
+from cepheid.events import Batch
+from cepheid.hosts.stream_matcher import ShardMatcher, ShardPattern
 from cepheid.hosts.stream_packing import events_of
 from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, check_format
-from cepheid.live_matcher import LiveMatcher
 from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import fitting
-from cepheid.waiting import times_of
 
 SMALL_LOG = 1 << 16
 """Bytes of a log that is not worth a new snapshot, however small that would be: taking one costs a millisecond."""
@@ -44,17 +41,17 @@ class Live:
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._matchers: dict[tuple[str, int], tuple[bytes, LiveMatcher]] = {}
+        self._matchers: dict[tuple[str, int], tuple[bytes, ShardMatcher]] = {}
 
     def __len__(self) -> int:
         return len(self._matchers)
 
-    def take(self, place: tuple[str, int], state: bytes, pattern: CompiledPattern) -> LiveMatcher | None:
+    def take(self, place: tuple[str, int], state: bytes, pattern: ShardPattern) -> ShardMatcher | None:
         """The pattern's matcher that wrote the state; it then belongs to the caller."""
         name, matcher = self._matchers.pop(place, (b"", None))
-        return matcher if matcher and name == state and matcher.detector.pattern.plan is pattern.plan else None
+        return matcher if matcher and name == state and matcher.pattern is pattern else None
 
-    def keep(self, place: tuple[str, int], state: bytes, matcher: LiveMatcher) -> None:
+    def keep(self, place: tuple[str, int], state: bytes, matcher: ShardMatcher) -> None:
         """In place of the one that was kept longest, if there are too many."""
         self._matchers[place] = state, matcher
         if len(self._matchers) > self._most:
@@ -86,25 +83,26 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
 class Restored(NamedTuple):
     """A matcher as it was."""
 
-    matcher: LiveMatcher
-    limits: Limits
-    """Those under which the log was written, which is to be written on under no others."""
+    matcher: ShardMatcher
+    goes_on: bool
+    """Whether the log may be written on: not under other limits, nor where the pattern was renewed."""
+    rows: tuple[pa.Table, ...] = ()
+    """Those that come of it that the pattern was renewed."""
 
 
-def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
+def snapshot_of(matcher: ShardMatcher, made_for: dict[str, object]) -> bytes:
     """A snapshot as `restored` takes it: it says under which limits the log behind it will be written."""
-    return matcher.snapshot(made_for, {"limits": asdict(matcher.detector.pattern.plan.limits)})
+    return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.limits)})
 
 
 def restored(
-    pattern: CompiledPattern, kept: Kept, head: Head, made_for: dict[str, object], columns: pa.Schema
+    pattern: ShardPattern, kept: Kept, head: Head, made_for: dict[str, object], columns: pa.Schema
 ) -> Restored:
     """The matcher of the snapshot, with the events of the log, whose time has passed to where the head says. The
     pattern's limits may be others than those of the log: they count from now on.
 
-    In which steps time has passed does not matter to a matcher, so the log is taken at once. Where it is an error to be
-    over a limit no call that wrote the log was; but within a call sets are counted now and then only, so the log at
-    once might be found over it.
+    Where it is an error to be over a limit no call that wrote the log was; but within a call sets are counted now and
+    then only, so the log at once might be found over it.
 
     Raises:
         SnapshotError: what is kept is damaged, or of another query.
@@ -114,29 +112,24 @@ def restored(
     log = kept.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, told = LiveMatcher.restored(pattern, kept.snapshot(), made_for, columns)
+    matcher, told = pattern.restored(kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
-    detector = matcher.detector
-    assert isinstance(detector, Detector)
-    with detector.replaying(limits if limits.on_limit == "drop" else _NO_LIMITS):
-        if parts := [events for entry in log if (events := _in_time(entry, columns)) is not None]:
-            matcher.process(join(parts))
-        matcher.advance_time(head.passed)
-    return Restored(matcher, limits)
+    parts = [(entry.passed, events) for entry in log if (events := _events(entry, columns)) is not None]
+    matcher.replay(parts, head.passed, limits if limits.on_limit == "drop" else _NO_LIMITS)
+    renewed = matcher.renewed()
+    goes_on = limits == pattern.limits and renewed is None
+    return Restored(matcher, goes_on, () if renewed is None else (renewed,))
 
 
-def _in_time(entry: Entry, columns: pa.Schema) -> Batch | None:
-    """Its events that were not late when they came."""
+def _events(entry: Entry, columns: pa.Schema) -> Batch | None:
     if not entry.is_whole:
         raise SnapshotError("the log is damaged: a digest does not agree with its entry")
     with fitting():
         events = events_of([entry.events])
-    if events is None:
-        return None
-    if events.data.schema != columns:
+    if events is not None and events.data.schema != columns:
         raise SnapshotError(f"the log's events have other columns: {events.data.schema}")
-    return events.filter(pa.array(times_of(events) > entry.passed))
+    return events
 
 
 def _name() -> bytes:

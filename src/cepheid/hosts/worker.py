@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from cepheid.algebra_matcher import OccurrenceMatcher
 from cepheid.algebra_output import occurrence_schema
-from cepheid.compile.compiled import CompiledPattern, compile_plan
 from cepheid.compile.compiled_plans import CompiledPlans, compile_plans
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
 from cepheid.events import MASK, TIME, TIME_TYPE, Batch
@@ -119,16 +118,10 @@ def _told_by(
         yield _told(schema, COUNTS, counts)
 
 
-@lru_cache(maxsize=1024)
-def compiled(plan: bytes) -> CompiledPattern:
-    """Kept for the next partition: Spark uses a worker for one task after the other."""
-    return compile_plan(pickle.loads(plan))  # noqa: S301 - from the driver, as the function itself is
-
-
 @lru_cache(maxsize=8)
 def compiled_plans(plans: bytes) -> CompiledPlans:
-    """Kept likewise."""
-    return compile_plans(pickle.loads(plans))  # noqa: S301 - likewise
+    """Kept for the next partition: Spark uses a worker for one task after the other."""
+    return compile_plans(pickle.loads(plans))  # noqa: S301 - from the driver, as the function itself is
 
 
 def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, temporal_operators
+from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, temporal_operators, tree_limits
 from cepheid.compile.tables import Records
 from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.kernel.algebra_layout import (
@@ -57,7 +57,7 @@ class TreeKernel:
     """Runs the kernel over the working set; `policies` are those of the roots."""
 
     def __init__(self, trees: CompiledTrees, policies: Sequence[Policy], limits: Limits) -> None:
-        self._trees, self._tables = trees.trees, trees.tables
+        self._trees, self.tables = trees.trees, trees.tables
         self._policies = policies
         self._limits = limits
         self.timers = (trees.tables.operators["memory"][trees.tables.delayed]).tolist()
@@ -80,7 +80,7 @@ class TreeKernel:
         cursor, found = self.cursor, []
         cursor.visit = 0
         while True:
-            match TreeStatus(visit_keys(self._tables, events, self.forest, self._variables, cursor, visits)):
+            match TreeStatus(visit_keys(self.tables, events, self.forest, self._variables, cursor, visits)):
                 case TreeStatus.DONE:
                     found.append(self._take_found(events))
                     cursor.instant = 0
@@ -108,6 +108,12 @@ class TreeKernel:
                 case TreeStatus.FAILED:
                     text = self._trees.operators[cursor.failed_row].text
                     raise ConditionError(f"{FAILURES[int(cursor.failure)]} in {text!r}")
+
+    def limit(self, limits: Limits) -> None:
+        """These are its limits from now on; the settings of its tables are its own."""
+        self._limits = limits
+        for name, value in tree_limits(limits).items():
+            self.tables.settings[name] = value
 
     @property
     def variables(self) -> int:

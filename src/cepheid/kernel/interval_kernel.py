@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.interval import CompiledIntervals, Purge
-from cepheid.compile.tables import Ints
+from cepheid.compile.interval import CompiledIntervals, Purge, join_limits
+from cepheid.compile.tables import Ints, Records
 from cepheid.errors import ConditionError, LimitExceeded, SnapshotError
 from cepheid.kernel.compiled import FAILURES
 from cepheid.kernel.interval_layout import (
+    BEGINNING,
     INSERTION,
     OPEN,
     TOLD,
@@ -24,9 +25,10 @@ from cepheid.kernel.interval_layout import (
 )
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
-from cepheid.kernel.layout import Flags, Int32s, distinct, grown
+from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
 from cepheid.lang.interval_values import Consistency
 from cepheid.plan.interval_bounds import FREE
+from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10
 
@@ -97,7 +99,7 @@ class IntervalKernel:
                     if len(self._told) < 4 * len(self.open.rows):
                         self._told = np.zeros(8 * len(self.open.rows), TOLD)
                 case JoinStatus.TOO_MANY:
-                    most = self.pattern.plan.limits.max_matches_per_event
+                    most = int(self.pattern.tables.settings["most_matches"][0])
                     what = f"an event completes more than {most:,} matches (max_matches_per_event)"
                     advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with"
                     raise LimitExceeded(f"{what}. {advice} on_limit='drop'")
@@ -122,6 +124,41 @@ class IntervalKernel:
         told = self._tell_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
         return told
+
+    def limit(self, limits: Limits) -> None:
+        """These are its limits from now on; the settings of its tables are its own."""
+        for name, value in join_limits(limits).items():
+            self.pattern.tables.settings[name] = value
+
+    @property
+    def next_due(self) -> int:
+        """Once the clock is behind it, a match is certain; FOREVER if none ever is."""
+        rows = self.open.rows[: self.cursor.matches]
+        rows = rows[(rows["alive"] == 1) & (rows["out"] == 0)]
+        return self._reached(int(self._final_from(rows).min(initial=FREE)))
+
+    def over(self, events: IntervalEvents) -> int:
+        """Once the clock is behind it and no event has come, nothing is open and no event is needed; FOREVER if that
+        never is.
+        """
+        found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
+        window = FREE if self.pattern.plan.window is None else self.pattern.plan.window
+        for variable, count in enumerate(self.stores.counts.tolist()):
+            purge = self._purge(variable)
+            times = events.end if purge is Purge.END else events.start
+            positions = self.stores.by_start[variable, :count]
+            bounded = window < FREE and purge is not Purge.KEEP
+            found.append(times[positions] + window if bounded else np.full(count, FREE))
+        return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
+
+    def _final_from(self, rows: Records) -> Ints:
+        """The greatest key of an event that would come too early for these matches to be final."""
+        final: Ints = np.maximum(rows["end"], rows["until"]) if self.cursor.k_slack else rows["until"]
+        return final
+
+    def _reached(self, key: int) -> int:
+        """Where the clock is when no event up to the key comes any more."""
+        return FOREVER if key >= FREE else key + int(self.pattern.tables.settings["delay"][0])
 
     @property
     def open_matches(self) -> int:
@@ -192,14 +229,17 @@ class IntervalKernel:
     def _kept(self, variable: int, events: IntervalEvents) -> Int32s:
         """Of a variable's events, those that a match to come may be about."""
         positions: Int32s = self.stores.by_start[variable, : self.stores.counts[variable]]
-        window, positives = self.pattern.plan.window, len(self.pattern.tables.order)
-        purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
+        window, purge = self.pattern.plan.window, self._purge(variable)
         if window is None or window >= FREE or purge is Purge.KEEP:
             return positions
         times = events.end if purge is Purge.END else events.start
         kept = times[positions] >= self.cursor.clock - int(self.pattern.tables.settings["delay"][0]) - window
         chosen: Int32s = positions[kept]
         return chosen
+
+    def _purge(self, variable: int) -> Purge:
+        positives = len(self.pattern.tables.order)
+        return Purge.START if variable < positives else self.pattern.purges[variable - positives]
 
     def keep(self, positions: Int32s, events: IntervalEvents) -> None:
         """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""

@@ -80,7 +80,7 @@ def arrive(
             return JoinStatus.MORE_TOLD
         cursor.dropped += found - kept
         # From here on nothing is repeated: repeated, the event would be judged late by its own end.
-        if events.end[position] > cursor.clock:
+        if events.end[position] > cursor.clock and not settings.told:
             cursor.clock = events.end[position]
         if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
             return JoinStatus.FAILED

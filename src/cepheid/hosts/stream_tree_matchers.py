@@ -1,0 +1,237 @@
+"""What a shard of a stream needs of a matcher, as patterns of occurrences and of intervals give it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.algebra_detector import OccurrenceDetector, TreeKernels
+from cepheid.algebra_output import occurrence_schema
+from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
+from cepheid.compile.interval import CompiledIntervals, compile_intervals
+from cepheid.events import TIME, Batch
+from cepheid.hosts.request import OPENED, STREAM_COUNTS
+from cepheid.hosts.stream_matcher import StageMatcher
+from cepheid.identity import canonical_bytes
+from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, told_schema
+from cepheid.kernel.interval_layout import BEGINNING
+from cepheid.kernel.layout import FOREVER, NO_TIME
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.live_intervals import LiveIntervalMatcher
+from cepheid.live_matcher import LiveMatcher
+from cepheid.output import LATE
+from cepheid.plan.algebra import OccurrencePlan
+from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan import OutputName
+
+# Occurrences
+
+
+@dataclass(frozen=True)
+class OfOccurrences:
+    """A pattern of occurrences."""
+
+    plan: OccurrencePlan
+
+    @property
+    def name(self) -> str:
+        return self.plan.pattern.name
+
+    @property
+    def limits(self) -> Limits:
+        return self.plan.limits
+
+    @property
+    def schema(self) -> pa.Schema:
+        return occurrence_schema(self.plan)
+
+    @cached_property
+    def compiled(self) -> CompiledOccurrences:
+        return compile_occurrences(OccurrencePlans.of([self.plan], named=self.plan.named))
+
+    def matcher(self) -> OccurrenceMatcher:
+        return OccurrenceMatcher(self, LiveMatcher(self.compiled))
+
+    def restored(
+        self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[OccurrenceMatcher, dict[str, Any]]:
+        live, kept = LiveMatcher.restored(self.compiled, snapshot, made_for, columns)
+        return OccurrenceMatcher(self, live), kept
+
+
+class OccurrenceMatcher(StageMatcher):
+    """Finds a pattern of occurrences, and lets go of keys of which all that is remembered is too old."""
+
+    def __init__(self, pattern: OfOccurrences, live: LiveMatcher) -> None:
+        super().__init__(pattern, live)
+        self._idle_from = self._forget_idle()
+
+    def advance_time(self, time: int) -> pa.Table:
+        rows = super().advance_time(time)
+        self._idle_from = self._forget_idle()
+        return rows
+
+    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+        super().replay(log, passed, limits)
+        self._idle_from = self._forget_idle()
+
+    @property
+    def due(self) -> int:
+        return min(self.live.due, self._idle_from)
+
+    def _forget_idle(self) -> int:
+        """Microseconds: when the last of the keys is idle that will be without an event; FOREVER if none will."""
+        kernel = self._kernel
+        keys = kernel.open_keys
+        from_ = kernel.idle_from(keys)
+        idle = keys[from_ <= self.now]
+        if len(idle):
+            kernel.forget_keys(idle)
+            self.live.keys.free(idle)
+        later = from_[(from_ > self.now) & (from_ < FOREVER)]
+        return int(later.max()) if len(later) else FOREVER
+
+    @property
+    def _kernel(self) -> TreeKernels:
+        detector = self.live.detector
+        assert isinstance(detector, OccurrenceDetector)
+        return detector.kernel
+
+
+# Intervals
+
+
+@dataclass(frozen=True)
+class OfIntervals:
+    """An interval pattern."""
+
+    plan: IntervalPlan
+    lateness: End
+    """By which of its times an event is late."""
+    outputs: tuple[OutputName, ...]
+
+    @property
+    def name(self) -> str:
+        return self.plan.pattern.name
+
+    @property
+    def limits(self) -> Limits:
+        return self.plan.limits
+
+    @property
+    def schema(self) -> pa.Schema:
+        return told_schema(self.plan)
+
+    @cached_property
+    def compiled(self) -> CompiledIntervals:
+        """The watermark is what time is told, so there is no delay left."""
+        return compile_intervals(self.plan, delay=0, lateness=self.lateness, told=True)
+
+    def matcher(self) -> IntervalMatcher:
+        return IntervalMatcher(self, LiveIntervalMatcher(self.compiled))
+
+    def restored(
+        self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[IntervalMatcher, dict[str, Any]]:
+        live, kept = LiveIntervalMatcher.restored(self.compiled, snapshot, made_for, columns)
+        return IntervalMatcher(self, live), kept
+
+
+class IntervalMatcher:
+    """Finds an interval pattern: the clock is at the watermark, the first time that is not late."""
+
+    def __init__(self, pattern: OfIntervals, live: LiveIntervalMatcher) -> None:
+        self.pattern = pattern
+        self.live = live
+        self._matches = 0
+
+    def advance_time(self, time: int) -> pa.Table:
+        return self._counted(self.live.advance_time(max(time, BEGINNING) + 1) if time > NO_TIME else self._nothing)
+
+    def process(self, events: Batch) -> pa.Table:
+        """Real time tells what the micro-batch changes: what is told and taken back within it is not."""
+        rows = self.live.process(_in_order_of_content(events))
+        kinds = rows.column("kind").to_pylist()
+        if RETRACTION_KIND in kinds:
+            taken_back = rows.filter(pc.equal(rows.column("kind"), RETRACTION_KIND)).column("match_id")
+            told = rows.filter(pc.equal(rows.column("kind"), INSERTION_KIND)).column("match_id")
+            both = told.filter(pc.is_in(told, value_set=taken_back.combine_chunks()))
+            rows = rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
+        if LATE in kinds and "late" not in self._outputs:
+            rows = rows.filter(pc.not_equal(rows.column("kind"), LATE))
+        return self._counted(rows)
+
+    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+        """Batch by batch: of events that agree in all that is shown the first that came is the first."""
+        self.live.kernel.limit(limits)
+        for until, events in log:
+            self.advance_time(until)
+            self.process(events)
+        self.advance_time(passed)
+        self.live.kernel.limit(self.pattern.limits)
+
+    def renewed(self) -> pa.Table | None:
+        consistency = self._consistency
+        if self.live.kernel.consistency is consistency:
+            return None
+        return self._counted(self.live.switch(consistency))
+
+    @property
+    def now(self) -> int:
+        return NO_TIME if self.live.clock == BEGINNING else self.live.clock - 1
+
+    @property
+    def due(self) -> int:
+        over = self.live.over
+        return min(self.live.due, FOREVER if over < self.live.clock else over)
+
+    @property
+    def open(self) -> int:
+        return self.live.open_matches
+
+    @property
+    def is_idle(self) -> bool:
+        return self.live.over < self.live.clock or not self.live.held
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """`matches` are those told and not taken back."""
+        found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
+        return {name: found.get(name, 0) for name in STREAM_COUNTS if name != OPENED}
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        return self.live.snapshot(made_for, kept)
+
+    def _counted(self, rows: pa.Table) -> pa.Table:
+        kinds = rows.column("kind").to_pylist()
+        self._matches += kinds.count(INSERTION_KIND) - kinds.count(RETRACTION_KIND)
+        return rows
+
+    @property
+    def _nothing(self) -> pa.Table:
+        return self.pattern.schema.empty_table()
+
+    @property
+    def _outputs(self) -> tuple[OutputName, ...]:
+        assert isinstance(self.pattern, OfIntervals)
+        return self.pattern.outputs
+
+    @property
+    def _consistency(self) -> Consistency:
+        assert isinstance(self.pattern, OfIntervals)
+        return self.pattern.plan.pattern.consistency
+
+
+def _in_order_of_content(events: Batch) -> Batch:
+    """By end and start, then by all else: so it does not matter in which order a micro-batch has them."""
+    others = [column for name, column in zip(events.data.schema.names, events.data.columns, strict=True) if name != END]
+    ranks = {"end": events.column(END), "start": events.column(TIME), "rest": canonical_bytes(others, len(events))}
+    order = pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
+    return events.take(order)

@@ -1,0 +1,295 @@
+"""Shards of occurrences and of intervals, called as Spark calls them, give what detect gives on all events in time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.hosts.patterns_and_events import microseconds
+from tests.intervals.running import batch_of
+from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, tables
+from tests.searching import share
+from tests.stream.test_shard import Stream
+
+from algebra.shop import shop
+from algebra.test_live import PATTERNS, events
+from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
+from cepheid.compile.algebra import compile_occurrences
+from cepheid.compile.interval import Guard, Purge
+from cepheid.detect import request_of
+from cepheid.events import KEY_PREFIX
+from cepheid.hosts.algebra_in_process import occurrence_plans
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.intake import lifted, timed
+from cepheid.hosts.interval_tables import interval_plans
+from cepheid.hosts.made_for import intervals_made_for, made_for
+from cepheid.hosts.stream_shard import Matching
+from cepheid.hosts.stream_state import Live
+from cepheid.hosts.stream_tree_matchers import OfIntervals, OfOccurrences
+from cepheid.intervals import interval_pattern
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.plan.algebra_plans import OccurrencePlans
+
+FAR = 10**9
+"""Milliseconds behind all times of intervals."""
+OF_OCCURRENCES: dict[str, Any] = {"key": "user", "time": "at", "sequence": "type"}
+OF_INTERVALS: dict[str, Any] = {"key": "k", "start": "start", "end": "end", "type": "type", "columns": ["id"]}
+
+
+@dataclass
+class OccurrenceStream(Stream):
+    """Of a pattern of occurrences."""
+
+    def __post_init__(self) -> None:
+        request = request_of(self.pattern, outputs=("matches", "late"), stream=True, **self.options)
+        self._engine = DuckDbEngine(time_zone="UTC")
+        self._request = request
+        plan = self._own = occurrence_plans(self.columns, request, self._engine).only
+        made = json.dumps(made_for(request, compile_occurrences(OccurrencePlans.of([plan])), "UTC"))
+        columns = self._lifted(self.columns.empty_table()).schema
+        packed = pickle.dumps(OfOccurrences(plan))
+        self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked="{}")
+
+    def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
+        return lifted(timed(rows, self._request), self._own, self._engine).data
+
+
+@dataclass
+class IntervalStream(Stream):
+    """Of an interval pattern; `time` says by which of its times an event is late."""
+
+    def __post_init__(self) -> None:
+        request = request_of(self.pattern, stream=True, **self.options)
+        (plan,) = interval_plans(self.columns, request, DuckDbEngine(time_zone="UTC")).each
+        self._own = plan
+        self.sought = OfIntervals(plan, End(self.time), ("matches", "late"))
+        made = json.dumps(intervals_made_for(plan, End(self.time), ("matches", "late"), "UTC"))
+        columns = self._lifted(self.columns.empty_table()).schema
+        packed = pickle.dumps(OfIntervals(plan, End(self.time), ("matches", "late")))
+        self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked="{}")
+
+    def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
+        return batch_of(self._own, rows).data.append_column(f"{KEY_PREFIX}0", rows.column("k").combine_chunks())
+
+
+def cuts(draw: st.DrawFn, count: int) -> Iterator[tuple[int, int]]:
+    """A few micro-batches."""
+    return pairwise(sorted(draw(st.sets(st.integers(1, max(1, count - 1)), max_size=5)) | {0, count}))
+
+
+def told(rows: pa.Table) -> list[dict[str, Any]]:
+    """In one order."""
+    return sorted(rows.to_pylist(), key=lambda row: json.dumps(row, default=str))
+
+
+@share(20)
+@given(data=st.data(), drawn=events, case=st.sampled_from(PATTERNS), lateness=st.sampled_from([0, 1, 4]))
+def test_occurrences_in_any_micro_batches(
+    data: st.DataObject, drawn: list[Any], case: tuple[str, str], lateness: int
+) -> None:
+    """Any order of arrival, any micro-batches, workers and sizes of the log: late is what is before the watermark, and
+    of all else come the occurrences of a finite input; when all are certain, bounded patterns keep nothing.
+    """
+    text, policy = case
+    pattern = OccurrencePattern.of(text).taxonomy("type").policy(policy)
+    stream = OccurrenceStream(pattern, shop([]).schema, OF_OCCURRENCES, timedelta(seconds=lateness))
+    stream.small_log = data.draw(st.sampled_from([0, 5000]))
+    order = sorted(drawn, key=lambda row: row[0] + data.draw(st.integers(0, lateness + 2)))
+    found, late, in_time = [], [], []
+    for start, end in cuts(data.draw, len(order)):
+        rows = shop(order[start:end])
+        for row, time in zip(order[start:end], rows.column("at").to_pylist(), strict=True):
+            (late if microseconds(time) < stream.watermark * 1000 else in_time).append(row)
+        if data.draw(st.booleans()):
+            stream.live = Live()
+        found.append(stream.batch(rows))
+    stream.watermark += 1_000_000
+    found.append(stream.batch(shop([])))
+    given_ = [row for part in found for row in part.to_pylist()]
+    expected = detect(shop(sorted(in_time)), pattern, **OF_OCCURRENCES)
+    matches = [row["match_id"] for row in given_ if row["kind"] == "match"]
+    assert sorted(matches) == sorted(expected.column("match_id").to_pylist())
+    assert sorted(row["event"]["price"] for row in given_ if row["kind"] == "late") == sorted(row[3] for row in late)
+    assert not stream.timers
+    assert stream.counts.get("late", 0) == len(late)
+
+
+def test_idle_keys_of_occurrences() -> None:
+    """What is remembered of a key is let go of when it is too old for the pattern, without any event of it."""
+    pattern = OccurrencePattern.of("(A; B)_3s").taxonomy("type").policy("recent")
+    stream = OccurrenceStream(pattern, shop([]).schema, OF_OCCURRENCES, timedelta(0), shards=1)
+    stream.batch(shop([(1, "A", "u", 1), (2, "A", "v", 1), (4, "C", "w", 1)]))
+    stream.batch(shop([]))
+    assert stream.states[0].kept is not None
+    stream.watermark += 1001
+    stream.batch(shop([]))
+    assert (stream.states, stream.timers) == ({}, {})
+
+
+def never_certain(stream: IntervalStream) -> bool:
+    return Guard.FOREVER in stream.sought.compiled.tables.negations["guard"]
+
+
+def of_intervals(pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int) -> IntervalStream:
+    """A stream of the pattern; one that contradicts itself is no example."""
+    stream = None
+    with suppress(PatternError):
+        stream = IntervalStream(pattern, table.schema, OF_INTERVALS, timedelta(seconds=seconds), time=lateness.value)
+    assume(stream is not None)
+    assert stream is not None
+    return stream
+
+
+@share(30)
+@given(
+    data=st.data(),
+    pattern=patterns() | forbidding_patterns(),
+    table=tables(),
+    lateness=st.sampled_from(End),
+    seconds=st.sampled_from([0, 3, 12, 40]),
+)
+def test_intervals_in_any_micro_batches(
+    data: st.DataObject, pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int
+) -> None:
+    """The same of intervals: in real time each micro-batch leaves the matches of all events that were accepted, else
+    each match is told once; what a micro-batch tells does not depend on its order, nor on who works at it.
+    """
+    keys = data.draw(st.lists(st.sampled_from("pq"), min_size=len(table), max_size=len(table)))
+    table = table.append_column("k", pa.array(keys, pa.string()))
+    stream, again = (of_intervals(pattern, table, lateness, seconds) for _ in range(2))
+    stream.small_log = data.draw(st.sampled_from([0, 5000]))
+    real_time = pattern.consistency is Consistency.REALTIME
+    assume(real_time or not never_certain(stream))
+    net, accepted, late = Counter[str](), list[int](), list[str]()
+    for start, end in [*cuts(data.draw, len(table)), (len(table), len(table))]:
+        positions = list(range(start, end))
+        if start == end:
+            stream.watermark = again.watermark = FAR
+        for position in positions:
+            time = microseconds(table.column(lateness.value)[position].as_py())
+            if time < stream.watermark * 1000:
+                late.append(table.column("id")[position].as_py())
+            else:
+                accepted.append(position)
+        if data.draw(st.booleans()):
+            stream.live = Live()
+        rows = stream.batch(table.take(pa.array(positions, pa.int64())))
+        assert told(again.batch(table.take(pa.array(data.draw(st.permutations(positions)), pa.int64())))) == told(rows)
+        for row in rows.to_pylist():
+            if row["kind"] == "late":
+                late.remove(row["event"]["id"])
+            else:
+                net[row["match_id"]] += 1 if row["kind"] == "insertion" else -1
+                assert row["kind"] == "insertion" or real_time
+        assert not late
+        if real_time or start == end:
+            in_time = table.take(pa.array(sorted(accepted), pa.int64()))
+            expected = detect(in_time, pattern, **OF_INTERVALS).column("match_id").to_pylist()
+            assert {id_: n for id_, n in net.items() if n} == Counter(expected)
+    assert max(net.values(), default=0) <= 1
+    if pattern.window is not None and not never_certain(stream) and Purge.KEEP not in stream.sought.compiled.purges:
+        assert (stream.states, stream.timers) == ({}, {})
+
+
+LATER = interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds").without("d", "D", between=("a", "b"))
+
+
+def spans(*rows: tuple[str, str, int, int]) -> pa.Table:
+    """Events of one key: id, type, start and end."""
+    names, types, starts, ends = ([row[i] for row in rows] for i in range(4))
+    times = pa.timestamp("us", "UTC")
+    return pa.table(
+        {
+            "id": pa.array(names, pa.string()),
+            "type": pa.array(types, pa.string()),
+            "start": pa.array([(1000 + start) * SECOND for start in starts], times),
+            "end": pa.array([(1000 + end) * SECOND for end in ends], times),
+            "k": pa.array(["p"] * len(rows), pa.string()),
+        }
+    )
+
+
+def kinds(rows: pa.Table) -> list[str]:
+    return list(rows.column("kind").to_pylist()) if rows.num_rows else []
+
+
+def stream_of(pattern: IntervalPattern, **options: Any) -> IntervalStream:
+    given_ = OF_INTERVALS | options
+    return IntervalStream(pattern, spans().schema, given_, timedelta(seconds=5), shards=1, time="start")
+
+
+def test_what_a_micro_batch_takes_back_itself_is_not_told() -> None:
+    """A match that an event of the same micro-batch forbids is none; one of an earlier micro-batch is taken back."""
+    stream = stream_of(LATER.emitting("realtime"))
+    both = ("a", "A", 0, 1), ("b", "B", 8, 9)
+    assert kinds(stream.batch(spans(*both))) == ["insertion"]
+    assert kinds(stream.batch(spans(("d", "D", 4, 20), ("b2", "B", 10, 11)))) == ["retraction"]
+    assert kinds(stream_of(LATER.emitting("realtime")).batch(spans(*both, ("d", "D", 4, 20)))) == []
+
+
+def going_on(stream: Stream, after: Stream) -> Stream:
+    """The query, started again otherwise."""
+    after.states, after.timers = stream.states, stream.timers
+    after.watermark, after.latest = stream.watermark, stream.latest
+    return after
+
+
+def test_the_consistency_may_change() -> None:
+    """From one to the other: in real time what holds for now is told at once; what was told is not told again."""
+    stream: Stream = stream_of(LATER)
+    assert kinds(stream.batch(spans(("a", "A", 0, 1)))) == []
+    assert kinds(stream.batch(spans(("b", "B", 8, 9)))) == []
+    stream = going_on(stream, stream_of(LATER.emitting("realtime")))
+    assert kinds(stream.batch(spans(("z", "Z", 9, 9)))) == ["insertion"]
+    stream = going_on(stream, stream_of(LATER))
+    assert kinds(stream.batch(spans(("b2", "B", 10, 12)))) == []
+    assert kinds(stream.batch(spans(("z", "Z", 30, 30)))) == []
+    assert kinds(stream.batch(spans())) == ["insertion"]
+    assert stream.counts["matches"] == 1
+
+
+def test_another_interval_pattern() -> None:
+    """What changed is told."""
+    stream = stream_of(LATER)
+    stream.batch(spans(("a", "A", 0, 1)))
+    after = going_on(stream, stream_of(LATER.within("5 seconds")))
+    with pytest.raises(SnapshotError, match="the checkpoint is of another query: interval pattern"):
+        after.batch(spans(("b", "B", 8, 9)))
+
+
+@pytest.mark.parametrize("kind", ["occurrences", "intervals"])
+def test_limits_may_change(kind: str) -> None:
+    """A query that has met a limit goes on with a higher one, from the log that was written under the lower."""
+    few, many = Limits(max_matches_per_event=1), Limits()
+    if kind == "intervals":
+        made: list[Stream] = [stream_of(LATER, limits=limits) for limits in (few, many)]
+        first, second = spans(("a", "A", 0, 1), ("a2", "A", 0, 1)), spans(("b", "B", 2, 3))
+    else:
+        pattern = OccurrencePattern.of("(A; B)_9s").taxonomy("type").policy("unrestricted")
+        made = [
+            OccurrenceStream(pattern, shop([]).schema, OF_OCCURRENCES | {"limits": limits}, timedelta(0), shards=1)
+            for limits in (few, many)
+        ]
+        first = shop([(1, "A", "u", 1), (2, "A", "u", 1), (3, "B", "u", 1), (4, "C", "u", 1)])
+        second = shop([(5, "C", "u", 1)])
+    stream, after = made
+    stream.batch(first)
+    with pytest.raises(LimitExceeded):
+        stream.batch(second)
+    after = going_on(stream, after)
+    after.batch(second)
+    after.watermark += 30_000
+    after.batch(second.slice(0, 0))
+    assert after.counts["matches"] == 2
