@@ -14,7 +14,7 @@ KAFKA := .venv/kafka
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
-.PHONY: help setup demo demo-stream test ready-to-test conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test ready-to-test jars classes kernels conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,26 +34,32 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 # Many short queries: Java's second compiler would take more time than it saves, and Spark's classes are loaded from an
 # archive. Without Kafka's jars its tests are skipped, and all others still run.
 test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
-test: $(READY) ## run all tests
-	@$(MAKE) --no-print-directory ready-to-test
+test: $(READY) ready-to-test ## run all tests
 	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 
-# What tests need besides the environment, once a clone: .ci/run does it while lint keeps another core busy.
-ready-to-test: $(READY)
+# What tests need besides the environment, once a clone. Without the jars and the classes they still run.
+ready-to-test: jars classes kernels
+
+jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
+
+classes: $(READY)
 	-@$(MAKE) --no-print-directory $(CLASSES)
+
+kernels: $(READY)
 	@$(BIN)/python scripts/compile_kernels.py
 
 $(CLASSES): $(READY)
 	@SPARK_SUBMIT_OPTS="$(SHORT) -XX:ArchiveClassesAtExit=$@ -Xlog:cds=off -Xlog:cds+dynamic=off" $(BIN)/python scripts/spark_classes.py 2> $@.log || (cat $@.log; exit 1)
 
-conformance: $(READY) ## ask all of FlinkCEP's cases on every host, and try thousands of random patterns
+conformance: $(READY) ## ask all cases on every host, and try thousands of random patterns
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/flinkcep/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
-	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/intervals.jsonl
-	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/algebra/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/hosts/test_in_process.py
+	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/*.jsonl
+	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/algebra/*.jsonl
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/algebra/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka
 	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/kafka/test_kill.py
