@@ -14,6 +14,9 @@ KAFKA := .venv/kafka
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
+# Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help setup demo demo-stream test ready-to-test jars classes kernels conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets

@@ -25,7 +25,7 @@ if ! { [ -x .venv/bin/python ] && .venv/bin/python -m pip --version > /dev/null 
     "$python" -m venv --clear .venv
 fi
 echo "setup: installing the pinned packages"
-# What is never imported need not be compiled, which takes as long as the rest.
+# What is imported is compiled then; to compile all takes as long as the rest.
 pip=(.venv/bin/python -m pip --disable-pip-version-check install --quiet --no-compile)
 "${pip[@]}" --requirement requirements.txt
 # Built with the pinned hatchling, not with whatever is newest today.
