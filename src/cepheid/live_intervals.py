@@ -25,6 +25,7 @@ from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents
 from cepheid.kernel.layout import distinct
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_matcher import KeyNumbers
+from cepheid.plan.interval_bounds import FREE
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.working_set import WorkingSet, mask_of
@@ -232,7 +233,7 @@ def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
     starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     # In order of ends, with the longest duration as the delay, nothing is late, and what is over is forgotten soon.
     batch = batch.take(pa.array(np.lexsort((starts, ends))))
-    longest = int((ends - starts).max(initial=0))
+    longest = min(int((ends - starts).max(initial=0)), FREE)
     pattern = compile_intervals(plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch))
     matcher = LiveIntervalMatcher(pattern)
     matcher.kernel.consistency = Consistency.EARLIEST

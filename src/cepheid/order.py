@@ -136,11 +136,15 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
     return key_start, group_start
 
 
-def check_times(batch: Batch) -> None:
-    """Raises EventError where a time is so far away that deadlines could not be told any more."""
-    extremes = pc.min_max(batch.column(TIME).cast(pa.int64()))
-    if len(batch) and not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
-        raise EventError("an event's time is further than 100,000 years from 1970: is it a placeholder? Make it NULL")
+def check_times(batch: Batch, *columns: str) -> None:
+    """Raises EventError where a time, in these columns or else in that of times, is so far away that deadlines could
+    not be told any more.
+    """
+    for name in columns or (TIME,):
+        extremes = pc.min_max(batch.column(name).cast(pa.int64()))
+        if len(batch) and not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
+            what = "an event's time is further than 100,000 years from 1970"
+            raise EventError(f"{what}: is it a placeholder? Make it NULL")
 
 
 def _check_order(batch: Batch, key_start: Flags) -> None:

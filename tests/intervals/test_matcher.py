@@ -186,6 +186,20 @@ def test_events_that_are_no_intervals() -> None:
     assert live.counts == IntervalMatcherCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
 
 
+def test_a_time_that_is_a_placeholder() -> None:
+    """A start or end further away than any deadline can be told from is an error, and changes nothing."""
+    for event in (("B", 2, 2**63 // 1_000_000 - 1, "far"), ("B", -(2**63) // 1_000_000 + 1, 3, "far")):
+        events = [("A", 0, 1, "a"), ("B", 2, 3, "b")]
+        with pytest.raises(EventError, match="further than 100,000 years from 1970: is it a placeholder"):
+            found("EVENT PAL(A a before B b)", [*events, event])
+        live = matcher("EVENT PAL(A a before B b)", None)
+        with pytest.raises(EventError, match="further than 100,000 years from 1970"):
+            live.process(table([event]))
+        live.process(table(events))
+        assert live.counts.late == 0
+        assert live.finish().num_rows == 1
+
+
 def test_a_condition_that_fails() -> None:
     """As SQL fails; and the matcher is of no use then."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"

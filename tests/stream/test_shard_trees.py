@@ -253,6 +253,10 @@ def test_the_consistency_may_change() -> None:
     assert kinds(stream.batch(spans(("b", "B", 8, 9)))) == []
     stream = going_on(stream, stream_of(LATER.emitting("realtime")))
     assert kinds(stream.batch(spans(("z", "Z", 9, 9)))) == ["insertion"]
+    forbidden: Stream = stream_of(LATER)
+    forbidden.batch(spans(("a", "A", 0, 1), ("b", "B", 8, 9)))
+    forbidden = going_on(forbidden, stream_of(LATER.emitting("realtime")))
+    assert kinds(forbidden.batch(spans(("d", "D", 4, 20)))) == []
     stream = going_on(stream, stream_of(LATER))
     assert kinds(stream.batch(spans(("b2", "B", 10, 12)))) == []
     assert kinds(stream.batch(spans(("z", "Z", 30, 30)))) == []
@@ -266,6 +270,12 @@ def test_another_interval_pattern() -> None:
     stream.batch(spans(("a", "A", 0, 1)))
     after = going_on(stream, stream_of(LATER.within("5 seconds")))
     with pytest.raises(SnapshotError, match="the checkpoint is of another query: interval pattern"):
+        after.batch(spans(("b", "B", 8, 9)))
+    other = LATER.where("a.id <> $x")
+    stream = stream_of(other.with_parameters(x="z"))
+    stream.batch(spans(("a", "A", 0, 1)))
+    after = going_on(stream, stream_of(other.with_parameters(x="a")))
+    with pytest.raises(SnapshotError, match="the checkpoint is of another query: parameters"):
         after.batch(spans(("b", "B", 8, 9)))
 
 

@@ -26,6 +26,7 @@ from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches
+from cepheid.order import check_times
 from cepheid.output import filled
 from cepheid.plan.interval_build import build_interval_plans
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
@@ -196,7 +197,7 @@ def _timed(events: pa.Table, schema: IntervalSchema, engine: DuckDbEngine) -> _T
 
 
 def _batch(timed: _Timed, plan: IntervalPlan, engine: DuckDbEngine) -> Batch:
-    """The events as a matcher takes them."""
+    """The events as a matcher takes them; EventError where a time is too far away."""
     events = timed.events
     found = engine.evaluate(events, bits=plan.bits, values=plan.values)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
@@ -208,7 +209,9 @@ def _batch(timed: _Timed, plan: IntervalPlan, engine: DuckDbEngine) -> Batch:
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     arrays = [whole(column) for column in columns.values()]
-    return Batch(pa.RecordBatch.from_arrays(arrays, names=list(columns)))
+    batch = Batch(pa.RecordBatch.from_arrays(arrays, names=list(columns)))
+    check_times(batch, TIME, END)
+    return batch
 
 
 def _usable(timed: _Timed, schema: IntervalSchema, request: Request) -> tuple[_Timed, IntervalCounts]:

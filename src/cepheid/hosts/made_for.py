@@ -14,7 +14,7 @@ from cepheid.hosts.intake import used_columns
 from cepheid.hosts.request import Request
 from cepheid.lang.algebra_document import occurrence_to_document
 from cepheid.lang.document import pattern_form
-from cepheid.lang.document_values import taxonomy_document
+from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
@@ -85,6 +85,7 @@ def intervals_made_for(plan: IntervalPlan, lateness: End, outputs: Sequence[str]
         "values": [str(value.type) for value in plan.values],
         "chosen": list(plan.columns),
         "outputs": list(outputs),
+        **parameters_document(pattern.parameters),
     }
 
 

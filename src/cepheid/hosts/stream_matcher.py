@@ -32,6 +32,9 @@ class ShardMatcher(Protocol):
     def process(self, events: Batch) -> pa.Table:
         """The rows that these events make, which do not depend on their order. Those whose time has passed are late."""
 
+    def net(self, rows: pa.Table) -> pa.Table:
+        """Of all rows of a micro-batch those that it leaves."""
+
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
         """Takes events that came before, each batch when time had passed to where it says; then time passes. What comes
         of it was told. These limits count, and behind it those of the pattern.
@@ -142,6 +145,9 @@ class StageMatcher:
 
     def process(self, events: Batch) -> pa.Table:
         return self.live.process(events)
+
+    def net(self, rows: pa.Table) -> pa.Table:
+        return rows
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
         """In which steps time has passed does not matter, so all is taken at once."""

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events import MASK, Batch
+from cepheid.events import MASK, TIME, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import ERROR
 from cepheid.hosts.worker import compiled_plans
+from cepheid.interval_output import END
 from cepheid.order import check_times
 from cepheid.output import filled
 from cepheid.shared_events import OwnEvents
@@ -121,7 +122,7 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
 
 def _shards(events: pa.RecordBatch, own: Sequence[Own], packing: Packing) -> Iterator[pa.RecordBatch]:
     every = _batch(events, packing)
-    check_times(every)
+    check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     for number, mine in enumerate(own):
         batch = mine.of(every)
         shards = batch.column(SHARD).to_numpy()

@@ -98,7 +98,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
     timer, open_ = _timer(matcher), matcher.open
-    given = _as_value(rows, output_schema(pattern.schema))
+    given = _as_value(matcher.net(pa.concat_tables(rows)), output_schema(pattern.schema))
     matched = perf_counter_ns()
     if not matcher.is_idle:
         entry = None if events is None else Entry.of(passed, _as_one(values, events))
@@ -167,10 +167,8 @@ def _timer(matcher: ShardMatcher) -> int | None:
     return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
 
 
-def _as_value(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes | None:
-    given = [table for table in tables if table.num_rows]
-    if not given:
+def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
+    if not rows.num_rows:
         return None
-    rows = pa.concat_tables(given)
     nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
     return to_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))

@@ -156,17 +156,17 @@ class IntervalMatcher:
         return self._counted(self.live.advance_time(max(time, BEGINNING) + 1) if time > NO_TIME else self._nothing)
 
     def process(self, events: Batch) -> pa.Table:
-        """Real time tells what the micro-batch changes: what is told and taken back within it is not."""
-        rows = self.live.process(_in_order_of_content(events))
-        kinds = rows.column("kind").to_pylist()
-        if RETRACTION_KIND in kinds:
-            taken_back = rows.filter(pc.equal(rows.column("kind"), RETRACTION_KIND)).column("match_id")
-            told = rows.filter(pc.equal(rows.column("kind"), INSERTION_KIND)).column("match_id")
-            both = told.filter(pc.is_in(told, value_set=taken_back.combine_chunks()))
-            rows = rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
-        if LATE in kinds and "late" not in self._outputs:
-            rows = rows.filter(pc.not_equal(rows.column("kind"), LATE))
-        return self._counted(rows)
+        rows = self._counted(self.live.process(_in_order_of_content(events)))
+        return rows if "late" in self._outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
+
+    def net(self, rows: pa.Table) -> pa.Table:
+        """Without what is told and taken back within the micro-batch."""
+        taken_back = rows.filter(pc.equal(rows.column("kind"), RETRACTION_KIND)).column("match_id")
+        if not len(taken_back):
+            return rows
+        told = rows.filter(pc.equal(rows.column("kind"), INSERTION_KIND)).column("match_id")
+        both = told.filter(pc.is_in(told, value_set=taken_back.combine_chunks()))
+        return rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
         """Batch by batch: of events that agree in all that is shown the first that came is the first."""

@@ -25,6 +25,7 @@ from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import COUNTS, ERROR, MATCHER_COUNTS
 from cepheid.interval_output import END, matches_schema
 from cepheid.live_intervals import all_matches
+from cepheid.order import check_times
 from cepheid.output import filled, merged, row_schema
 from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.interval_plan import IntervalPlans
@@ -79,7 +80,7 @@ def find_intervals(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) ->
                 found = all_matches(plan, _interval_batch(together, layout))
             yield from _rows([found.rows], schema)
             counts.update(matches=len(found.rows), dropped_matches=found.dropped)
-    except (ConditionError, LimitExceeded) as error:
+    except (ConditionError, EventError, LimitExceeded) as error:
         yield _told(schema, ERROR, str(error))
         return
     if any(counts.values()):
@@ -91,6 +92,7 @@ def _interval_batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...])
     batch = _batch(events, layout)
     ends = batch.column(END).cast(TIME_TYPE)
     data = batch.data.set_column(batch.data.schema.get_field_index(END), END, ends)
+    check_times(Batch(data), TIME, END)
     return Batch(data.filter(pc.not_equal(data.column(MASK), 0)))
 
 

@@ -12,7 +12,7 @@ from cepheid.plan.interval_bounds import contradiction
 
 MAX_VARIABLES = 30
 """Of positives; sets of them are bits of one word."""
-RESERVED = ("kind", "pattern", "match_id", "match_start", "match_end", "event")
+RESERVED = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "event")
 """Names of output columns, which variables cannot have."""
 
 
