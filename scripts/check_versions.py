@@ -22,6 +22,9 @@ ENDS = (
 TESTS = ("tests/hosts/test_spark_batch.py", "tests/hosts/test_spark_batch_errors.py", "tests/stream")
 TOOLS = ("pytest>=9,<10", "pytest-timeout>=2.4,<2.5", "hypothesis>=6.100,<7", "polars>=1,<3")
 
+# Older packages leave sockets open and warn of themselves.
+OF_OTHERS = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 def main() -> int:
     """The number of ends that failed or are not there."""
@@ -40,7 +43,7 @@ def passes(python: str, packages: tuple[str, ...]) -> bool:
         pip = [interpreter, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*pip, "--editable", f"{ROOT}[spark]", *packages, *TOOLS], check=True)
         done = subprocess.run(
-            [interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+            [interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OF_OTHERS, *TESTS],
             cwd=ROOT,
             env={**os.environ, "CI": "1"},
             check=False,
