@@ -67,6 +67,7 @@ def test_all_problems_at_once() -> None:
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
+        ("?a:Buy[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']", "concat cannot be applied across events (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.user = ] ", "a value is expected, but the text ends here (filter, column 8)"),

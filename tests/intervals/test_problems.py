@@ -101,6 +101,9 @@ def test_problems_of_conditions_have_their_place() -> None:
     )
     assert "a condition must be BOOLEAN, this is BIGINT" in refused("EVENT PAL(A a, B b) WHERE a.n + b.n")
     assert "a condition must be BOOLEAN" in refused("EVENT PAL(A a, B b) WHERE start(a) - start(b)")
+    assert "'>' needs values of one type, got TIMESTAMP, INT (where, column 1)" in refused(
+        "EVENT PAL(A a) WHERE start(a) > 5"
+    )
 
 
 def test_parameters() -> None:

@@ -284,7 +284,9 @@ class _Builder:
 
     def _bound(self, row: int, variable: str) -> int:
         number = self.found.scopes.number(variable)
-        if self.rows[row].kind is Kind.LEAF:  # what can fail is only computed for events of the type
+        if (
+            self.rows[row].kind is Kind.LEAF and not self.problems
+        ):  # what can fail is only computed for events of the type
             bits = [lifted for _, lifted in self.lifting.bits.values()]
             self.lifting.guards[number] = bits[self.rows[row].number]
         return self._added(Operator(Kind.BOUND, row, number=number))

@@ -95,6 +95,8 @@ def _plan_or_problems(
     )
     nodes = [node for found in parts.conditions for node in found]
     types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
+    if problems:  # what has no type cannot be asked about further
+        return problems
     lifting = Lifting(types, _stages(pattern), stage=len(pattern.variables))
     for node in nodes:
         try:
