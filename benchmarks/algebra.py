@@ -28,7 +28,7 @@ from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference import Event
 from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.algebra_build import build_occurrence_plan
+from cepheid.plan.algebra_build import AskedOccurrences, build_occurrence_plans
 from cepheid.plan.algebra_plans import OccurrencePlans
 from cepheid.plan.limits import Limits
 
@@ -71,7 +71,8 @@ def made(rows: int, shares: Sequence[float]) -> pa.Table:
 
 def plan_of(text: str, policy: str, columns: pa.Schema) -> OccurrencePlan:
     pattern = OccurrencePattern.of(text).policy(policy).taxonomy("type")
-    return build_occurrence_plan(pattern, Schema(columns, (), "at"), DuckDbEngine(time_zone="UTC"))
+    asked = (AskedOccurrences(pattern, None),)
+    return build_occurrence_plans(asked, Schema(columns, (), "at"), DuckDbEngine(time_zone="UTC")).only
 
 
 def lifted(plan: OccurrencePlan, events: pa.Table) -> Events:

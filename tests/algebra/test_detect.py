@@ -37,7 +37,7 @@ from cepheid.hosts.in_process import ordered_batches
 from cepheid.hosts.intake import Timed
 from cepheid.kernel.layout import FOREVER, Visits
 from cepheid.order import Ordering
-from cepheid.plan.algebra_build import build_occurrence_plan
+from cepheid.plan.algebra_build import AskedOccurrences, build_occurrence_plans
 from cepheid.plan.algebra_plans import OccurrencePlans
 
 SESSION = "((?l:Login; ?o:Logout)[l.user = o.user] -[b.user = l.user] ?b:Buy)"
@@ -361,7 +361,8 @@ def test_what_patterns_share_is_looked_at_once() -> None:
     def looked_at(texts: list[str]) -> int:
         schema = Schema(shop().schema, (), "at")
         engine = DuckDbEngine(time_zone="UTC")
-        plans = [build_occurrence_plan(of(text).named(text), schema, engine) for text in texts]
+        asked = [AskedOccurrences(of(text).named(text), None) for text in texts]
+        plans = [build_occurrence_plans([one], schema, engine).only for one in asked]
         together = OccurrencePlans.of(plans, named=True)
         (batch,) = ordered_batches(Timed(shop(), shop()["at"]), together, together.relevant, engine)
         (part, last) = (*(ordering := Ordering()).process(batch), *ordering.finish())

@@ -15,6 +15,8 @@ from cepheid.events import Batch, join
 from cepheid.hosts.request import OPENED, STREAM_COUNTS
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import row_schema
+from cepheid.plan.algebra import OccurrencePlan
+from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Plan
 from cepheid.waiting import times_of
@@ -98,14 +100,10 @@ def shard_pattern(packed: bytes) -> ShardPattern:
     return OfStages(loaded) if isinstance(loaded, Plan) else loaded
 
 
-# Stages
+class Planned:
+    """What a pattern has from its plan, of whatever kind it is."""
 
-
-@dataclass(frozen=True)
-class OfStages:
-    """A pattern of stages."""
-
-    plan: Plan
+    plan: Plan | OccurrencePlan | IntervalPlan
 
     @property
     def name(self) -> str:
@@ -114,6 +112,16 @@ class OfStages:
     @property
     def limits(self) -> Limits:
         return self.plan.limits
+
+
+# Stages
+
+
+@dataclass(frozen=True)
+class OfStages(Planned):
+    """A pattern of stages."""
+
+    plan: Plan
 
     @property
     def schema(self) -> pa.Schema:

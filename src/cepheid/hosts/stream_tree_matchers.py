@@ -16,7 +16,7 @@ from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.events import TIME, Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS
-from cepheid.hosts.stream_matcher import StageMatcher
+from cepheid.hosts.stream_matcher import Planned, StageMatcher
 from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, told_schema
 from cepheid.kernel.interval_layout import BEGINNING
@@ -35,18 +35,10 @@ from cepheid.plan.plan import OutputName
 
 
 @dataclass(frozen=True)
-class OfOccurrences:
+class OfOccurrences(Planned):
     """A pattern of occurrences."""
 
     plan: OccurrencePlan
-
-    @property
-    def name(self) -> str:
-        return self.plan.pattern.name
-
-    @property
-    def limits(self) -> Limits:
-        return self.plan.limits
 
     @property
     def schema(self) -> pa.Schema:
@@ -109,21 +101,13 @@ class OccurrenceMatcher(StageMatcher):
 
 
 @dataclass(frozen=True)
-class OfIntervals:
+class OfIntervals(Planned):
     """An interval pattern."""
 
     plan: IntervalPlan
     lateness: End
     """By which of its times an event is late."""
     outputs: tuple[OutputName, ...]
-
-    @property
-    def name(self) -> str:
-        return self.plan.pattern.name
-
-    @property
-    def limits(self) -> Limits:
-        return self.plan.limits
 
     @property
     def schema(self) -> pa.Schema:

@@ -66,20 +66,6 @@ class AskedOccurrences(NamedTuple):
     """None: the variables and the events."""
 
 
-def build_occurrence_plan(
-    pattern: OccurrencePattern,
-    schema: Schema,
-    engine: SqlEngine,
-    *,
-    columns: Sequence[str] | None = None,
-    measures: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
-) -> OccurrencePlan:
-    """What a host and a matcher need to find the occurrences in events of the schema; as `build_occurrence_plans`."""
-    asked = (AskedOccurrences(pattern, measures),)
-    return build_occurrence_plans(asked, schema, engine, columns=columns, limits=limits).only
-
-
 def build_occurrence_plans(
     asked: Sequence[AskedOccurrences],
     schema: Schema,
