@@ -18,8 +18,10 @@ from tests.conformance.translate import BEFORE, EPOCH, TIME, Question
 from tests.stream.running import detected
 
 LATENESS = timedelta(days=100 * 365)
-LATER = timedelta(days=365)
-"""What all times are moved by: Spark's watermark begins at 1970."""
+LATER = timedelta(days=365) - timedelta(microseconds=1)
+"""What all times are moved by: Spark's watermark begins at 1970. It counts whole milliseconds, and time has come to the
+microsecond before it, which must be able to be an event's.
+"""
 MARK = "_mark"
 OUTPUTS = ("matches", "timeouts", "late")
 PARTS = 3
@@ -84,9 +86,9 @@ def _events(question: Question, ids: list[int]) -> pa.Table:
 
 
 def _marker(question: Question, ts: int) -> pa.Table:
-    """Moves the watermark behind `ts` (milliseconds)."""
+    """Lets time come to `ts` (milliseconds)."""
     schema = question.events.schema.append(pa.field(MARK, pa.bool_()))
-    time = EPOCH + LATER + LATENESS + timedelta(milliseconds=min(ts, END) + 1)
+    time = EPOCH + LATER + LATENESS + timedelta(milliseconds=min(ts, END), microseconds=1)
     row: dict[str, Any] = {"id": -1, TIME: time, MARK: True, question.sequence: -1}
     if question.key:
         row[question.key] = {pa.string(): "", pa.bool_(): False}.get(schema.field(question.key).type, 0)
