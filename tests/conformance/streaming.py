@@ -9,13 +9,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from tests.conformance.delivery import END, Step
 from tests.conformance.translate import BEFORE, EPOCH, TIME, Question
 from tests.stream.running import detected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LATENESS = timedelta(days=100 * 365)
 LATER = timedelta(days=365) - timedelta(microseconds=1)
@@ -28,15 +32,21 @@ PARTS = 3
 """Into as many micro-batches the events go that no watermark is between."""
 
 
-def stream_rows(question: Question) -> list[Mapping[str, Any]]:
-    """The rows that `detect` gives, times as in the case."""
+@cache
+def session_of_cases() -> SparkSession:
+    """One for all: a session has Python workers of its own."""
     from cepheid.hosts.spark_session import local_session
 
     session = local_session("cepheid conformance", time_zone="UTC").newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
+    return session
+
+
+def stream_rows(question: Question) -> list[Mapping[str, Any]]:
+    """The rows that `detect` gives, times as in the case."""
     with tempfile.TemporaryDirectory() as folder:
         batches = detected(
-            session,
+            session_of_cases(),
             [*micro_batches(question)],
             Path(folder),
             question.pattern,

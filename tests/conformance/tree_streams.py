@@ -16,6 +16,7 @@ import pyarrow as pa
 from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID, Answer
 from tests.conformance.interval_case import SECOND, Question
+from tests.conformance.streaming import session_of_cases
 from tests.stream.running import detected
 
 from cepheid import PatternError
@@ -59,13 +60,9 @@ def intervals_streamed(asked: Question) -> list[list[str]]:
 
 def _rows(events: pa.Table, pattern: Any, **options: Any) -> list[dict[str, Any]]:
     """Of all micro-batches; the last event comes alone."""
-    from cepheid.hosts.spark_session import local_session
-
-    session = local_session("cepheid conformance", time_zone="UTC").newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
     last = len(events) - 1
     parts = [events.take(pa.array(range(start, last, PARTS), pa.int64())) for start in range(PARTS)]
     batches = [*(part for part in parts if len(part)), events.slice(last)]
     with tempfile.TemporaryDirectory() as folder:
-        found = detected(session, batches, Path(folder), pattern, lateness=LATENESS, shards=1, **options)
+        found = detected(session_of_cases(), batches, Path(folder), pattern, lateness=LATENESS, shards=1, **options)
     return [row for batch in found for row in batch]
