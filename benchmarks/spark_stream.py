@@ -26,7 +26,7 @@ from cepheid import Pattern, detect
 from cepheid.detect import request_of
 from cepheid.hosts.spark_session import local_session
 from cepheid.hosts.spark_stream import events_by_shard, source_of
-from cepheid.hosts.stream_packing import SHARD
+from cepheid.hosts.stream_store import SHARD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -33,7 +33,7 @@ from cepheid.hosts.stream_listing import (
     Look,
     list_open,
 )
-from cepheid.hosts.stream_packing import SHARD
+from cepheid.hosts.stream_store import SHARD
 from cepheid.kernel.layout import NO_TIME
 
 PARTS = pa.schema(

@@ -10,7 +10,8 @@ import pyarrow as pa
 from cepheid import Pattern
 from cepheid.events import KEY_PREFIX, MASK, TIME, TIME_TYPE, Schema
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.stream_packing import events_of, ledger, pack, to_stream, unpack
+from cepheid.hosts.stream_packing import events_of, pack, to_stream, unpack
+from cepheid.hosts.stream_store import ledger
 from cepheid.plan.build import Asked
 from cepheid.plan.plans import build_plans
 

@@ -26,9 +26,9 @@ from cepheid.hosts.request import ERROR, STREAM_COUNTS, STREAM_TIMES, AskedInter
 from cepheid.hosts.sending import mapped
 from cepheid.hosts.spark_lift import named, raised, session_zone, without_key
 from cepheid.hosts.spark_session import STATE_STORE
-from cepheid.hosts.stream_packing import EVENTS, SHARD
 from cepheid.hosts.stream_processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.stream_source import Source, matchings, stage_source
+from cepheid.hosts.stream_store import EVENTS, SHARD
 from cepheid.hosts.stream_trees import RETRACTIONS, interval_source, occurrence_source
 from cepheid.hosts.worker import output_schema
 from cepheid.lang.duration import microseconds

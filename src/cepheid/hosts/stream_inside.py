@@ -21,10 +21,9 @@ from cepheid.hosts.sending import mapped
 from cepheid.hosts.spark_stream import checked
 from cepheid.hosts.stream_listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.stream_matcher import OfStages, shard_pattern
-from cepheid.hosts.stream_packing import SHARD, ledger
 from cepheid.hosts.stream_shard import Matching
 from cepheid.hosts.stream_source import SESSION_ZONE, matchings, stage_source
-from cepheid.hosts.stream_store import from_ledger
+from cepheid.hosts.stream_store import SHARD, from_ledger, ledger
 from cepheid.kernel.layout import NO_TIME
 from cepheid.output import open_schema
 from cepheid.plan.plan import Plan

@@ -12,9 +12,8 @@ import pyarrow as pa
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR
 from cepheid.hosts.stream_matcher import OfStages, StageMatcher, shard_pattern
-from cepheid.hosts.stream_packing import SHARD
 from cepheid.hosts.stream_state import restored
-from cepheid.hosts.stream_store import Entry, Head
+from cepheid.hosts.stream_store import SHARD, Entry, Head
 from cepheid.output import open_schema
 
 PART, WRITTEN, NUMBER, PASSED, VALUE, DIGEST = "part", "written", "number", "passed", "value", "digest"

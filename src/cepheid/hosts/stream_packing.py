@@ -17,13 +17,13 @@ from cepheid.errors import EventError
 from cepheid.events import MASK, TIME, Batch
 from cepheid.hosts.gathering import gathered
 from cepheid.hosts.request import ERROR
+from cepheid.hosts.stream_store import EVENTS, SHARD, ledger
 from cepheid.hosts.worker import compiled_plans
 from cepheid.interval_output import END
 from cepheid.order import check_times
 from cepheid.output import filled
 from cepheid.shared_events import OwnEvents
 
-SHARD, EVENTS = "_shard", "_events"
 Layouts: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 """Of each pattern the columns of its matcher, each with that of the events of all which holds it."""
 
@@ -43,13 +43,6 @@ class Packing(NamedTuple):
     """How many there are for each pattern: shard s of pattern p is number p * shards + s."""
     only_relevant: bool
     """Whether events that cannot matter go no further."""
-
-
-def ledger(pattern: int) -> int:
-    """The number of the pattern's shard without events, which is called in every batch that has any: it knows what the
-    checkpoint is of. And of such a number the pattern's.
-    """
-    return -1 - pattern
 
 
 def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:

@@ -12,8 +12,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR, STREAM_COUNTS, STREAM_TIMES
-from cepheid.hosts.stream_packing import EVENTS, ledger
-from cepheid.hosts.stream_store import Entry, Head
+from cepheid.hosts.stream_store import EVENTS, Entry, Head, ledger
 
 ROWS, PATTERN = "_rows", "_pattern"
 SHARD_ROWS = StructType(

@@ -10,10 +10,20 @@ from typing import Any, NamedTuple, Protocol
 from cepheid.errors import SnapshotError
 from cepheid.snapshot import fitting
 
+SHARD, EVENTS = "_shard", "_events"
+"""The columns of what comes for a shard: its number, and events."""
+
 FORMAT = 1
 """Of head, log and ledger: raised when older versions can no longer read what is written. A snapshot has its own."""
 
 PUT_BACK = "Put the checkpoint back as it was, from a copy, or give the query one of its own"
+
+
+def ledger(pattern: int) -> int:
+    """The number of the pattern's shard without events, which is called in every batch that has any: it knows what the
+    checkpoint is of. And of such a number the pattern's.
+    """
+    return -1 - pattern
 
 
 class Head(NamedTuple):

@@ -23,8 +23,9 @@ from cepheid.hosts.request import Request
 from cepheid.hosts.spark_batch import measure_columns
 from cepheid.hosts.spark_engine import expression
 from cepheid.hosts.spark_lift import Lift, Times, mask_of, named, usable
-from cepheid.hosts.stream_packing import SHARD, Layouts
+from cepheid.hosts.stream_packing import Layouts
 from cepheid.hosts.stream_source import GROWS, Sought, Source
+from cepheid.hosts.stream_store import SHARD
 from cepheid.hosts.stream_tree_matchers import OfIntervals, OfOccurrences
 from cepheid.hosts.worker import output_schema
 from cepheid.interval_output import END
