@@ -122,8 +122,11 @@ class LiveMatcher:
 
     @property
     def due(self) -> int:
-        """Microseconds: when time passes it, an event or a deadline is next to be processed; FOREVER if nothing is."""
-        return min(self.waiting.earliest, self.detector.kernel.next_due)
+        """Microseconds: when time comes to it, an event or a deadline is next to be processed; FOREVER if nothing is.
+
+        A deadline at the time of its key's last event passes only when time moves on.
+        """
+        return min(self.waiting.earliest, max(self.detector.kernel.next_due, self.now + 1))
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All that is open and waits.

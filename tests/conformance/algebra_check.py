@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.algebra_case import Answer, answer
-from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, NotThere, Passed, Result
+from tests.conformance.check import QUERIES_AT_A_TIME, Failed, NotThere, Passed, Result
 from tests.conformance.translate import Unsupported
 from tests.conformance.tree_streams import Where, occurrences_streamed
 
@@ -32,7 +32,7 @@ def is_algebra(path: Path) -> bool:
 
 def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; on Spark several at a time, as most wait for its scheduler."""
-    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else SPARK_CASES_AT_A_TIME) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else QUERIES_AT_A_TIME) as pool:
         # The recent policy with conditions is asked on purpose; and there is no key, so on Spark one partition.
         warnings.simplefilter("ignore", CepheidWarning)
         cases = list(cases)

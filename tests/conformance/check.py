@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,10 +16,11 @@ from tests.conformance.case import Answer, Case, Fails, Match, Rejected
 from tests.conformance.compare import Found, difference
 from tests.conformance.reference import TIME_ALONE, reference
 from tests.conformance.shown import matches_text
-from tests.conformance.streaming import stream_rows
+from tests.conformance.streaming import streamed_alone, streamed_together
+from tests.conformance.together import ENDS, grouped, joined
 from tests.conformance.translate import EPOCH, TIME, Question, Unsupported, translate
 
-from cepheid import CepheidWarning, ConditionError, Matcher, PatternError, detect
+from cepheid import CepheidWarning, ConditionError, Matcher, Pattern, PatternError, detect
 from cepheid.errors import SkipError
 
 ACCEPTED: Mapping[str, str] = {
@@ -32,7 +34,7 @@ NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be
 """FlinkCEP's message where the stage to skip to is in a group, too; Cepheid skips to it."""
 
 Host: TypeAlias = Callable[[Question], Found]
-SPARK_CASES_AT_A_TIME = 4
+QUERIES_AT_A_TIME = 4
 RAISED_ON_SPARK = "USER_RAISED_EXCEPTION"
 """In Spark's exception, where a worker has told why it cannot go on."""
 OUTPUTS = ("matches", "timeouts", "late")
@@ -85,29 +87,51 @@ def in_process(question: Question) -> Found:
 
 def spark_batch(question: Question) -> Found:
     """Through `detect`, without the late events, which a finite input has not."""
-    from cepheid.hosts.spark_session import local_session
-
     _check_order(question)
     on_time = pa.array([i not in question.late for i in range(len(question.events))], pa.bool_())
-    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(question.events.filter(on_time))
-    rows = detect(
-        frame,
-        question.pattern,
-        key=question.key or (),
-        time=TIME,
-        sequence=question.sequence,
-        columns=["id"],
-        outputs=OUTPUTS,
-        as_of=question.as_of,
+    rows = _on_spark(
+        question.events.filter(on_time), question.pattern, question.key or (), question.sequence, question.as_of
     )
-    found = _found([(row, TIME_ALONE) for row in rows.toArrow().to_pylist()], told=False)
-    return replace(found, late=None)
+    return replace(_of_spark(rows), late=None)
+
+
+def spark_batch_together(questions: Sequence[Question]) -> list[Found]:
+    """The same of questions that fit together."""
+    asked = joined(questions)
+    rows = _on_spark(asked.events, asked.patterns, asked.key, asked.sequence, ENDS)
+    return [replace(_of_spark(rows), late=None) for rows in asked.rows_of_each(rows)]
+
+
+def _on_spark(
+    events: pa.Table,
+    patterns: Pattern | Mapping[str, Pattern],
+    key: str | Sequence[str],
+    sequence: str,
+    as_of: datetime,
+) -> list[dict[str, Any]]:
+    from cepheid.hosts.spark_session import local_session
+
+    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
+    return (
+        detect(frame, patterns, key=key, time=TIME, sequence=sequence, columns=["id"], outputs=OUTPUTS, as_of=as_of)
+        .toArrow()
+        .to_pylist()
+    )
 
 
 def spark_stream(question: Question) -> Found:
     """Through `detect` on a stream, in micro-batches."""
     _check_order(question)
-    return _found([(row, TIME_ALONE) for row in stream_rows(question)], told=False)
+    return _of_spark(streamed_alone(question) if question.operator else streamed_together([question])[0])
+
+
+def spark_stream_together(questions: Sequence[Question]) -> list[Found]:
+    """The same of questions that fit together."""
+    return [_of_spark(rows) for rows in streamed_together(questions)]
+
+
+def _of_spark(rows: Sequence[Mapping[str, Any]]) -> Found:
+    return _found([(row, TIME_ALONE) for row in rows], told=False)
 
 
 HOSTS: Mapping[str, Host] = {
@@ -116,12 +140,11 @@ HOSTS: Mapping[str, Host] = {
     "spark_stream": spark_stream,
     "reference": reference,
 }
-
-
-def _check_order(question: Question) -> None:
-    times = [item.ts for item in question.items if item.event is not None]
-    if not question.operator and times != sorted(times):
-        raise Unsupported("events out of the order of time, without an operator")
+TOGETHER: Mapping[Host, Callable[[Sequence[Question]], list[Found]]] = {
+    spark_batch: spark_batch_together,
+    spark_stream: spark_stream_together,
+}
+"""Hosts that are asked many questions at once."""
 
 
 def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Found:
@@ -138,14 +161,16 @@ def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Foun
 
 
 def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result, in their order; on Spark several at a time, as most wait for its scheduler."""
-    if host not in (spark_batch, spark_stream):
+    """Each case and its result; on Spark in another order, and several queries at a time, as most wait for its
+    scheduler.
+    """
+    if host not in TOGETHER:
         yield from ((case, check(case, host)) for case in cases)
         return
-    with warnings.catch_warnings(), ThreadPoolExecutor(SPARK_CASES_AT_A_TIME) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
         warnings.simplefilter("ignore", CepheidWarning)  # most cases have no key, and so one partition
-        cases = list(cases)
-        yield from zip(cases, pool.map(partial(check, host=host), cases), strict=True)
+        for checked in pool.map(partial(_check_together, host=host), _fitting(cases)):
+            yield from checked
 
 
 def check(case: Case, host: Host) -> Result:
@@ -160,6 +185,40 @@ def check(case: Case, host: Host) -> Result:
         meant = isinstance(error, ConditionError | SkipError) or RAISED_ON_SPARK in str(error)
         return Passed() if meant and isinstance(case.expected, Fails) else Failed(f"{type(error).__name__}: {error}")
     return _compared(case, found)
+
+
+def _fitting(cases: Iterable[Case]) -> Iterator[list[Case]]:
+    """The cases in groups that one query may answer; those that have no answer come alone."""
+    answered, questions = list[Case](), list[Question]()
+    for case in cases:
+        try:
+            question = translate(case)
+            _check_order(question)
+        except (Unsupported, PatternError):
+            yield [case]
+            continue
+        if isinstance(case.expected, Answer):
+            answered.append(case)
+            questions.append(question)
+        else:
+            yield [case]
+    for numbers in grouped(questions):
+        yield [answered[number] for number in numbers]
+
+
+def _check_together(cases: Sequence[Case], host: Host) -> list[tuple[Case, Result]]:
+    """Where one pattern fails on the events of another case, each case is asked alone."""
+    if len(cases) > 1:
+        with suppress(Exception):  # what failed is told by the case that fails alone
+            found = TOGETHER[host]([translate(case) for case in cases])
+            return [(case, _compared(case, answer)) for case, answer in zip(cases, found, strict=True)]
+    return [(case, check(case, host)) for case in cases]
+
+
+def _check_order(question: Question) -> None:
+    times = [item.ts for item in question.items if item.event is not None]
+    if not question.operator and times != sorted(times):
+        raise Unsupported("events out of the order of time, without an operator")
 
 
 def _compared(case: Case, found: Found) -> Result:

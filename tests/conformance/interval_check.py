@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID
-from tests.conformance.check import SPARK_CASES_AT_A_TIME, Failed, Passed, Result
+from tests.conformance.check import QUERIES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
 from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_streamed
@@ -57,7 +57,7 @@ def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[C
     """Each case and its result; logs are there in process only, on Spark their final matches. There several are asked
     at a time, as most wait for its scheduler.
     """
-    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else SPARK_CASES_AT_A_TIME) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else QUERIES_AT_A_TIME) as pool:
         warnings.simplefilter("ignore", CepheidWarning)  # there is no key, so on Spark one partition
         known = list(cases)
         yield from zip(known, pool.map(partial(check_intervals, where=where), known), strict=True)

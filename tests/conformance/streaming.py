@@ -7,29 +7,31 @@ events are apart, and a marker, an event of a key of its own, moves the watermar
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from tests.conformance.delivery import END, Step
-from tests.conformance.translate import BEFORE, EPOCH, TIME, Question
+import pyarrow.compute as pc
+from tests.conformance.delivery import END
+from tests.conformance.together import ENDS, MICROSECOND, Joined, joined, moved
+from tests.conformance.translate import EPOCH, TIME, Question
 from tests.stream.running import detected
+
+from cepheid import Pattern
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LATENESS = timedelta(days=100 * 365)
-LATER = timedelta(days=365) - timedelta(microseconds=1)
-"""What all times are moved by: Spark's watermark begins at 1970. It counts whole milliseconds, and time has come to the
-microsecond before it, which must be able to be an event's.
-"""
+LATER = timedelta(days=365) - MICROSECOND
+"""What the times of a case with watermarks of its own are moved by."""
 MARK = "_mark"
 OUTPUTS = ("matches", "timeouts", "late")
 PARTS = 3
-"""Into as many micro-batches the events go that no watermark is between."""
+"""Into as many micro-batches the events go that have no watermarks of their own."""
 
 
 @cache
@@ -42,64 +44,72 @@ def session_of_cases() -> SparkSession:
     return session
 
 
-def stream_rows(question: Question) -> list[Mapping[str, Any]]:
-    """The rows that `detect` gives, times as in the case."""
+def streamed_alone(question: Question) -> list[Mapping[str, Any]]:
+    """The rows that `detect` gives with the watermarks of the case, times as in the case."""
+    key = [question.key] if question.key else []
+    rows = _detected([*_as_watermarks_come(question)], question.pattern, key, question.sequence)
+    return [row | {"detected_at": row["detected_at"] and row["detected_at"] - LATER} for row in rows]
+
+
+def streamed_together(questions: Sequence[Question]) -> list[list[Mapping[str, Any]]]:
+    """Those of each question, without watermarks of their own, in one query."""
+    asked = joined(questions)
+    return asked.rows_of_each(_detected([*_in_parts(asked)], asked.patterns, asked.key, asked.sequence))
+
+
+def _detected(
+    batches: Sequence[pa.Table], patterns: Pattern | Mapping[str, Pattern], key: Sequence[str], sequence: str
+) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        batches = detected(
+        found = detected(
             session_of_cases(),
-            [*micro_batches(question)],
+            batches,
             Path(folder),
-            question.pattern,
-            key=[MARK, *([question.key] if question.key else [])],
+            patterns,
+            key=[MARK, *key],
             time=TIME,
-            sequence=question.sequence,
+            sequence=sequence,
             columns=["id"],
             outputs=OUTPUTS,
             lateness=LATENESS,
             shards=1,
         )
-    rows = [row for batch in batches for row in batch if not row[MARK]]
-    return [row | {"detected_at": row["detected_at"] and row["detected_at"] - LATER} for row in rows]
+    return [row for batch in found for row in batch if not row[MARK]]
 
 
-def micro_batches(question: Question) -> Iterator[pa.Table]:
+def _as_watermarks_come(question: Question) -> Iterator[pa.Table]:
     """The events between two watermarks, and the marker of the second; then what is left, which may be nothing."""
-    waiting: list[int] = []
-    for step in steps(question):
+    events, waiting = moved(question, LATER), list[int]()
+    for step in question.items:
         if step.event is not None:
             waiting.append(step.event)
         else:
-            yield pa.concat_tables([_events(question, waiting), _marker(question, step.ts)])
+            time = EPOCH + LATER + timedelta(milliseconds=min(step.ts, END))
+            yield _with_marker(events.take(pa.array(waiting, pa.int64())), time)
             waiting = []
-    yield _events(question, waiting)
+    yield _with_marker(events.take(pa.array(waiting, pa.int64())))
 
 
-def steps(question: Question) -> Iterator[Step]:
-    """The events and watermarks; without an operator, some watermarks that make none late, and where time stands."""
-    if question.operator:
-        yield from question.items
-        return
-    listed = [item for item in question.items if item.event is not None]
-    for number, item in enumerate(listed):
-        if number and number * PARTS // len(listed) > (number - 1) * PARTS // len(listed):
-            yield Step(None, item.ts - 1)
-        yield item
-    if question.as_of > BEFORE:
-        yield Step(None, (question.as_of - EPOCH) // timedelta(milliseconds=1))
+def _in_parts(asked: Joined) -> Iterator[pa.Table]:
+    """As many events of all cases in each part, behind which time comes to the last of them; then to the end."""
+    times = asked.events.column(TIME)
+    inner = [part / PARTS for part in range(1, PARTS)]
+    ends = pc.quantile(times.cast(pa.int64()), inner, interpolation="lower").cast(times.type)
+    before = pa.scalar(EPOCH, times.type)
+    for end in [*ends, pa.scalar(ENDS, times.type)]:
+        part = asked.events.filter(pc.and_(pc.greater(times, before), pc.less_equal(times, end)))
+        yield _with_marker(part, end.as_py())
+        before = end
+    yield _with_marker(asked.events.slice(0, 0))
 
 
-def _events(question: Question, ids: list[int]) -> pa.Table:
-    events = question.events.take(pa.array(ids, pa.int64()))
-    times = pa.array([time + LATER for time in events.column(TIME).to_pylist()], pa.timestamp("us", "UTC"))
-    place = events.schema.get_field_index(TIME)
-    return events.set_column(place, TIME, times).append_column(MARK, pa.array([False] * len(ids), pa.bool_()))
-
-
-def _marker(question: Question, ts: int) -> pa.Table:
-    """Lets time come to `ts` (milliseconds)."""
-    schema = question.events.schema.append(pa.field(MARK, pa.bool_()))
-    time = EPOCH + LATER + LATENESS + timedelta(milliseconds=min(ts, END), microseconds=1)
-    row: dict[str, Any] = {"id": -1, TIME: time, MARK: True, question.sequence: -1}
-    if question.key:
-        row[question.key] = {pa.string(): "", pa.bool_(): False}.get(schema.field(question.key).type, 0)
-    return pa.Table.from_pylist([row], schema=schema)
+def _with_marker(events: pa.Table, time: datetime | None = None) -> pa.Table:
+    """The events, with one that lets time come to there."""
+    ours = events.append_column(MARK, pa.array([False] * len(events), pa.bool_()))
+    if time is None:
+        return ours
+    blank = {pa.string(): "", pa.bool_(): False}
+    row = {field.name: blank.get(field.type, -1) for field in ours.schema}
+    return pa.concat_tables(
+        [ours, pa.Table.from_pylist([row | {TIME: time + LATENESS + MICROSECOND, MARK: True}], schema=ours.schema)]
+    )

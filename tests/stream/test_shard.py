@@ -200,6 +200,14 @@ def test_idle_keys_keep_nothing() -> None:
     assert (stream.states, stream.timers) == ({}, {})
 
 
+def test_a_deadline_at_the_last_event() -> None:
+    """A deadline that is where time has come to, at its key's last event, passes when time moves on."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0.999999, "a"), (1, "p", 10.999999, "z"), (2, "q", 11, "z")))
+    assert told(stream.batch(pair_events((3, "q", 12, "z")))) == []
+    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 10.999999)]
+
+
 def test_a_failed_attempt() -> None:
     """A call that is repeated begins where the state is, not where the matcher in the worker has come to."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
