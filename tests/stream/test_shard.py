@@ -202,10 +202,12 @@ def test_idle_keys_keep_nothing() -> None:
 
 def test_a_deadline_at_the_last_event() -> None:
     """A deadline that is where time has come to, at its key's last event, passes when time moves on."""
-    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
-    stream.batch(pair_events((0, "p", 0.999999, "a"), (1, "p", 10.999999, "z"), (2, "q", 11, "z")))
-    assert told(stream.batch(pair_events((3, "q", 12, "z")))) == []
-    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 10.999999)]
+    pattern = Pattern.begin("a").where("x = 'a'").times_or_more(1).consecutive().followed_by("b").where("x = 'b'")
+    options = {"key": "k", "time": "at"}
+    stream = Stream(pattern.within_previous("3 seconds"), PAIR_SCHEMA, options, timedelta(0), shards=1)
+    stream.batch(pair_events((0, "p", 0.999999, "a"), (1, "p", 3.999999, "a"), (2, "q", 4, "z")))
+    assert told(stream.batch(pair_events((3, "q", 5, "z")))) == []
+    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 3.999999)]
 
 
 def test_a_failed_attempt() -> None:
