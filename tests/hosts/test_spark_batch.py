@@ -222,7 +222,7 @@ def test_keys_keep_their_type(session: SparkSession, type_: str) -> None:
     numbered = detect(events.drop("k").toArrow(), UP, key="i", time="t", columns=["n"]).to_pylist()
     expected = [(values[row["i"]], row["match_start"], row["match_end"]) for row in numbered]
     found = [(row["k"], row["match_start"], row["match_end"]) for row in matches.toArrow().to_pylist()]
-    assert sorted(map(repr, found)) == sorted(map(repr, expected)) != []
+    assert sorted(found, key=repr) == sorted(expected, key=repr) != []  # a zone may be written in two ways
 
 
 def test_keys_are_equal_as_spark_groups_them(session: SparkSession) -> None:
