@@ -17,10 +17,12 @@ from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID, Answer
 from tests.conformance.interval_case import SECOND, Question
 from tests.conformance.streaming import session_of_cases
+from tests.conformance.together import CASE
 from tests.stream.running import detected
 
-from cepheid import PatternError
+from cepheid import PatternError, detect
 
+Case: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Literal["process", "spark", "stream"]
 """Where a case is asked."""
 
@@ -29,15 +31,43 @@ END = 10**9
 """Seconds: when the last event is, behind all others and the lateness."""
 PARTS = 3
 """Micro-batches."""
+PROMOTED: Mapping[str, Any] = {"promote_options": "default"}
+"""Where tables are put together: a column that one has not is NULL there."""
 
 
-def occurrences_streamed(case: Mapping[str, Any], policies: Sequence[str]) -> dict[str, Answer]:
+def occurrences_streamed(case: Case, policies: Sequence[str]) -> dict[str, Answer]:
     """The case's occurrences for each policy, of all of which one query is asked."""
-    marker = {"id": "~", "type": "~", "t": END}
-    events = algebra_case.table(dict(case) | {"events": [*case["events"], marker]})
-    patterns = {policy: algebra_case.pattern(case).policy(policy) for policy in policies}
-    rows = _rows(events, patterns, time=AT, sequence=ID, columns=[ID])
-    return {policy: [algebra_case.shown(row) for row in rows if row["pattern"] == policy] for policy in policies}
+    (found,) = occurrences_together([(case, policies)], "stream")
+    return found
+
+
+def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Where) -> list[dict[str, Answer]]:
+    """The occurrences of each case for each policy, in one query: each case has a key of its own, and counts the rows
+    of its own patterns.
+    """
+    events = pa.concat_tables([_numbered(case, number) for number, (case, _) in enumerate(asked)], **PROMOTED)
+    patterns = {
+        f"{number} {policy}": algebra_case.pattern(case).policy(policy)
+        for number, (case, policies) in enumerate(asked)
+        for policy in policies
+    }
+    options: dict[str, Any] = {"key": [CASE], "time": AT, "sequence": ID, "columns": [ID]}
+    found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in asked]
+    if where == "spark":
+        rows = detect(session_of_cases().createDataFrame(events), patterns, **options).toArrow().to_pylist()
+    else:
+        marker = _numbered({"events": [{"id": "~", "type": "~", "t": END}]}, -1)
+        rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
+    for row in rows:
+        number, policy = row["pattern"].split()
+        if int(number) == row[CASE]:
+            found[row[CASE]][policy].append(algebra_case.shown(row))
+    return found
+
+
+def _numbered(case: Case, number: int) -> pa.Table:
+    events = algebra_case.table(case)
+    return events.append_column(CASE, pa.array([number] * len(events), pa.int32()))
 
 
 def intervals_streamed(asked: Question) -> list[list[str]]:
