@@ -56,7 +56,7 @@ def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Whe
     if where == "spark":
         rows = detect(session_of_cases().createDataFrame(events), patterns, **options).toArrow().to_pylist()
     else:
-        marker = _numbered({"events": [{"id": "~", "type": "~", "t": END}]}, -1)
+        marker = _numbered(dict(asked[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
         rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
     for row in rows:
         number, policy = row["pattern"].split()
