@@ -109,6 +109,7 @@ KINDS: Mapping[str, Callable[[], Matcher | IntervalMatcher]] = {
     "real_time": _stages(UNPAID, lateness="4 seconds", consistency="realtime"),
     "occurrences": _occurrences(OCCURRENCES),
     "occurrences_with_conditions": _occurrences(WITH_CONDITIONS, measures={"paid": "p.amount", "of": "o.account"}),
+    "occurrences_real_time": _occurrences(OCCURRENCES, lateness="4 seconds", consistency="realtime"),
     "occurrences_used_up": _occurrences(USED_UP, sequence="id"),
     "intervals": _intervals(INTERVALS.format(0)),
     "intervals_real_time": _intervals(INTERVALS.format(1)),
@@ -117,7 +118,7 @@ KINDS: Mapping[str, Callable[[], Matcher | IntervalMatcher]] = {
 
 TOLD = {"in_sets": {"match", "late"}} | {key: {"match", "timeout"} for key in ["in_sequence", "waiting", "functions"]}
 TOLD |= {key: {"match", "late"} for key in (kind for kind in KINDS if kind.startswith("occurrences"))}
-TOLD |= {key: {"insertion", "retraction", "late"} for key in ["real_time", "intervals_real_time"]}
+TOLD |= {key: {"insertion", "retraction", "late"} for key in KINDS if key.endswith("real_time")}
 TOLD |= {"intervals": {"insertion", "late"}}
 """Kinds of rows that come behind each snapshot, among others perhaps."""
 

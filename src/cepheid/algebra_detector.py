@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,13 @@ from cepheid.compile.tables import Ints
 from cepheid.detector import Found
 from cepheid.errors import PatternError
 from cepheid.events import VALUE_PREFIX, Batch
+from cepheid.kernel.algebra_fork import fork_keys
 from cepheid.kernel.algebra_idle import forget_keys, idle_from
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel
 from cepheid.kernel.algebra_told import Told
 from cepheid.kernel.layout import Events, Flags, Int32s, Visits
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.limits import Limits
 from cepheid.plan.plans import Place
 from cepheid.working_set import WorkingSet
@@ -102,10 +104,29 @@ class TreeKernels:
         found: Ints = np.max([idle_from(kernel, keys) for kernel in self.each], axis=0)
         return found
 
-    def forget_keys(self, keys: Int32s) -> None:
-        """They have nothing open any more."""
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+        for kernel in self.each:
+            kernel.make_keys(keys)
+
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """As `algebra_fork.fork_keys`."""
+        for kernel in self.each:
+            fork_keys(kernel, source, target)
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
         for kernel in self.each:
             forget_keys(kernel, keys)
+
+    @contextmanager
+    def only(self, keys: Int32s) -> Iterator[None]:
+        """In the block there are no keys but these, numbered from 0: to be counted, not visited."""
+        forests = [kernel.forest for kernel in self.each]
+        self.renumber(keys)
+        yield
+        for kernel, forest in zip(self.each, forests, strict=True):
+            kernel.forest = forest
 
     def limit(self, limits: Limits) -> None:
         """These are its limits from now on."""
@@ -225,6 +246,15 @@ class OccurrenceDetector:
     @property
     def found(self) -> Found:
         return Found(self._matches, 0, *self.kernel.dropped)
+
+    def only(self, keys: Int32s) -> AbstractContextManager[None]:
+        """In the block there are only these keys, which are open: to be counted, not visited."""
+        return self.kernel.only(keys)
+
+    @property
+    def plan(self) -> OccurrencePlan:
+        """The only one."""
+        return self.pattern.plan.only
 
     @property
     def schemas(self) -> list[pa.Schema]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +17,14 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import Int32s, Visits
-from cepheid.kernel.listing import Kernel, open_partial_matches
+from cepheid.kernel.listing import Kernel, only, open_partial_matches
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.warm_up import warm_up
 from cepheid.lang.pattern import Pattern
 from cepheid.output import TIMEOUT, open_rows, open_schema, parts_of, row_schema, rows_of
 from cepheid.plan.limits import Limits
+from cepheid.plan.plan import Plan
 from cepheid.told import ToldTimeouts
 from cepheid.working_set import WorkingSet
 
@@ -56,6 +57,10 @@ class Detector:
         self._matches = 0
         self._timeouts = 0
         self._replays = False
+
+    @property
+    def plan(self) -> Plan:
+        return self.pattern.plan
 
     @property
     def schema(self) -> pa.Schema:
@@ -136,6 +141,10 @@ class Detector:
             used, position = _places(part.event, len(self.working_set))
             rows.append(open_rows(plan, part, self.working_set.take(used), position))
         return pa.Table.from_batches(rows, open_schema(plan))
+
+    def only(self, keys: Int32s) -> AbstractContextManager[None]:
+        """In the block there are only these keys, which are open: to be counted and listed, not visited."""
+        return only(self.kernel, keys)
 
     def forget(self) -> None:
         """Lets go of the events that no partial match holds. A step does it when there are so many that what this

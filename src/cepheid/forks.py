@@ -9,14 +9,13 @@ behind the late event.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.errors import SnapshotError
 from cepheid.kernel.layout import NO_TIME, Flags, Int32s, grown
-from cepheid.kernel.listing import Kernel
 
 NOTHING = -1
 """In place of its number in the kernel, for a fork at which nothing was open."""
@@ -38,6 +37,28 @@ class Fork(NamedTuple):
     number: int
 
 
+class ForkingKernel(Protocol):
+    """What a kernel does for its keys, which are numbers."""
+
+    @property
+    def open_keys(self) -> Int32s:
+        """Those that have something open, ascending."""
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has something open."""
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other.
+        """
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+
+
 class KeyStates:
     """By the number of a key: where it stands. The kernel has other numbers, as it has the forks, too."""
 
@@ -46,7 +67,7 @@ class KeyStates:
     calls of the kernel, which cost more than the events that need not be gone through again.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: ForkingKernel) -> None:
         self._kernel = kernel
         self.number: Int32s = np.zeros(0, np.int32)
         """The key's number in the kernel."""

@@ -28,7 +28,6 @@ from cepheid.kernel.layout import FOREVER, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
 from cepheid.passed import Passed
-from cepheid.plan.plan import Plan
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.waiting import Waiting
 from cepheid.working_set import relevant
@@ -40,8 +39,7 @@ class LiveMatcher:
     """Finds one pattern in events that come in any order of keys and, until time has passed them, of time."""
 
     def __init__(self, pattern: CompiledPattern | CompiledOccurrences) -> None:
-        self.detector: Detector | OccurrenceDetector
-        self.detector = OccurrenceDetector(pattern) if isinstance(pattern, CompiledOccurrences) else Detector(pattern)
+        self.detector = detector_of(pattern)
         self.keys = KeyNumbers()
         self.passed = Passed()
         self.waiting = Waiting()
@@ -53,8 +51,7 @@ class LiveMatcher:
 
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
-        of = self.detector.pattern.plan
-        plan = of if isinstance(of, Plan) else of.only
+        plan = self.detector.plan
         late, batch = self.passed.parted(batch)
         self.late += len(late)
         self.waiting.add(relevant(batch, self.detector.pattern))
@@ -212,6 +209,11 @@ class LiveMatcher:
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows
+
+
+def detector_of(pattern: CompiledPattern | CompiledOccurrences) -> Detector | OccurrenceDetector:
+    """A new one."""
+    return OccurrenceDetector(pattern) if isinstance(pattern, CompiledOccurrences) else Detector(pattern)
 
 
 def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:

@@ -78,7 +78,6 @@ class Matcher:
         from cepheid.hosts.live import TableMatcher
 
         told = None if consistency is None else _consistency(consistency, time)
-        occurrences = isinstance(pattern, OccurrencePattern)
         request = request_of(
             pattern,
             time=time,
@@ -86,14 +85,12 @@ class Matcher:
             sequence=sequence,
             columns=columns,
             measures=measures,
-            outputs=outputs if outputs is not None or told is None or occurrences else ("matches", "late"),
+            outputs=outputs if outputs is not None or told is None else ("matches", "late"),
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,
         )
         no_intervals(request, "a Matcher")
-        if told is not None and occurrences:
-            raise SchemaError("consistency: occurrences are told when they are certain. Leave it out")
         if request.occurrences is not None and request.occurrences.pattern.chosen is None:
             recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
             request = replace(request, each_occurrences=(request.occurrences._replace(pattern=recent),))

@@ -20,21 +20,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.changes import Ids, change_schema, inserted, retracted
+from cepheid.algebra_detector import OccurrenceDetector
+from cepheid.changes import Matches, change_schema, inserted, retracted
+from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.detector import Detector, Found
+from cepheid.detector import Found
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch, join
 from cepheid.forks import KeyStates
 from cepheid.identity import canonical_bytes
 from cepheid.kept import Kept, Run
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
-from cepheid.kernel.listing import only
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.withheld import ranges
 from cepheid.lang.interval_values import Consistency
-from cepheid.live_matcher import KeyNumbers, events_of, in_order
-from cepheid.output import TIMEOUT, late_rows, row_schema
+from cepheid.live_matcher import KeyNumbers, detector_of, events_of, in_order
+from cepheid.output import TIMEOUT, late_rows
 from cepheid.passed import Passed
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.waiting import times_of
@@ -58,8 +59,8 @@ NOTHING_BEHIND = Behind(np.zeros(0, np.int32), None)
 class RealTimeMatcher:
     """Finds one pattern, whose plan has outputs, and tells matches as its consistency says."""
 
-    def __init__(self, pattern: CompiledPattern, consistency: Consistency) -> None:
-        self.detector = Detector(pattern)
+    def __init__(self, pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> None:
+        self.detector = detector_of(pattern)
         self.consistency = consistency
         self.passed = Passed()
         self.clock = NO_TIME
@@ -81,14 +82,14 @@ class RealTimeMatcher:
 
     def process(self, batch: Batch) -> pa.Table:
         """What these events change; late ones, if they are asked for, come first."""
-        plan = self.detector.pattern.plan
+        plan = self.detector.plan
         late, batch = self.passed.parted(batch)
         self.late += len(late)
         if len(batch):
             self.clock = max(self.clock, int(times_of(batch).max()))
         rows = self._tell(relevant(batch, self.detector.pattern))
         if len(late) and "late" in (plan.outputs or ()):
-            rows.insert(0, inserted(plan, late_rows(plan, row_schema(plan), late, self.passed.now)))
+            rows.insert(0, inserted(plan, late_rows(plan, self.detector.schema, late, self.passed.now)))
         return self._table(rows)
 
     def advance_time(self, time: int) -> pa.Table:
@@ -138,18 +139,18 @@ class RealTimeMatcher:
 
     @property
     def open_partial_matches(self) -> int:
-        with only(self.detector.kernel, self.states.open):
+        with self.detector.only(self.states.open):
             return self.detector.kernel.open_partial_matches(self.clock)
 
     def partial_matches(self, most: int) -> pa.Table:
         """Those that are open for now, as rows of `open_schema`; of each key at most `most`."""
-        with only(self.detector.kernel, self.states.open):
+        with self.detector.only(self.states.open):
             return self.detector.partial_matches(self.clock, most)
 
     @property
     def withheld(self) -> int:
         """How many matches are found and wait to be emitted, or would be matches if they ended now."""
-        with only(self.detector.kernel, self.states.open):
+        with self.detector.only(self.states.open):
             return self.detector.kernel.withheld
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
@@ -180,7 +181,7 @@ class RealTimeMatcher:
 
     @staticmethod
     def restored(
-        pattern: CompiledPattern, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+        pattern: CompiledPattern | CompiledOccurrences, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[RealTimeMatcher, dict[str, Any]]:
         """As LiveMatcher.restored; the consistency is that of the snapshot."""
         snapshot = opened(data, made_for)
@@ -196,7 +197,7 @@ class RealTimeMatcher:
         self.detector.restore(arrays, held, Found())
         self.states.restore(arrays)
         self.keys = KeyNumbers.of(batches["names"])
-        rows = row_schema(self.detector.pattern.plan)
+        rows = self.detector.schema
         for name in _KEPT:
             setattr(self, name, Kept.of(snapshot, name, columns if name == "waiting" else rows))
         numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
@@ -285,7 +286,9 @@ class RealTimeMatcher:
         ends = np.zeros(len(keys), np.int64)
         visits = Visits(self.states.numbers(keys), ends, np.full(len(keys), until), np.full(len(keys), closes))
         found = self._run(self.detector.working_set.take(np.zeros(0, np.int32)), visits)
-        self.states.move(keys, np.full(len(keys), until), ends)
+        # Deadlines pass before the events of their time, and occurrences end when all of these are there.
+        behind = until + 1 if isinstance(self.detector, OccurrenceDetector) and until < FOREVER else until
+        self.states.move(keys, np.full(len(keys), behind), ends)
         return [found]
 
     def _run(self, batch: Batch, visits: Visits) -> Run:
@@ -305,8 +308,8 @@ class RealTimeMatcher:
 
     def _difference(self, behind: Behind, found: list[Run]) -> list[pa.RecordBatch]:
         """Tells what was found and not told yet, and takes back what is not found again."""
-        plan = self.detector.pattern.plan
-        before = Ids(behind.told)
+        plan = self.detector.plan
+        before = Matches(plan, behind.told)
         rows: list[pa.RecordBatch] = []
         for run in found:
             stays = before.taken(run.rows, np.isin(run.key, behind.keys))
@@ -343,7 +346,7 @@ class RealTimeMatcher:
         return self.detector.pattern.plan.schema.sequence != ()
 
     def _table(self, rows: list[pa.RecordBatch]) -> pa.Table:
-        return pa.Table.from_batches(rows, change_schema(self.detector.pattern.plan))
+        return pa.Table.from_batches(rows, change_schema(self.detector.plan))
 
 
 def whole(rows: pa.Table) -> pa.RecordBatch:

@@ -172,3 +172,26 @@ def windowed_tables(draw: st.DrawFn) -> list[Operator]:
         case "minus":
             rows += [Operator(Kind.WITHOUT, 3, 2), Operator(Kind.WITHIN, 5, number=draw(lengths))]
     return rows
+
+
+# Expressions over a shop's types, and rows of it
+
+Row = tuple[int, str, str, int]
+"""Second, type, user and price."""
+shop_rows: st.SearchStrategy[list[Row]] = st.lists(
+    st.tuples(st.integers(0, 12), st.sampled_from("ABC"), st.sampled_from("uv"), st.integers(0, 2)), max_size=14
+)
+_seconds = st.integers(0, 5).map(lambda seconds: timedelta(seconds=seconds))
+expressions = st.recursive(
+    st.sampled_from("ABC").map(event),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a >> b, inner, inner),
+        st.builds(lambda a, b: a >> b, inner, inner),
+        st.builds(lambda a, b: a & b, inner, inner),
+        st.builds(lambda a, b: a | b, inner, inner),
+        st.builds(lambda a, b: a - b, inner, inner),
+        st.builds(lambda a, length: a.within(length), inner, _seconds),
+        st.builds(lambda a, length: a.plus(length), inner, _seconds),
+    ),
+    max_leaves=4,
+).map(OccurrencePattern.of)

@@ -1,7 +1,6 @@
 """Asks Cepheid what a case about intervals or about out-of-order arrival asks, and says what is wrong with its answer.
 
-Matches of intervals are those of `detect`; logs are those of the interval matcher, an event at a time. The
-event algebra has no matcher for events out of order: its logs are those of the definition.
+Matches are those of `detect`; logs are those of the matchers, an event at a time.
 """
 
 from __future__ import annotations
@@ -10,30 +9,27 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID
 from tests.conformance.check import QUERIES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
 from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_streamed
-from tests.intervals.running import ENGINE, batch_of, log_of
+from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 
-from cepheid import CepheidWarning
+from cepheid import CepheidWarning, Matcher, OccurrencePattern
 from cepheid.compile.interval import compile_intervals
-from cepheid.detect import detect, request_of
-from cepheid.hosts.algebra_in_process import occurrence_plans
-from cepheid.kernel.algebra_occurrence import Derivation, Member
-from cepheid.kernel.algebra_reference import reference_occurrences
-from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Arrival, Life, Told, told
-from cepheid.kernel.python_events import script_values
-from cepheid.kernel.reference import Event
+from cepheid.detect import detect
+from cepheid.kernel.consistency_reference import Told
 from cepheid.lang.algebra import Policy
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.algebra import Kind
 from cepheid.plan.interval_build import build_interval_plan
 
 Case: TypeAlias = Mapping[str, Any]
@@ -88,10 +84,14 @@ def answer(case: Case) -> dict[str, Any]:
     if "arrival" not in case:
         return _final(case)
     if case["subject"] == "interval":
-        return _fields(case, _engine_log(case)) | _final(case)
-    found = _fields(case, _algebra_log(case, Policy.UNRESTRICTED))
+        log = _engine_log(case)
+        return _fields(case, log) | {"conservative": log(Consistency.EARLIEST, {})} | _final(case)
+    pattern = algebra_case.pattern(case)
+    found = _fields(case, _algebra_log(case, pattern.policy(Policy.UNRESTRICTED)))
     if "realtime_recent_root" in case["expected"]:
-        found["realtime_recent_root"] = _algebra_log(case, Policy.RECENT)(Consistency.REALTIME, {})
+        # With a condition the policy is applied at the root, where the facts choose among equally recent occurrences.
+        at_root = replace(pattern, expression=pattern.expression.where("TRUE"))
+        found["realtime_recent_root"] = _algebra_log(case, at_root.policy(Policy.RECENT))(Consistency.REALTIME, {})
     return found
 
 
@@ -126,7 +126,6 @@ def _fields(case: Case, log: Ask) -> dict[str, Any]:
     found = {
         "late": [match[0] for _, _, sign, match in realtime if sign == "late"],
         "final": _net(realtime),
-        "conservative": log(Consistency.EARLIEST, {}),
         "conservative_exact": log(Consistency.CONSERVATIVE, {}),
         "realtime": realtime,
     }
@@ -145,10 +144,6 @@ def _net(log: Log) -> list[list[str]]:
     return [*left.values()]
 
 
-def _shown(log: Iterable[Told], of: Callable[[Any], list[str]], ids: Sequence[str]) -> Log:
-    return [[t.when, t.position, t.sign, [ids[t.position]] if t.sign == "late" else of(t.match)] for t in log]
-
-
 # Intervals
 
 
@@ -160,61 +155,42 @@ def _engine_log(case: Case) -> Ask:
     batch = batch_of(plan, asked.events.take([ids.index(id_) for id_ in case["arrival"]]))
 
     def log(consistency: Consistency, switches: Mapping[int, Consistency]) -> Log:
-        found = log_of(compiled, batch, consistency=consistency, switches=switches)
-        return _shown(found, lambda match: [case["arrival"][i] for i in match], case["arrival"])
+        told = log_of(compiled, batch, consistency=consistency, switches=switches)
+        return [_shown(one, case["arrival"]) for one in told]
 
     return log
+
+
+def _shown(told: Told, ids: Sequence[str]) -> list[Any]:
+    match = [told.position] if told.sign == "late" else told.match
+    assert isinstance(match, Sequence)
+    return [told.when, told.position, told.sign, [ids[i] for i in match]]
 
 
 # The event algebra
 
 
-def _algebra_log(case: Case, policy: Policy) -> Ask:
-    ordered = dict(case) | {"events": sorted(case["events"], key=lambda e: (e["t"], e["id"]))}
-    events = algebra_case.table(ordered)
-    request = request_of(algebra_case.pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
-    plan = occurrence_plans(events.schema, request, ENGINE).only
-    lifted = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
-    columns = [script_values(column.combine_chunks()) for column in lifted.values]
-    values = [*zip(*columns, strict=True)] or [()] * len(events)
-    times = [e["t"] * SECOND for e in ordered["events"]]
-    known = [Event(*row) for row in zip(range(len(times)), times, lifted.masks[0].tolist(), values, strict=True)]
+def _algebra_log(case: Case, pattern: OccurrencePattern) -> Ask:
+    events = algebra_case.table(case)
     ids = events.column(ID).to_pylist()
-    arrived = [known[ids.index(id_)] for id_ in case["arrival"]]
-    forbids = any(operator.kind is Kind.WITHOUT for operator in plan.operators)
-
-    def matches(accepted: Sequence[int], clock: float) -> dict[tuple[str, ...], Life]:
-        taken = sorted((arrived[i] for i in accepted), key=lambda event: event.position)
-        until = None if clock == NEVER else int(clock)
-        found = reference_occurrences(plan.operators, plan.root, policy, taken, time_value=plan.time_value, until=until)
-        return {_members(one, ids): _life(one, forbids=forbids) for one in found}
+    arrivals = [events.slice(ids.index(id_), 1) for id_ in case["arrival"]]
+    asked: dict[str, Any] = {"time": AT, "sequence": ID, "columns": [ID], "lateness": timedelta(seconds=case["K"])}
 
     def log(consistency: Consistency, switches: Mapping[int, Consistency]) -> Log:
-        arrivals = [Arrival(event.time, event.time) for event in arrived]
-        found = told(
-            arrivals,
-            matches,
-            delay=case["K"] * SECOND,
-            lateness=End(case["lateness"]),
-            consistency=consistency,
-            switches=switches,
-        )
-        return _shown(found, list, case["arrival"])
+        live = Matcher(pattern, events, consistency=consistency, **asked)
+        found: Log = []
+        for position, event in enumerate(arrivals):
+            if position in switches:
+                found += _told("switch", position, live.switch(switches[position]))
+            found += _told("arrive", position, live.process(event))
+        return found + _told("eos", len(arrivals), live.finish())
 
     return log
 
 
-def _life(derivation: Derivation, *, forbids: bool) -> Life:
-    end = derivation.occurrence.end
-    return Life(end, end if forbids else ALWAYS)
+def _told(when: str, position: int, rows: pa.Table) -> Log:
+    return [[when, position, SIGNS[row["kind"]], _ids(row)] for row in rows.to_pylist()]
 
 
-def _members(derivation: Derivation, ids: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(_id(member, ids) for member in derivation.occurrence.members))
-
-
-def _id(member: Member, ids: Sequence[str]) -> str:
-    if len(member) == 2:
-        return ids[member[1]]
-    _, _, delay, behind = member
-    return f"+{delay // SECOND}({','.join(sorted(_id(one, ids) for one in behind))})"
+def _ids(row: Mapping[str, Any]) -> list[str]:
+    return [row["event"][ID]] if row["kind"] == "late" else algebra_case.shown(row)[2]

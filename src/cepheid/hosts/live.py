@@ -118,7 +118,6 @@ class TableMatcher(HalfWay):
 
     def _restored(self, data: bytes) -> tuple[LiveMatcher | RealTimeMatcher, dict[str, Any]]:
         if isinstance(self._matcher, RealTimeMatcher):
-            assert isinstance(self._pattern, CompiledPattern)
             return RealTimeMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
         return LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
 
@@ -190,9 +189,9 @@ def _compiled(
 
 
 def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> RealTimeMatcher:
-    assert isinstance(pattern, CompiledPattern), "occurrences are told when they are certain"
-    names = [field.name for field in change_schema(pattern.plan)]
-    names += [measure.name for measure in pattern.plan.measures or ()]
+    plan = pattern.plan if isinstance(pattern, CompiledPattern) else pattern.plan.only
+    names = [field.name for field in change_schema(plan)]
+    names += [measure.name for measure in plan.measures or ()]
     if names.count(FOUND) > 1:
         raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
     return RealTimeMatcher(pattern, consistency)

@@ -85,7 +85,7 @@ class OccurrenceMatcher(StageMatcher):
         from_ = kernel.idle_from(keys)
         idle = keys[from_ <= self.now]
         if len(idle):
-            kernel.forget_keys(idle)
+            kernel.drop(idle)
             self.live.keys.free(idle)
         later = from_[(from_ > self.now) & (from_ < FOREVER)]
         return int(later.max()) if len(later) else FOREVER

@@ -76,7 +76,7 @@ class TreeKernel:
         Raises:
             ConditionError, LimitExceeded: the kernel is of no use afterwards.
         """
-        self._make_room_for_keys(int(visits.key.max(initial=-1)) + 1)
+        self.make_keys(int(visits.key.max(initial=-1)) + 1)
         cursor, found = self.cursor, []
         cursor.visit = 0
         while True:
@@ -89,7 +89,7 @@ class TreeKernel:
                     found.append(self._take_found(events))
                     self._make_room_for_nodes()
                 case TreeStatus.MORE_ENTRIES:
-                    self._make_room_for_entries(int(cursor.needed))
+                    self.make_entries(int(cursor.needed))
                 case TreeStatus.MORE_MADE:
                     made = np.zeros(2 * len(self.forest.made), MADE)
                     made[: cursor.made] = self.forest.made[: cursor.made]
@@ -168,19 +168,20 @@ class TreeKernel:
         width = self.lists_of_key
         lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
         self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
-        self._make_room_for_keys(1)
+        self.make_keys(1)
 
     @property
     def _lists(self) -> int:
         return len(self.forest.lists)
 
-    def _make_room_for_keys(self, count: int) -> None:
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
         before = len(self.forest.keys)
-        if count > before:
-            after = max(count, 2 * before)
-            keys = np.concatenate([self.forest.keys, new_keys(after - before)])
+        if keys > before:
+            after = max(keys, 2 * before)
+            kept = np.concatenate([self.forest.keys, new_keys(after - before)])
             lists = np.concatenate([self.forest.lists, new_lists((after - before) * self.lists_of_key)])
-            self.forest = self.forest._replace(keys=keys, lists=lists)
+            self.forest = self.forest._replace(keys=kept, lists=lists)
 
     def _collect(self) -> None:
         collect(self.forest, self.cursor, self._lists, np.zeros(int(self.cursor.nodes) + 1, np.int64))
@@ -190,7 +191,8 @@ class TreeKernel:
         if 2 * self.cursor.nodes > len(self.forest.nodes):
             self.forest = self.forest._replace(nodes=grown(self.forest.nodes, 2 * len(self.forest.nodes)))
 
-    def _make_room_for_entries(self, more: int) -> None:
+    def make_entries(self, more: int) -> None:
+        """Makes room for so many more in the lists."""
         lists = self.forest.lists
         kept = int(lists["count"].sum())
         room = len(self.forest.entries)

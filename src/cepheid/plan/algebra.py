@@ -113,6 +113,13 @@ class OccurrencePlan:
         return ((1 << len(self.bits)) - 1,)
 
     @property
+    def binds_anew(self) -> bool:
+        """Whether events may change what the variables of an occurrence stand for: they may take away one of several
+        ways in which it came about.
+        """
+        return any(operator.kind is Kind.WITHOUT and operator.script is not None for operator in self.operators)
+
+    @property
     def has_delays(self) -> bool:
         """Whether rows tell of temporal events."""
         return self.beside_delays or any(operator.kind is Kind.DELAYED for operator in self.operators)

@@ -1,0 +1,130 @@
+"""Each row of a matcher of occurrences with a consistency, against the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.intervals.running import ENGINE, SIGNS
+from tests.searching import share
+
+from algebra.shop import at, shop
+from algebra.strategies import Row, expressions, shop_rows
+from cepheid import Matcher, OccurrencePattern, Policy
+from cepheid.detect import request_of
+from cepheid.forks import KeyStates
+from cepheid.hosts.algebra_in_process import occurrence_plans
+from cepheid.kernel.algebra_occurrence import Member
+from cepheid.kernel.algebra_reference import reference_occurrences
+from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, told
+from cepheid.kernel.reference import Event
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.plan.algebra import Kind
+
+SECOND = timedelta(seconds=1)
+CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
+Log = dict[tuple[str, int], list[tuple[str, Any]]]
+"""What is told by a switch before an event, at an event, and at the end; by its position."""
+
+
+@share(20)
+@given(
+    rows=shop_rows.map(lambda rows: list({row[:3]: row for row in rows}.values())).flatmap(st.permutations),
+    expression=expressions,
+    lateness=st.sampled_from([0, 1, 3, 9]),
+    every=st.sampled_from([1, 2, 64]),
+    data=st.data(),
+)
+def test_equals_reference(
+    rows: list[Row], expression: OccurrencePattern, lateness: int, every: int, data: st.DataObject
+) -> None:
+    """Events one by one in any order, and switches anywhere: what is told at each is what the definition tells."""
+    pattern = expression.taxonomy("type").policy(Policy.UNRESTRICTED)
+    first = data.draw(CHOICES)
+    switches = data.draw(st.dictionaries(st.integers(0, max(0, len(rows) - 1)), CHOICES, max_size=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeyStates, "every", every)
+        found = by_matcher(pattern, rows, lateness, first, switches)
+    assert found == by_definition(pattern, rows, lateness, first, switches)
+
+
+def by_matcher(
+    pattern: OccurrencePattern,
+    rows: Sequence[Row],
+    lateness: int,
+    first: Consistency,
+    switches: Mapping[int, Consistency],
+) -> Log:
+    options: dict[str, Any] = {"key": "user", "time": "at", "sequence": "type", "lateness": lateness * SECOND}
+    live = Matcher(pattern, shop([]), consistency=first, **options)
+    log: Log = {}
+    for position, row in enumerate(rows):
+        if position in switches:
+            log["switch", position] = live.switch(switches[position]).to_pylist()
+        log["arrive", position] = live.process(shop([row])).to_pylist()
+    log["eos", len(rows)] = live.finish().to_pylist()
+    return {step: sorted((SIGNS[row["kind"]], shown(row)) for row in told_) for step, told_ in log.items() if told_}
+
+
+def shown(row: Mapping[str, Any]) -> str:
+    """The user of a row, and the events; of a late one its second and type."""
+    if row["kind"] == "late":
+        return str((row["user"], second(row["event"]["at"]), row["event"]["type"]))
+    events = [(second(one["time"]), one["type"], one.get("delay"), one.get("depth", 0)) for one in row["events"]]
+    return str((row["user"], events))
+
+
+def second(time: datetime) -> int:
+    return (time - at(0)) // SECOND
+
+
+def by_definition(
+    pattern: OccurrencePattern,
+    rows: Sequence[Row],
+    lateness: int,
+    first: Consistency,
+    switches: Mapping[int, Consistency],
+) -> Log:
+    plan = occurrence_plans(shop([]).schema, request_of(pattern, time="at", key="user", sequence="type"), ENGINE).only
+    masks = ENGINE.evaluate(shop([*rows]), bits=plan.bits, values=plan.values).masks[0].tolist()
+
+    def matches(accepted: Sequence[int], clock: float) -> Mapping[str, Life]:
+        found = {}
+        for user in {rows[position][2] for position in accepted}:
+            own = sorted((position for position in accepted if rows[position][2] == user), key=rows.__getitem__)
+            events = [Event(i, rows[position][0], masks[position], ()) for i, position in enumerate(own)]
+            until = None if clock == NEVER else int(clock)
+            for one in reference_occurrences(operators, plan.root, Policy.UNRESTRICTED, events, until=until):
+                members = [*_members(one.occurrence.members, [rows[position][1] for position in own])]
+                found[str((user, members))] = Life(one.occurrence.end, one.occurrence.end)
+        return found
+
+    operators = [
+        replace(one, number=one.number // 1_000_000) if one.kind in (Kind.WITHIN, Kind.DELAYED) else one
+        for one in plan.operators
+    ]
+    log: Log = {}
+    for when, position, sign, match in told(
+        [Arrival(row[0], row[0]) for row in rows],
+        matches,
+        delay=lateness,
+        lateness=End.END,
+        consistency=first,
+        switches=switches,
+    ):
+        time, type_, user, _ = rows[min(position, len(rows) - 1)]
+        log.setdefault((when, position), []).append((sign, str((user, time, type_)) if sign == "late" else str(match)))
+    return {step: sorted(entries) for step, entries in log.items()}
+
+
+def _members(members: Sequence[Member], types: Sequence[str], depth: int = 0) -> Iterator[tuple[Any, ...]]:
+    """As the rows have them: an event, or a temporal one before those that it comes behind."""
+    for time, position, *behind in members:
+        yield time, types[position] if not behind else None, behind[0] * SECOND if behind else None, depth
+        if behind:
+            yield from _members(behind[1], types, depth + 1)
