@@ -2,7 +2,9 @@
 taken back. No I/O, no clock, no threads.
 
 Its meaning: behind each call what it has told, less what it has taken back, is what a matcher finds in all events that
-were accepted so far, in their order, when time has passed to the clock (`kernel.real_time_reference`).
+were accepted so far, in their order, when time has passed to the clock: for patterns of stages
+`kernel.real_time_reference` says which these are; for those of occurrences they are the ones that end up to the clock
+(`kernel.algebra_reference`).
 
 Events of a key go through the kernel as they come. One that comes behind a later one of its key, or behind a deadline
 that has passed, lets its key, and no other, go back to a fork: a copy of what was open before (`forks`). What the key
