@@ -172,11 +172,22 @@ class KeyStates:
 
     def over(self) -> Int32s:
         """Lets go of the keys that have no forks and nothing open; which they are."""
-        used = np.flatnonzero((self.number != NOTHING) & (self.forked < 0)).astype(np.int32)
+        used = np.flatnonzero(self._is_settled).astype(np.int32)
         over: Int32s = used[~self._kernel.is_open(self.number[used])]
         self._drop(self.number[over].tolist())
         self.number[over], self.behind[over], self.seen[over] = NOTHING, NO_TIME, 0
         return over
+
+    @property
+    def settled(self) -> Int32s:
+        """The kernel's numbers of the keys that have no forks."""
+        numbers: Int32s = self.number[self._is_settled]
+        return numbers
+
+    @property
+    def _is_settled(self) -> Flags:
+        settled: Flags = (self.number != NOTHING) & (self.forked < 0)
+        return settled
 
     @property
     def used(self) -> Int32s:

@@ -24,7 +24,7 @@ from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
 from cepheid.identity import canonical_bytes
-from cepheid.kernel.layout import FOREVER, Int32s, Visits
+from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
 from cepheid.passed import Passed
@@ -45,6 +45,9 @@ class LiveMatcher:
         self.waiting = Waiting()
         self.late = 0
         self.ties = 0
+        self._idle_from = NO_TIME
+        """When idle keys are looked for again, unless there are more keys than `_most_keys` before."""
+        self._most_keys = _FEW_KEYS
 
     def process(self, batch: Batch) -> pa.Table:
         """Takes events, which wait for time to pass them. The rows are those of the late events, if they are asked for.
@@ -69,6 +72,8 @@ class LiveMatcher:
             return self.detector.schema.empty_table()
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.passed.to(time)
+        if time >= self._idle_from or len(self.keys.number_of) > self._most_keys:
+            self.forget_idle()
         return rows
 
     def settle(self, time: int) -> pa.Table:
@@ -88,6 +93,27 @@ class LiveMatcher:
         rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
         self.passed.to(FOREVER)
         return rows
+
+    def forget_idle(self) -> int:
+        """Lets go of the keys of which all that is remembered is too old to count. Time does it, too, when there are so
+        many that what this costs is little for each.
+
+        Returns in microseconds when the last of the others will be idle, of those that will without another event;
+        FOREVER if none will.
+        """
+        if isinstance(self.detector, Detector):  # whose deadlines end what is open
+            return FOREVER
+        kernel = self.detector.kernel
+        keys = kernel.open_keys
+        from_ = kernel.idle_from(keys)
+        idle = keys[from_ <= self.now]
+        kernel.drop(idle)
+        self.keys.free(idle)
+        later = from_[(from_ > self.now) & (from_ < FOREVER)]
+        last = int(later.max()) if len(later) else FOREVER
+        self._idle_from = last if len(idle) < len(keys) else NO_TIME
+        self._most_keys = max(_FEW_KEYS, 2 * len(self.keys.number_of))
+        return last
 
     @property
     def now(self) -> int:

@@ -127,6 +127,9 @@ class RealTimeMatcher:
         points, oldest = self.states.settle(least, self._step)
         self.waiting.forget(points)
         self.told.forget(points)
+        if isinstance(self.detector, OccurrenceDetector):
+            settled, kernel = self.states.settled, self.detector.kernel
+            kernel.drop(settled[kernel.idle_from(settled) <= self.passed.now])
         over = self.states.over()
         if self.detector.told is not None:
             self.detector.told.forget(self.keys.name_of[key] for key in over.tolist())

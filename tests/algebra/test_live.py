@@ -162,16 +162,34 @@ def test_limits() -> None:
     assert live.counts.dropped_matches == 30 * 29 // 2 - len(found)
 
 
-def test_many_events_are_forgotten() -> None:
-    """What is kept does not grow with the events, nor with keys that are over."""
-    live = matcher("(A; B) - C", key="user", lateness="0 seconds")
-    sizes = []
-    for begin in range(0, 40_000, 4_000):
-        numbers = range(begin, begin + 4_000)
-        live.process(shop([(second, "ABC"[second % 3], f"u{second // 30}", 1) for second in numbers]))
+@pytest.mark.parametrize("consistency", [None, "realtime"])
+@pytest.mark.parametrize("policy", ["recent", "unrestricted"])
+def test_many_events_are_forgotten(policy: str, consistency: str | None) -> None:
+    """What is kept does not grow with the events, nor with keys that are over or of which no event comes any more."""
+    live = matcher("((A; B) - C)_9s", policy, key="user", lateness="0 seconds", consistency=consistency)
+    sizes, open_ = [], []
+    for begin in range(0, 24_000, 3_000):
+        numbers = range(begin, begin + 3_000)
+        live.process(shop([(second, "AB"[second % 2], f"u{second // 3}", 1) for second in numbers]))
+        open_.append(live.counts.open_partial_matches)
         sizes.append(len(live.snapshot()))
-    assert max(sizes) < 2 * min(sizes) + 400_000
-    assert live.counts.matches > 10_000
+    assert live.counts.matches > 5_000
+    assert max(sizes[1:]) < 2 * min(sizes[1:])
+    assert max(open_) < 6_000
+    live.advance_time(at(24_100))
+    live.snapshot()
+    assert live.counts.open_partial_matches == 0
+
+
+def test_idle_keys() -> None:
+    """A key is let go of when the window around what is remembered of it has passed; one without a window stays."""
+    live = matcher("(A; B)_9s | (C; C)", key="user", lateness="0 seconds")
+    live.process(shop([(1, "A", "u", 1), (2, "C", "v", 1), (4, "A", "w", 1)]))
+    left = []
+    for second in (9, 10, 12, 13):
+        live.advance_time(at(second))
+        left.append(live.counts.open_partial_matches)
+    assert left == [3, 2, 2, 1]
 
 
 def test_refusals() -> None:

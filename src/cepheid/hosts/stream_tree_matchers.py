@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.algebra_detector import OccurrenceDetector, TreeKernels
 from cepheid.algebra_output import occurrence_schema
 from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
@@ -59,42 +58,24 @@ class OfOccurrences(Planned):
 
 
 class OccurrenceMatcher(StageMatcher):
-    """Finds a pattern of occurrences, and lets go of keys of which all that is remembered is too old."""
+    """Finds a pattern of occurrences, and lets go of idle keys at every step: its shard need not be kept then."""
 
     def __init__(self, pattern: OfOccurrences, live: LiveMatcher) -> None:
         super().__init__(pattern, live)
-        self._idle_from = self._forget_idle()
+        self._idle_from = self.live.forget_idle()
 
     def advance_time(self, time: int) -> pa.Table:
         rows = super().advance_time(time)
-        self._idle_from = self._forget_idle()
+        self._idle_from = self.live.forget_idle()
         return rows
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
         super().replay(log, passed, limits)
-        self._idle_from = self._forget_idle()
+        self._idle_from = self.live.forget_idle()
 
     @property
     def due(self) -> int:
         return min(self.live.due, self._idle_from)
-
-    def _forget_idle(self) -> int:
-        """Microseconds: when the last of the keys is idle that will be without an event; FOREVER if none will."""
-        kernel = self._kernel
-        keys = kernel.open_keys
-        from_ = kernel.idle_from(keys)
-        idle = keys[from_ <= self.now]
-        if len(idle):
-            kernel.drop(idle)
-            self.live.keys.free(idle)
-        later = from_[(from_ > self.now) & (from_ < FOREVER)]
-        return int(later.max()) if len(later) else FOREVER
-
-    @property
-    def _kernel(self) -> TreeKernels:
-        detector = self.live.detector
-        assert isinstance(detector, OccurrenceDetector)
-        return detector.kernel
 
 
 # Intervals
