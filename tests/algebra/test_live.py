@@ -162,6 +162,20 @@ def test_limits() -> None:
     assert live.counts.dropped_matches == 30 * 29 // 2 - len(found)
 
 
+@pytest.mark.parametrize("text", ["(A; A)_3s", "((A & A) - (B; B))_3s", "(A; A)_3s | (B; C)_3s"])
+def test_what_is_too_old_counts_for_no_limit(text: str) -> None:
+    """Occurrences that are out of their window are forgotten before a limit is passed, of whichever operator."""
+    rows = shop([(second, "B", "u", second) for second in range(3)] + [(n, "A", "u", n) for n in range(3, 12)])
+    live = matcher(text, "unrestricted", limits=Limits(max_partial_matches=7))
+    live.process(rows)
+    expected = detect(rows, pattern(text, "unrestricted"), time="at").num_rows
+    assert live.finish().num_rows == expected > 20
+    live = matcher(text, "unrestricted", limits=Limits(max_partial_matches=2))
+    live.process(rows)
+    with pytest.raises(LimitExceeded, match="a key keeps more than 2 occurrences open"):
+        live.finish()
+
+
 @pytest.mark.parametrize("consistency", [None, "realtime"])
 @pytest.mark.parametrize("policy", ["recent", "unrestricted"])
 def test_many_events_are_forgotten(policy: str, consistency: str | None) -> None:

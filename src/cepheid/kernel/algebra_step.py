@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cepheid.compile.algebra import NONE, UNBOUNDED, AlgebraTables, Regime
 from cepheid.kernel.algebra_layout import Forest, TreeCursor, TreeStatus, Variables
-from cepheid.kernel.algebra_lists import append, drop_earliest, drop_first, reserve
+from cepheid.kernel.algebra_lists import append, drop_earliest, drop_first, keep_since, reserve
 from cepheid.kernel.algebra_operators import evaluate
 from cepheid.kernel.algebra_snoop import evaluate_in_context
 from cepheid.kernel.interpret import NO_FAILURE
@@ -204,12 +204,33 @@ def tell_roots(tables: AlgebraTables, forest: Forest, cursor: TreeCursor) -> boo
 
 
 @inlined
+def count_remembered(forest: Forest, first_list: int, lists: int) -> int:
+    remembered = 0
+    for number in range(first_list + 1, first_list + lists):
+        remembered += forest.lists[number].count
+    return remembered
+
+
+@kernel
+def forget_old(tables: AlgebraTables, forest: Forest, now: int, first_list: int) -> None:
+    """Forgets all that is too old to count in anything that ends behind `now`; but not in contexts, where it may still
+    use up another.
+    """
+    for row in range(len(tables.operators)):
+        op = tables.operators[row]
+        lists = 2 if op.kind == Kind.BOTH else 1 if op.kind in (Kind.THEN, Kind.WITHOUT) else 0
+        for number in range(first_list + op.memory, first_list + op.memory + lists):
+            keep_since(forest, number, now + 1 - op.window)
+
+
+@inlined
 def end_instant(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, key: int, first_list: int) -> bool:
     """Counts what the key remembers, and sets when something is due next; False where it is too much."""
     settings = tables.settings[0]
-    remembered = 0
-    for number in range(first_list + 1, first_list + settings.lists):
-        remembered += forest.lists[number].count
+    remembered = count_remembered(forest, first_list, settings.lists)
+    if remembered > settings.most_open and settings.regime <= Regime.MOST_RECENT:
+        forget_old(tables, forest, cursor.now, first_list)
+        remembered = count_remembered(forest, first_list, settings.lists)
     while remembered > settings.most_open:
         if not settings.limits_drop:
             return False
