@@ -36,6 +36,7 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.in_process import ordered_batches
 from cepheid.hosts.intake import Timed
 from cepheid.kernel.layout import FOREVER, Visits
+from cepheid.lang.duration import LONGEST
 from cepheid.order import Ordering
 from cepheid.plan.algebra_build import AskedOccurrences, build_occurrence_plans
 from cepheid.plan.algebra_plans import OccurrencePlans
@@ -232,6 +233,17 @@ def test_recent_with_conditions_warns() -> None:
     with pytest.warns(CepheidWarning, match=re.escape("policy 'recent' with the condition 'l.user = o.user'")):
         assert spans(found("(?l:Login; ?o:Logout)[l.user = o.user]", policy="recent")) == [(1, 5), (2, 7)]
     assert spans(found("?l:Login[l.user = 'ann']; Logout", policy="recent")) == [(1, 5), (1, 7)]
+
+
+def test_the_longest_delay() -> None:
+    """Behind the last time that an event may have it is told; a longer one is refused where it is read."""
+    last, days = 1 << 62, LONGEST.days
+    events = shop([(1, "A", "u", 1)]).set_column(0, "at", pa.array([last]).cast(pa.timestamp("us", "UTC")))
+    pattern = OccurrencePattern.of(f"A + {{{days} days}}").taxonomy("type")
+    (end,) = detect(events, pattern, time="at").column("match_end").cast(pa.int64()).to_pylist()
+    assert end == last + days * 86_400_000_000
+    with pytest.raises(PatternError, match="must be 36525000 days at most, which are 100,000 years"):
+        OccurrencePattern.of(f"A + {{{days + 1} days}}")
 
 
 def test_limits() -> None:

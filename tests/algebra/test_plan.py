@@ -64,6 +64,7 @@ def test_all_problems_at_once() -> None:
             "no parameter is named 'least' (filter, column 11)",
         ),
         ("T = Buy[price > $least] T", "no parameter is named 'least' (type 'T', column 9)"),
+        ("(Buy + {30000000 days}) + {6525001 days}", "delays within each other are more than 36525000 days together"),
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),

@@ -384,7 +384,7 @@ STAGE = "stages: [{begin: a}]"
         (STAGE + "\nwithin: 0 hours", "a length of time must be positive, got '0 hours' (p.yaml, line 2, column 9)"),
         (
             STAGE + f"\nwithin: {'9' * 20} weeks",
-            "a length of time must be shorter than 999999999 days (p.yaml, line 2, column 9)",
+            "a length of time must be 36525000 days at most, which are 100,000 years (p.yaml, line 2, column 9)",
         ),
         (STAGE + "\nname: a\nname: b", "the key 'name' is here twice, first on line 2 (p.yaml, line 3, column 1)"),
         (STAGE + "\n[a]: b", "a key must be text (p.yaml, line 2, column 1)"),

@@ -150,6 +150,7 @@ def test_patterns_are_immutable() -> None:
 _TIMES = "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
 _SKIPS = "Skip.no_skip(), Skip.to_next(), Skip.past_last_event(), Skip.to_first(), Skip.to_last()"
 _UNITS = "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
+_TOO_LONG = "a length of time must be 36525000 days at most"
 _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
 
 
@@ -229,7 +230,9 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.within(None), "a length of time is text such as '12 hours', or a timedelta; got NoneType: None"),
         (lambda: ANY.within("0 days"), "a length of time must be positive, got '0 days'"),
         (lambda: ANY.within(-timedelta(1)), f"a length of time must be positive, got {-timedelta(1)!r}"),
-        (lambda: ANY.within("99999999999 days"), "a length of time must be shorter than 999999999 days"),
+        (lambda: ANY.within("99999999999 days"), f"{_TOO_LONG}, which are 100,000 years"),
+        (lambda: ANY.within("36525001 days"), f"{_TOO_LONG}, which are 100,000 years"),
+        (lambda: ANY.within(timedelta.max), f"{_TOO_LONG}, which are 100,000 years"),
         *(
             (lambda text=text: ANY.within(text), f"not a length of time: {text!r}. {_LENGTH}")
             for text in ("", "5", "hours", "1.5 hours", "1 month", "1 hour and", "-1 day")

@@ -149,6 +149,18 @@ def depth_of(expression: Occurrence) -> int:
     return deepest
 
 
+def delay_of(expression: Occurrence) -> timedelta:
+    """The longest that delays within each other take together."""
+    longest, open_ = timedelta(0), [(expression, timedelta(0))]
+    while open_:
+        inner, delay = open_.pop()
+        if isinstance(inner, Delayed):
+            delay += min(inner.delay, timedelta.max - delay)
+        longest = max(longest, delay)
+        open_ += [(operand, delay) for operand in operands(inner)]
+    return longest
+
+
 def event(type_: str) -> Occurrence:
     """The events of a type, and of those below it in the taxonomy, each an occurrence of its own."""
     return Leaf(_type_name(type_))

@@ -17,6 +17,8 @@ _UNITS = {
     "day": timedelta(days=1),
     "week": timedelta(weeks=1),
 }
+LONGEST = timedelta(days=36_525_000)
+"""100,000 years: so far behind the last time that an event may have, microseconds still fit 64 bits."""
 _PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
 
 
@@ -24,8 +26,8 @@ def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
     """`length`, which is text or a timedelta, also one of NumPy or pandas, as a timedelta.
 
     Raises:
-        PatternError: neither text nor timedelta, not positive (or zero, with `or_zero`), or not of the form "<whole
-            number> <unit>", repeated.
+        PatternError: neither text nor timedelta, not positive (or zero, with `or_zero`), longer than LONGEST, or not of
+            the form "<whole number> <unit>", repeated.
     """
     try:
         length = plain_value(length)
@@ -39,7 +41,13 @@ def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
     if duration < timedelta(0) or (duration == timedelta(0) and not or_zero):
         allowed = "not be negative" if or_zero else "be positive"
         raise PatternError(f"a length of time must {allowed}, got {length!r}")
+    if duration > LONGEST:
+        raise _too_long()
     return duration
+
+
+def _too_long() -> PatternError:
+    return PatternError(f"a length of time must be {LONGEST.days} days at most, which are 100,000 years")
 
 
 def _parse_text(text: str) -> timedelta:
@@ -51,7 +59,7 @@ def _parse_text(text: str) -> timedelta:
         try:
             total += int(part.group(1)) * _UNITS[unit]
         except (OverflowError, ValueError):
-            raise PatternError(f"a length of time must be shorter than {timedelta.max.days} days") from None
+            raise _too_long() from None
         position = part.end()
     if position != len(text) or not text.strip():
         units = ", ".join(f"{unit}s" for unit in _UNITS)
@@ -72,5 +80,5 @@ def format_duration(duration: timedelta) -> str:
 
 
 def microseconds(duration: timedelta) -> int:
-    """The length in microseconds; one that is longer than any two times are apart as such, so that sums fit 64 bits."""
-    return min(duration // timedelta(microseconds=1), 1 << 62)
+    """The length in microseconds."""
+    return duration // timedelta(microseconds=1)

@@ -15,10 +15,12 @@ from cepheid.lang.algebra import (
     Policy,
     Then,
     Within,
+    delay_of,
     depth_of,
     operands,
 )
 from cepheid.lang.algebra_text import MAX_DEPTH
+from cepheid.lang.duration import LONGEST
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.algebra_types import leaf_types
 from cepheid.plan.algebra_variables import Scopes
@@ -37,6 +39,9 @@ def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Seq
         if name.lower() in taken:
             hint = "Case does not count; choose another name for the variable."
             yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
+    if delay_of(pattern.expression) > LONGEST:
+        message = f"delays within each other are more than {LONGEST.days} days together, which are 100,000 years"
+        yield Problem(message, hint="Shorten them: times so far ahead could not be told.")
     if pattern.chosen is not None and pattern.chosen.is_context:
         yield from _context_problems(pattern, pattern.chosen)
 
