@@ -55,7 +55,7 @@ class LiveMatcher:
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
         plan = self.detector.plan
-        late, batch = self.passed.parted(batch)
+        late, batch = self.passed.parted(batch, self.late)
         self.late += len(late)
         self.waiting.add(relevant(batch, self.detector.pattern))
         if not len(late) or "late" not in (plan.outputs or ()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from operator import index
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.events import ORDINAL, Batch, Schema
-from cepheid.identity import key_names
+from cepheid.events import ORDINAL, TIME, Batch, Schema
+from cepheid.identity import canonical_bytes, key_names
 from cepheid.kernel.layout import NO_TIME, Flags
 from cepheid.waiting import times_of
+
+_ORDINALS = 1 << 31
+"""As many as there are: late events may be more."""
 
 
 class Passed:
@@ -49,13 +53,15 @@ class Passed:
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
 
-    def parted(self, batch: Batch) -> tuple[Batch, Batch]:
-        """The late events, with ordinals, and the others."""
+    def parted(self, batch: Batch, before: int) -> tuple[Batch, Batch]:
+        """The late events and the others. The late ones have ordinals, which tell them from equal ones among them and
+        from those of earlier calls, `before` of which were late.
+        """
         late = self._is_late(batch)
         if not late.any():
-            return _numbered(batch.slice(0, 0)), batch
+            return _numbered(batch.slice(0, 0), before), batch
         chosen, others = (batch.take(pa.array(np.flatnonzero(which))) for which in (late, ~late))
-        return _numbered(chosen), others
+        return _numbered(chosen, before), others
 
     @property
     def header(self) -> dict[str, Any]:
@@ -90,8 +96,15 @@ class Passed:
         return late
 
 
-def _numbered(events: Batch) -> Batch:
-    return events.with_column(ORDINAL, pa.array(np.zeros(len(events), np.int32)))
+def _numbered(events: Batch, first: int) -> Batch:
+    """With ordinals from `first` on, of which equal events have different ones, whatever their order."""
+    columns = [*events.keys, events.column(TIME), *events.sequence, *events.chosen]
+    seen = Counter[bytes]()
+    ordinals = np.zeros(len(events), np.int64)
+    for row, event in enumerate(canonical_bytes(columns, len(events)).to_pylist()):
+        ordinals[row] = first + seen[event]
+        seen[event] += 1
+    return events.with_column(ORDINAL, pa.array(ordinals % _ORDINALS, pa.int32()))
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ class RealTimeMatcher:
     def process(self, batch: Batch) -> pa.Table:
         """What these events change; late ones, if they are asked for, come first."""
         plan = self.detector.plan
-        late, batch = self.passed.parted(batch)
+        late, batch = self.passed.parted(batch, self.late)
         self.late += len(late)
         if len(batch):
             self.clock = max(self.clock, int(times_of(batch).max()))

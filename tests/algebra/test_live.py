@@ -135,6 +135,23 @@ def test_late_events_are_rows() -> None:
     assert (again.counts.matches, again.counts.late) == (1, 1)
 
 
+@pytest.mark.parametrize("consistency", [None, "realtime"])
+def test_equal_late_events_are_told_apart(consistency: str | None) -> None:
+    """Late events that are the same have ids of their own: those of one call, of later ones, and behind a snapshot."""
+    arguments: dict[str, Any] = {"outputs": "late", "lateness": "1 second", "consistency": consistency}
+    live = matcher("A; B", **arguments)
+    live.process(shop([(9, "A", "u", 1)]))
+    late, other = shop([(1, "A", "u", 1)]), shop([(1, "B", "u", 1)])
+    ids = [*live.process(pa.concat_tables([late, other, late])).column("match_id").to_pylist()]
+    state = live.snapshot()
+    for _ in range(2):
+        ids += live.process(late).column("match_id").to_pylist()
+    assert len({*ids}) == len(ids) == 5
+    again = matcher("A; B", **arguments)
+    again.restore(state)
+    assert again.process(late).column("match_id").to_pylist() == ids[3:4]
+
+
 def test_measures() -> None:
     """SQL over variables, in the place of variables and events."""
     live = matcher("?a:A; ?b:B", measures={"sum": "a.price + b.price"})

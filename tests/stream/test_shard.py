@@ -200,6 +200,20 @@ def test_idle_keys_keep_nothing() -> None:
     assert (stream.states, stream.timers) == ({}, {})
 
 
+def test_ids_of_late_events_go_on() -> None:
+    """Equal late events of several micro-batches have ids of their own, the same ones if another worker goes on."""
+    found: dict[bool, list[str]] = {}
+    for restarts in (False, True):
+        stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+        stream.batch(pair_events((0, "p", 50, "a")))
+        found[restarts] = []
+        for _ in range(3):
+            stream.live = Live() if restarts else stream.live
+            found[restarts] += stream.batch(pair_events((1, "p", 1, "b"))).column("match_id").to_pylist()
+    assert found[False] == found[True]
+    assert len({*found[True]}) == 3
+
+
 def test_a_deadline_at_the_last_event() -> None:
     """A deadline that is where time has come to, at its key's last event, passes when time moves on."""
     pattern = Pattern.begin("a").where("x = 'a'").times_or_more(1).consecutive().followed_by("b").where("x = 'b'")

@@ -158,9 +158,13 @@ class StageMatcher:
         return rows
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        """In which steps time has passed does not matter, so all is taken at once."""
+        """In which steps time has passed does not matter, so all is taken at once. Late events are counted, as their
+        ids go on from there.
+        """
         detector = self.live.detector
-        in_time = [events.filter(pa.array(times_of(events) > until)) for until, events in log]
+        came = [*log]
+        in_time = [events.filter(pa.array(times_of(events) > until)) for until, events in came]
+        self.live.late += sum(len(events) for _, events in came) - sum(map(len, in_time))
         with detector.replaying(limits):
             if in_time:
                 self.live.process(join(in_time))
