@@ -113,8 +113,8 @@ ERRORS = {
         "Write the other relations behind RELATE."
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
-        "not a length of time: '3 fortnights'. Write a whole number and a unit, as in '12 hours'; units: microseconds, "
-        "milliseconds, seconds, minutes, hours, days, weeks (interval pattern, column 23)\n"
+        "not a length of time: '3 fortnights'. Write a whole number and a unit, as in '12 hours'; units: microseconds "
+        "(us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks (interval pattern, column 23)\n"
         "  EVENT PAL(A a) WITHIN 3 fortnights\n"
         "                        ^^^^^^^^^^^^"
     ),

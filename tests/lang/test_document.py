@@ -278,7 +278,7 @@ foo: 1
     call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
     times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
     units = "Write a whole number and a unit, as in '12 hours'; units: "
-    units += "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
+    units += "microseconds (us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks"
     length = f"a length of time: whole numbers with units ({units.partition('units: ')[2]}), as in '12 hours' or "
     skips = "no_skip, to_next, past_last_event, 'to_first: STAGE' or 'to_last: STAGE'"
     later = "'next: NAME', 'followed_by: NAME', 'followed_by_any: NAME', 'not_next: NAME' or 'not_followed_by: NAME'"

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
+from cepheid.lang.algebra import OccurrencePattern, event
+from cepheid.lang.document import pattern_from_text
 from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.lang.interval_text import interval_pattern
 from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 ANY: Any = Pattern.begin("a")
@@ -149,8 +152,8 @@ def test_patterns_are_immutable() -> None:
 
 _TIMES = "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
 _SKIPS = "Skip.no_skip(), Skip.to_next(), Skip.past_last_event(), Skip.to_first(), Skip.to_last()"
-_UNITS = "microseconds, milliseconds, seconds, minutes, hours, days, weeks"
 _TOO_LONG = "a length of time must be 36525000 days at most"
+_UNITS = "microseconds (us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks"
 _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
 
 
@@ -255,9 +258,22 @@ def test_refused(call: Callable[[], Pattern], message: str) -> None:
         ("1 week 1 day", timedelta(days=8)),
         ("5 milliseconds 7 microseconds", timedelta(microseconds=5007)),
         ("1 hour 1 hour", timedelta(hours=2)),
+        ("2h 10min 3 sec", timedelta(hours=2, minutes=10, seconds=3)),
+        ("1 D 90 s", timedelta(days=1, seconds=90)),
+        ("5ms 7us 1 µs", timedelta(microseconds=5008)),
     ],
 )
 def test_duration(text: str, length: timedelta) -> None:
     """Lengths of time are added up, in any unit up to weeks; what is printed of them is read as the same."""
     assert parse_duration(text) == length
     assert parse_duration(format_duration(length)) == length
+
+
+@pytest.mark.parametrize("text", ["2 hours", "120min", "1h 60 Min", "7200 sec", "7200s", "7200000 ms", "1 hour 60 minutes"])
+def test_lengths_are_written_alike_everywhere(text: str) -> None:
+    """In Python, in pattern files, and in the texts of occurrences and of intervals."""
+    length = timedelta(hours=2)
+    assert Pattern.begin("a").within(text).window == length
+    assert pattern_from_text(f"within: {text}\nstages: [{{begin: a}}]") == Pattern.begin("a").within(length)
+    assert OccurrencePattern.of(f"(A)_{{{text}}} + {text}").expression == event("A").within(length).plus(length)
+    assert interval_pattern(f"EVENT PAL(A a) WITHIN {text} REALTIME 0").window == length

@@ -51,17 +51,6 @@ _VARIABLE = re.compile(r"\?([^\W\d]\w*)\s*:")
 _SPACE = re.compile(r"\s*")
 _LENGTH = re.compile(r"\d+\s*[a-zA-Zµ]+(?:\s*\d+\s*[a-zA-Zµ]+)*")
 _IN_BRACES = re.compile(r"\{([^{}]*)\}")
-_UNIT = re.compile(r"[a-zA-Zµ]+")
-UNITS = {
-    "us": "microseconds",
-    "µs": "microseconds",
-    "ms": "milliseconds",
-    "s": "seconds",
-    "min": "minutes",
-    "h": "hours",
-}
-UNITS["d"] = "days"
-"""Short for the units that lengths of time have elsewhere."""
 
 _BETWEEN = {";": Then, "&": Both, "\N{LOGICAL AND}": Both, "|": Either, "\N{LOGICAL OR}": Either}
 _MINUS = ("-", "\N{MINUS SIGN}")
@@ -258,8 +247,7 @@ def _length(reader: _Reader, example: str) -> timedelta:
     found = braces or reader.take(_LENGTH)
     if found is None:
         raise reader.unexpected(f"a length of time with its unit is expected, as in {example}")
-    written = _UNIT.sub(lambda unit: UNITS.get(unit[0], unit[0]), found[1] if braces else found[0])
-    return reader.checked(start, lambda: parse_duration(written, or_zero=True))
+    return reader.checked(start, lambda: parse_duration(found[1] if braces else found[0], or_zero=True))
 
 
 def _condition(reader: _Reader) -> str:

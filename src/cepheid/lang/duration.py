@@ -17,9 +17,19 @@ _UNITS = {
     "day": timedelta(days=1),
     "week": timedelta(weeks=1),
 }
+_SHORT = {
+    "us": "microsecond",
+    "µs": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+}
 LONGEST = timedelta(days=36_525_000)
 """100,000 years: so far behind the last time that an event may have, microseconds still fit 64 bits."""
-_PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
+_PART = re.compile(r"\s*(\d+)\s*([a-zA-Zµ]+)\s*")
 
 
 def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
@@ -52,21 +62,30 @@ def _too_long() -> PatternError:
 
 def _parse_text(text: str) -> timedelta:
     total, position = timedelta(0), 0
-    while part := _PART.match(text, position):
-        unit = part.group(2).lower().removesuffix("s")
-        if unit not in _UNITS:
-            break
+    while (part := _PART.match(text, position)) and (unit := _unit(part.group(2))) is not None:
         try:
-            total += int(part.group(1)) * _UNITS[unit]
+            total += int(part.group(1)) * unit
         except (OverflowError, ValueError):
             raise _too_long() from None
         position = part.end()
     if position != len(text) or not text.strip():
-        units = ", ".join(f"{unit}s" for unit in _UNITS)
         raise PatternError(
-            f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; units: {units}"
+            f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; "
+            f"units: {', '.join(_called(unit) for unit in _UNITS)}"
         )
     return total
+
+
+def _unit(word: str) -> timedelta | None:
+    """In the singular, the plural or short; case does not count."""
+    word = word.lower()
+    return _UNITS.get(_SHORT.get(word, word.removesuffix("s")))
+
+
+def _called(unit: str) -> str:
+    """How messages name the unit, with what is short for it."""
+    short = [word for word, named in _SHORT.items() if named == unit]
+    return f"{unit}s ({', '.join(short)})" if short else f"{unit}s"
 
 
 def format_duration(duration: timedelta) -> str:

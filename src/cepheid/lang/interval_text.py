@@ -9,7 +9,6 @@ in a hierarchy stands between the two parts that it is about, in a list between 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -46,9 +45,6 @@ from cepheid.lang.interval_values import (
     variables_of,
 )
 from cepheid.lang.tokens import Kind, tokenize
-
-_SHORT = {"min": "minutes", "sec": "seconds", "h": "hours"}
-"""Units that the paper writes, beside those of every length of time."""
 
 
 def interval_pattern(text: str) -> IntervalPattern:
@@ -225,8 +221,7 @@ def _length(cursor: Cursor) -> timedelta:
     if cursor.at == start:
         raise cursor.unexpected("a length of time, such as 10 min, is expected")
     span = cursor.span(start)
-    words = re.sub(r"[A-Za-z]+", lambda word: _SHORT.get(word[0].lower(), word[0]), cursor.written(span))
-    return _checked(span, lambda: parse_duration(words, or_zero=True))
+    return _checked(span, lambda: parse_duration(cursor.written(span), or_zero=True))
 
 
 def _checked(span: Span, parse: Callable[[], timedelta]) -> timedelta:
