@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from algebra.shop import shop
-from cepheid import OccurrencePattern, PatternError, detect
+from cepheid import CepheidWarning, OccurrencePattern, PatternError, detect
 from cepheid.detect import plan_of, request_of
 from cepheid.plan.algebra import Kind, OccurrencePlan
 from cepheid.plan.algebra_build import check_occurrences
+from cepheid.plan.algebra_explain import explain_occurrences
+from cepheid.plan.algebra_types import misread_types
 
 KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any"}
 
@@ -133,6 +136,38 @@ def test_without_a_taxonomy() -> None:
         detect(shop(), OccurrencePattern.of("A").taxonomy("kind"), time="at")
     with pytest.raises(PatternError, match="the column of the types must be STRING, 'price' is BIGINT"):
         detect(shop(), OccurrencePattern.of("A").taxonomy("price"), time="at")
+
+
+@pytest.mark.parametrize(("text", "window"), [("Login; Buy_2h", "(Buy)_2h"), ("Login_120s; Buy", "(Login)_120s")])
+def test_windows_that_are_names(text: str, window: str) -> None:
+    """A name that ends as a window does is told: an error where the types are declared, else a warning."""
+    name = window.replace("(", "").replace(")", "")
+    length = name.partition("_")[2]
+    hint = f"For a window write parentheses: {window}, or (A; B)_{length} around all that it is about."
+    (problem,) = check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS))
+    assert problem.message == f"no type {name!r} in the taxonomy, nor among the restricted types"
+    assert (problem.hint or "").startswith(hint)
+    pattern = OccurrencePattern.of(text).taxonomy("type")
+    with pytest.warns(CepheidWarning, match=re.escape(f"{name!r} is read as the name of a type. {hint} If it is one,")):
+        detect(shop(), pattern, time="at")
+    assert explain_occurrences(pattern).endswith("If it is one, declare the types in the taxonomy\n")
+    assert not check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS | {name: "Any"}))
+
+
+def test_names_that_are_no_windows() -> None:
+    """Types may end in an underscore and a number or a word, and restricted types as windows do."""
+    for text in ("Login_2", "Login_2nd; Buy_s", "Login_2h = Buy[price > 1] Login_2h"):
+        assert not list(misread_types(OccurrencePattern.of(text).taxonomy("type")))
+
+
+def test_restricted_types_that_are_misspelled() -> None:
+    """The nearest one is told also where any name may be a type, if nothing else uses it."""
+    text = "Dear = ?p:Buy[p.price > 10] (Login; Daer)"
+    (problem,) = check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS))
+    assert problem.hint == "Did you mean 'Dear'?"
+    with pytest.warns(CepheidWarning, match="'Daer' is read as a type of the events, and a restricted type is not"):
+        detect(shop(), OccurrencePattern.of(text).taxonomy("type"), time="at")
+    assert not list(misread_types(OccurrencePattern.of(f"{text}; Dear").taxonomy("type")))
 
 
 def test_depth() -> None:

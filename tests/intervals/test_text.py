@@ -114,7 +114,8 @@ ERRORS = {
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
         "not a length of time: '3 fortnights'. Write a whole number and a unit, as in '12 hours'; units: microseconds "
-        "(us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks (interval pattern, column 23)\n"
+        "(us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks "
+        "(interval pattern, column 23)\n"
         "  EVENT PAL(A a) WITHIN 3 fortnights\n"
         "                        ^^^^^^^^^^^^"
     ),

@@ -269,7 +269,7 @@ def test_duration(text: str, length: timedelta) -> None:
     assert parse_duration(format_duration(length)) == length
 
 
-@pytest.mark.parametrize("text", ["2 hours", "120min", "1h 60 Min", "7200 sec", "7200s", "7200000 ms", "1 hour 60 minutes"])
+@pytest.mark.parametrize("text", ["2 hours", "120min", "1h 60 Min", "7200 sec", "7200s", "1 hour 60 minutes"])
 def test_lengths_are_written_alike_everywhere(text: str) -> None:
     """In Python, in pattern files, and in the texts of occurrences and of intervals."""
     length = timedelta(hours=2)

@@ -127,10 +127,11 @@ def _stages(pattern: Pattern, plan: object) -> _Told:
 def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
     from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.algebra_explain import explain_occurrence_plan, explain_occurrences, occurrence_mermaid
+    from cepheid.plan.algebra_types import misread_types
 
     if isinstance(plan, OccurrencePlan):
         return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan), plan.warnings)
-    return _Told(explain_occurrences(pattern), "", ())
+    return _Told(explain_occurrences(pattern), "", tuple(misread_types(pattern)))
 
 
 def _intervals(pattern: IntervalPattern, plan: object) -> _Told:

@@ -203,7 +203,7 @@ def planned_occurrences(request: Request, schema: Schema, engine: SqlEngine) -> 
 
 
 def warn_of(plans: OccurrencePlans) -> None:
-    """What is right, and may cost more than it seems."""
+    """What works, but perhaps not as meant."""
     for plan in plans.each:
         for warning in plan.warnings:
             warn(f"pattern {plan.pattern.name!r}: {warning}" if plans.named else warning)

@@ -91,6 +91,7 @@ class OccurrencePlan:
     by_operator: bool
     """Whether the recent policy may be applied at every operator, which then remembers little."""
     warnings: tuple[str, ...]
+    """What works, but perhaps not as meant, or at a cost."""
     limits: Limits
     beside_delays: bool = False
     """Whether there are temporal events in patterns that are found with it, whose rows have the same columns."""

@@ -45,7 +45,7 @@ from cepheid.plan.algebra_conditions import (
     variable_condition,
 )
 from cepheid.plan.algebra_plans import OccurrencePlans
-from cepheid.plan.algebra_types import Chain, type_chains
+from cepheid.plan.algebra_types import Chain, misread_types, type_chains
 from cepheid.plan.algebra_variables import scopes_of
 from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
 from cepheid.plan.engine import SqlEngine
@@ -137,7 +137,7 @@ def _plan_or_problems(
         outputs=shared.outputs,
         policy=policy,
         by_operator=recent and not built.scripted,
-        warnings=(costly(built.scripted[0]),) if recent and built.scripted else (),
+        warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
         limits=shared.limits,
     )
 

@@ -10,6 +10,7 @@ from cepheid.lang.algebra_print import pattern_text
 from cepheid.lang.duration import format_duration
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
+from cepheid.plan.algebra_types import misread_types
 from cepheid.plan.parameters import described
 from cepheid.plan.types import sql_name
 
@@ -36,6 +37,10 @@ _POLICIES = {
 
 def explain_occurrences(pattern: OccurrencePattern) -> str:
     """What the pattern looks for."""
+    return _described(pattern) + "".join(f"Note: {warning}\n" for warning in misread_types(pattern))
+
+
+def _described(pattern: OccurrencePattern) -> str:
     lines = [f"Pattern {pattern.name!r}: occurrences of"]
     lines += [f"  {line}" for line in pattern_text(pattern).split("\n")]
     lines.append(f"Policy: {_POLICIES[pattern.chosen or Policy.UNRESTRICTED]}")
@@ -44,7 +49,7 @@ def explain_occurrences(pattern: OccurrencePattern) -> str:
 
 def explain_occurrence_plan(plan: OccurrencePlan) -> str:
     """What it looks for, and how it will run."""
-    lines = [explain_occurrences(plan.pattern)]
+    lines = [_described(plan.pattern)]
     if plan.by_operator:
         lines.append("Each operator passes on the most recent occurrence alone, and remembers no more than it needs.")
     lines += [f"Note: {warning}" for warning in plan.warnings]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepheid.errors import Problem, did_you_mean
+from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.algebra import Leaf, Occurrence, OccurrencePattern, RestrictedType, operands
+from cepheid.lang.duration import parse_duration
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.subtypes import NO_TAXONOMY, column_problems, type_condition
 
@@ -63,17 +65,58 @@ def _problems(pattern: OccurrencePattern) -> Iterator[Problem]:
     yield from _circles(pattern)
     if declared:
         known = [*declared, *names]
-        for one in pattern.restricted:
-            if one.base not in known:
-                yield _unknown(one.base, f"type {one.name!r}", known)
-        for name in dict.fromkeys(leaf_types(pattern.expression)):
+        for name, where in _asked(pattern):
             if name not in known:
-                yield _unknown(name, None, known)
+                yield _unknown(name, where, known)
+
+
+def _asked(pattern: OccurrencePattern) -> Iterator[tuple[str, str | None]]:
+    """The types that are named, and where: each that a restricted type is made of, and those of the leaves once."""
+    yield from ((one.base, f"type {one.name!r}") for one in pattern.restricted)
+    yield from ((name, None) for name in dict.fromkeys(leaf_types(pattern.expression)))
 
 
 def _unknown(name: str, where: str | None, known: list[str]) -> Problem:
     message = f"no type {name!r} in the taxonomy, nor among the restricted types"
-    return Problem(message, where, name, (0, len(name)), did_you_mean(name, known))
+    hint = did_you_mean(name, known)
+    if (length := _window_in(name)) is not None:
+        hint = f"{_as_window(name, length)}. {hint}"
+    return Problem(message, where, name, (0, len(name)), hint)
+
+
+def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
+    """Names that are types, as no taxonomy declares what types there are, and that are hardly meant as types."""
+    if pattern.types is None or pattern.types.types:
+        return
+    restricted = [one.name for one in pattern.restricted]
+    asked = [name for name in dict.fromkeys(name for name, _ in _asked(pattern)) if name not in restricted]
+    declare = "If it is one, declare the types in the taxonomy"
+    for name in asked:
+        if (length := _window_in(name)) is not None:
+            yield f"{name!r} is read as the name of a type. {_as_window(name, length)}. {declare}"
+    unused = [name for name in restricted if name not in {name for name, _ in _asked(pattern)}]
+    for name in asked if unused else ():
+        if (hint := did_you_mean(name, unused)).startswith("Did"):
+            yield f"{name!r} is read as a type of the events, and a restricted type is not used. {hint} {declare}"
+
+
+_WINDOW = re.compile(r"(.+)_([0-9]+[a-zA-Zµ]+)")
+
+
+def _window_in(name: str) -> str | None:
+    """The length of time that the name of a type ends in, where a window may be meant."""
+    if (found := _WINDOW.fullmatch(name)) is None:
+        return None
+    try:
+        parse_duration(found[2], or_zero=True)
+    except PatternError:
+        return None
+    return found[2]
+
+
+def _as_window(name: str, length: str) -> str:
+    of = name.removesuffix(f"_{length}")
+    return f"For a window write parentheses: ({of})_{length}, or (A; B)_{length} around all that it is about"
 
 
 def _circles(pattern: OccurrencePattern) -> Iterator[Problem]:
