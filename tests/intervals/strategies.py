@@ -91,7 +91,9 @@ def negations(draw: st.DrawFn, variables: tuple[str, ...], name: str) -> Negatio
         own = Endpoint(name, draw(st.sampled_from(End)))
         order.append(Comparison(own, draw(st.sampled_from(COMPARISONS)), draw(endpoints(variables))))
         return Negation(name, type_, order=tuple(order), condition=where)
-    parts = (draw(st.lists(st.sampled_from(variables), min_size=1, max_size=2, unique=True)) for _ in range(2))
+    parts = [draw(st.lists(st.sampled_from(variables), min_size=1, max_size=2, unique=True)) for _ in range(2)]
+    if {*parts[0]} == {*parts[1]}:  # there is nothing between them
+        scope = Scope.DURING_SPAN
     return Negation(name, type_, scope, *map(tuple, parts), tuple(order), where)
 
 

@@ -132,6 +132,18 @@ def test_negations_that_say_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize("scope", ["start_between", "gap", "seq_between", "intersects_gap"])
+def test_scopes_between_a_part_and_itself(scope: str) -> None:
+    """Nothing lies there; within what both span, events may."""
+    text = f"EVENT PAL(A a, B b) WITHOUT (D d {scope}(b, a | a, b))"
+    assert refused(text) == (
+        f"{scope} is about what lies between two parts, and both are b and a (negation of 'd')\n"
+        "Name different parts, or take during_span or an order such as start(b) < start(d)."
+    )
+    planned(text.replace(scope, "during_span"))
+    planned(text.replace("a, b))", "a))"))
+
+
 def test_counts_that_cannot_be() -> None:
     """More events than the left part has."""
     assert "the counts of overlap[…] are 2 together, but its left part has 1 events" in refused(

@@ -81,6 +81,10 @@ def test_any_name_can_be_quoted(name: str) -> None:
     assert interval_pattern(interval_text(pattern)) == pattern
 
 
+LENGTH = (
+    "not a length of time: {!r}. Write a whole number and a unit, as in '12 hours'; units: microseconds (us, µs), "
+    "milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks"
+)
 ERRORS = {
     "EVENT PAL((A overlap B) befor C)": (
         "no relation is named 'befor' (interval pattern, column 25)\n"
@@ -113,9 +117,7 @@ ERRORS = {
         "Write the other relations behind RELATE."
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
-        "not a length of time: '3 fortnights'. Write a whole number and a unit, as in '12 hours'; units: microseconds "
-        "(us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks "
-        "(interval pattern, column 23)\n"
+        f"{LENGTH.format('3 fortnights')} (interval pattern, column 23)\n"
         "  EVENT PAL(A a) WITHIN 3 fortnights\n"
         "                        ^^^^^^^^^^^^"
     ),
@@ -130,6 +132,24 @@ ERRORS = {
         "                             ^^^^\n"
         "Known here: conservative, earliest, realtime"
     ),
+    "EVENT PAL(A a) REALTIME 0 CONSISTENCY realtime": (
+        "CONSISTENCY realtime contradicts REALTIME 0 (interval pattern, column 27)\n"
+        "  EVENT PAL(A a) REALTIME 0 CONSISTENCY realtime\n"
+        "                            ^^^^^^^^^^^^^^^^^^^^\n"
+        "Leave one of them out."
+    ),
+    "EVENT PAL(A a) CONSISTENCY earliest REALTIME 1": (
+        "REALTIME 1 contradicts CONSISTENCY earliest (interval pattern, column 37)\n"
+        "  EVENT PAL(A a) CONSISTENCY earliest REALTIME 1\n"
+        "                                      ^^^^^^^^^^\n"
+        "Leave one of them out."
+    ),
+    "EVENT PAL(A befor (B meet C))": (
+        "no relation is named 'befor' (interval pattern, column 13)\n"
+        "  EVENT PAL(A befor (B meet C))\n"
+        "              ^^^^^\n"
+        "Did you mean 'before'?"
+    ),
     "EVENT PAL(A a) REALTIME 2": (
         "0 (nothing is taken back) or 1 (at once) is expected, found '2' (interval pattern, column 25)\n"
         "  EVENT PAL(A a) REALTIME 2\n"
@@ -143,12 +163,40 @@ ERRORS = {
 }
 
 
+def test_consistencies_that_agree() -> None:
+    """REALTIME and CONSISTENCY may both say it; that nothing is taken back is so of two of them."""
+    for first, second in (("REALTIME 0", "CONSISTENCY earliest"), ("CONSISTENCY earliest", "REALTIME 0")):
+        assert interval_pattern(f"EVENT PAL(A a) {first} {second}").consistency is Consistency.EARLIEST
+    assert interval_pattern("EVENT PAL(A a) REALTIME 1 CONSISTENCY realtime").consistency is Consistency.REALTIME
+
+
 @pytest.mark.parametrize("text", ERRORS)
 def test_errors_have_their_place(text: str) -> None:
     """What is wrong, where, and what would be right."""
     with pytest.raises(PatternError) as raised:
         interval_pattern(text)
     assert str(raised.value) == ERRORS[text]
+
+
+def test_all_problems_come_at_once() -> None:
+    """What is misspelled, and what stands where nothing of it may, hides none of the rest."""
+    text = (
+        "EVENT PAL((A befor B) overlap[1] C, (!D d gapp), E meet F) TREE A meet C WITHIN 3 houers"
+        " CONSISTENCY realtme WITHIN 3 s ORDER start(A"
+    )
+    with pytest.raises(PatternError) as raised:
+        interval_pattern(text)
+    assert [problem.message for problem in raised.value.problems] == [
+        "no relation is named 'befor'",
+        "five counts are expected, found 1",
+        "no scope of a negation is named 'gapp'",
+        "a pattern has one hierarchy",
+        "a pattern has one hierarchy",
+        LENGTH.format("3 houers"),
+        "no consistency is named 'realtme'",
+        "WITHIN stands here a second time",
+        ") is expected, but the text ends here",
+    ]
 
 
 def test_a_condition_that_cannot_be_printed() -> None:

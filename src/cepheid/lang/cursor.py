@@ -25,6 +25,8 @@ class Cursor:
         self.text = text
         self.parameters = parameters
         self.at = 0
+        self.problems: list[Problem] = []
+        """What is wrong with parts whose end is known, so that reading goes on; who reads the whole raises them."""
         self._tokens = tokenize(text)
         self._depth = 0
 
@@ -74,6 +76,10 @@ class Cursor:
             return read(*args)
         except ValueError as error:
             raise refused(str(error), span) from error
+
+    def tell(self, error: PatternError) -> None:
+        """Goes on behind what is wrong, so that what is wrong with the rest is told, too."""
+        self.problems += error.problems
 
     def unexpected(self, expected: str) -> PatternError:
         token = self.next

@@ -7,11 +7,11 @@ inverses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cepheid.errors import PatternError, did_you_mean
+from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.cursor import MAX_DEPTH, Cursor, refused
 from cepheid.lang.interval_values import (
     COMPARISONS,
@@ -35,14 +35,18 @@ _WORDS = {*CLAUSES, "EVENT", *(n.upper() for n in RELATIONS), *(s.value.upper() 
 
 
 def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
-    """What the rule reads of the whole text; PatternError, with the place, where it does not fit."""
+    """What the rule reads of the whole text; PatternError with all problems, each with its place, where it does not fit."""
+    problems: list[Problem] = []
     try:
         cursor = Cursor(text, {})
+        problems = cursor.problems
         found = rule(cursor)
         if cursor.next.kind is not Kind.END:
             raise cursor.unexpected("the end is expected")
     except PatternError as error:
-        raise PatternError([replace(p, text=text, where="interval pattern") for p in error.problems]) from None
+        problems += error.problems
+    if problems:
+        raise PatternError([replace(problem, text=text, where="interval pattern") for problem in problems])
     return found
 
 
@@ -64,6 +68,20 @@ def quoted(written: str) -> str:
     return f"`{written.replace('`', '``')}`"
 
 
+def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
+    """What the next word names; reading goes on behind one that is misspelled."""
+    token = cursor.next
+    written = cursor.written(token.span)
+    if written.lower() not in names:
+        hint = did_you_mean(written, list(names))
+        error = refused(f"no {what} is named {written!r}", token.span, hint)
+        if not hint.startswith("Did"):  # it may be anything
+            raise error
+        cursor.tell(error)
+    cursor.take()
+    return names.get(written.lower()) or next(iter(names.values()))
+
+
 def listed(cursor: Cursor, rule: Callable[[Cursor], _T]) -> tuple[_T, ...]:
     """One or more, between commas."""
     found = [rule(cursor)]
@@ -80,14 +98,9 @@ def variable(cursor: Cursor) -> str:
 
 
 def relation(cursor: Cursor) -> Relation:
-    token = cursor.next
-    written = cursor.written(token.span)
-    if token.kind is Kind.WORD and written.lower() in RELATIONS:
-        cursor.take()
-        return RELATIONS[written.lower()]
-    if token.kind is not Kind.WORD:
+    if cursor.next.kind is not Kind.WORD:
         raise cursor.unexpected("a relation, such as overlap, is expected")
-    raise refused(f"no relation is named {written!r}", token.span, did_you_mean(written, list(RELATIONS)))
+    return known(cursor, "relation", RELATIONS)
 
 
 def relations(cursor: Cursor) -> tuple[Relation, ...]:
@@ -194,7 +207,8 @@ def counted(cursor: Cursor) -> Counts:
     cursor.expect("]")
     if len(numbers) != 5:
         hint = "They are [contain, finished by, meet, overlap, start]."
-        raise refused(f"five counts are expected, found {len(numbers)}", cursor.span(start), hint)
+        cursor.tell(refused(f"five counts are expected, found {len(numbers)}", cursor.span(start), hint))
+        return Counts(0, 0, 0, 0, 0)
     return Counts(*numbers)
 
 

@@ -9,7 +9,7 @@ in a hierarchy stands between the two parts that it is about, in a list between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -20,6 +20,7 @@ from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_grammar import (
     CLAUSES,
+    known,
     listed,
     name,
     order,
@@ -44,7 +45,7 @@ from cepheid.lang.interval_values import (
     Tree,
     variables_of,
 )
-from cepheid.lang.tokens import Kind, tokenize
+from cepheid.lang.tokens import Kind, Token, tokenize
 
 
 def interval_pattern(text: str) -> IntervalPattern:
@@ -109,17 +110,25 @@ def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> N
     if not isinstance(found, str):
         if parts.trees:
             hint = "Write the other relations behind RELATE."
-            raise refused("a pattern has one hierarchy", cursor.span(start), hint)
+            cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
         parts.trees.append(found)
 
 
 def _event(cursor: Cursor) -> tuple[str, str]:
     """Its type and its variable."""
     type_ = name(cursor, "the type of an event")
-    token = cursor.next
-    follows = token.kind is Kind.WORD and cursor.written(token.span).lower() not in _AFTER
-    follows = follows or token.kind is Kind.QUOTED
+    follows = _is_name(cursor, cursor.next) and not _is_misspelled(cursor)
     return type_, variable(cursor) if follows else type_
+
+
+def _is_name(cursor: Cursor, token: Token) -> bool:
+    return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and cursor.written(token.span).lower() not in _AFTER)
+
+
+def _is_misspelled(cursor: Cursor) -> bool:
+    """Whether the next word is rather a relation than a variable: an event follows, and `befor` is like `before`."""
+    event = _is_name(cursor, cursor.peek()) or (cursor.peek().text == "(" and cursor.peek(2).text != "!")
+    return event and did_you_mean(cursor.written(cursor.next.span), list(RELATIONS)).startswith("Did")
 
 
 _AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}
@@ -151,12 +160,7 @@ def _closed(cursor: Cursor, negation: Negation) -> Negation:
 
 
 def _scope(cursor: Cursor) -> Scope:
-    token = cursor.next
-    written, names = cursor.written(token.span), [scope.value for scope in Scope]
-    if written.lower() not in names:
-        raise refused(f"no scope of a negation is named {written!r}", token.span, did_you_mean(written, names))
-    cursor.take()
-    return Scope(written.lower())
+    return known(cursor, "scope of a negation", {scope.value: scope for scope in Scope})
 
 
 # Clauses
@@ -164,21 +168,36 @@ def _scope(cursor: Cursor) -> Scope:
 
 def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
     seen: set[str] = set()
+    stated: dict[Span, Consistency] = {}
     while (clause := cursor.accept(*_CLAUSES)) is not None:
         if clause.text in seen and clause.text != "WITHOUT":
-            raise refused(f"{clause.text} stands here a second time", clause.span)
+            cursor.tell(refused(f"{clause.text} stands here a second time", clause.span))
         seen.add(clause.text)
+        start = cursor.at - 1
         pattern = _CLAUSES[clause.text](cursor, pattern)
+        if clause.text in ("REALTIME", "CONSISTENCY"):
+            stated[cursor.span(start)] = pattern.consistency
     if cursor.next.kind is not Kind.END:
         raise cursor.unexpected(f"one of {', '.join(_CLAUSES)} or the end is expected")
-    return pattern
+    return replace(pattern, consistency=_together(cursor, stated))
+
+
+def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
+    """What both clauses say; REALTIME 0, that nothing is taken back, leaves open whether matches are told `earliest`."""
+    found = set(stated.values())
+    if Consistency.REALTIME in found and len(found) > 1:
+        first, *_, last = stated
+        message = f"{cursor.written(last)} contradicts {cursor.written(first)}"
+        cursor.tell(refused(message, last, "Leave one of them out."))
+    return next((one for one in (Consistency.REALTIME, Consistency.EARLIEST) if one in found), Consistency.CONSERVATIVE)
 
 
 def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
     start = cursor.at
     found = tree(cursor)
     if pattern.tree is not None:
-        raise refused("a pattern has one hierarchy", cursor.span(start), "Write the other relations behind RELATE.")
+        hint = "Write the other relations behind RELATE."
+        cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
     return replace(pattern, tree=found)
 
 
@@ -221,14 +240,11 @@ def _length(cursor: Cursor) -> timedelta:
     if cursor.at == start:
         raise cursor.unexpected("a length of time, such as 10 min, is expected")
     span = cursor.span(start)
-    return _checked(span, lambda: parse_duration(cursor.written(span), or_zero=True))
-
-
-def _checked(span: Span, parse: Callable[[], timedelta]) -> timedelta:
     try:
-        return parse()
+        return parse_duration(cursor.written(span), or_zero=True)
     except PatternError as error:
-        raise refused(error.problems[0].message, span) from None
+        cursor.tell(refused(error.problems[0].message, span))
+        return timedelta(0)
 
 
 def _realtime(cursor: Cursor) -> Consistency:
@@ -238,11 +254,7 @@ def _realtime(cursor: Cursor) -> Consistency:
 
 
 def _consistency(cursor: Cursor) -> Consistency:
-    token, names = cursor.next, [consistency.value for consistency in Consistency]
-    if token.text.lower() not in names:
-        written = cursor.written(token.span)
-        raise refused(f"no consistency is named {written!r}", token.span, did_you_mean(written, names))
-    return Consistency(cursor.take().text.lower())
+    return known(cursor, "consistency", {consistency.value: consistency for consistency in Consistency})
 
 
 _CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import Comparison, Negation, related, variables_of
+from cepheid.lang.interval_values import Comparison, Negation, Scope, related, variables_of
 from cepheid.plan.interval_bounds import contradiction
 
 MAX_VARIABLES = 30
@@ -93,6 +93,11 @@ def _part_problems(pattern: IntervalPattern) -> Iterator[Problem]:
             if not part:
                 hint = "A negation stands between two parts of the match."
                 yield Problem(f"there is no event {side} of it", where, hint=hint)
+        if negation.left and {*negation.left} == {*negation.right} and negation.scope is not Scope.DURING_SPAN:
+            both, d = " and ".join(negation.left), negation.variable
+            message = f"{negation.scope.value} is about what lies between two parts, and both are {both}"
+            hint = f"Name different parts, or take during_span or an order such as start({both[0]}) < start({d})."
+            yield Problem(message, where, hint=hint)
 
 
 def _tree_problems(pattern: IntervalPattern) -> Iterator[Problem]:
