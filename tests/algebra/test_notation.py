@@ -96,6 +96,10 @@ REFUSED = [
     ("(A; B", "')' is expected, but the text ends here (column 5)"),
     ("A[x", "this bracket is not closed (column 2)"),
     ("A[ ]", "a condition is SQL text, as in 'a.user = b.user', got str: ' ' (column 2)"),
+    (
+        "A befor B",
+        "no operator is named 'befor' (column 3)\n  A befor B\n    ^^^^^\nWrite A; B for A before B, A & B for",
+    ),
     ("A B", "an operator or the end is expected, found 'B' (column 3)"),
     ("T = A", "a condition in brackets is expected, as in T = ?v: A [ v.amount > 10 ]"),
     ("T = [x] A", "a type is expected, found '[' (column 5)"),
@@ -111,6 +115,35 @@ def test_what_is_no_expression(text: str, message: str) -> None:
     with pytest.raises(PatternError) as raised:
         OccurrencePattern.of(text)
     assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("A; B - C", "Write (A; B) - C or A; (B - C), as it is meant."),
+        ("A | B; C", "Write (A | B); C or A | (B; C), as it is meant."),
+        ("A ∧ B −[x] C", "Write (A ∧ B) − C or A ∧ (B − C), as it is meant."),  # noqa: RUF001
+    ],
+)
+def test_which_parentheses(text: str, hint: str) -> None:
+    """The hint has the operators that were written."""
+    with pytest.raises(PatternError) as raised:
+        OccurrencePattern.of(text)
+    assert [problem.hint for problem in raised.value.problems] == [hint]
+
+
+def test_all_problems_of_a_text_at_once() -> None:
+    """Words that are no operators, units, missing parentheses, empty conditions, what cannot be read."""
+    with pytest.raises(PatternError) as raised:
+        OccurrencePattern.of("T = A[] T befor B + 3 houers; (C)_{2 dys} | D)")
+    assert [problem.message.partition(": ")[0] for problem in raised.value.problems] == [
+        "a condition is SQL text, as in 'a.user = b.user', got str",
+        "no operator is named 'befor'",
+        "not a length of time",
+        "not a length of time",
+        "different operators need parentheses, which say what belongs together",
+        "an operator or the end is expected, found ')'",
+    ]
 
 
 def test_the_caret() -> None:

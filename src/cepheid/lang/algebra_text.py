@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from cepheid.lang.algebra import (
     Leaf,
     Occurrence,
     OccurrencePattern,
+    Pair,
     RestrictedType,
     Then,
     Within,
@@ -52,8 +53,17 @@ _SPACE = re.compile(r"\s*")
 _LENGTH = re.compile(r"\d+\s*[a-zA-Zµ]+(?:\s*\d+\s*[a-zA-Zµ]+)*")
 _IN_BRACES = re.compile(r"\{([^{}]*)\}")
 
-_BETWEEN = {";": Then, "&": Both, "\N{LOGICAL AND}": Both, "|": Either, "\N{LOGICAL OR}": Either}
-_MINUS = ("-", "\N{MINUS SIGN}")
+_WORD_BETWEEN = re.compile(r"([^\W\d_]\w*)\s*(?=[(?`]|\s[^\W\d_])")
+
+_OPERATORS: dict[str, type[Pair]] = {
+    ";": Then,
+    "&": Both,
+    "\N{LOGICAL AND}": Both,
+    "|": Either,
+    "\N{LOGICAL OR}": Either,
+    "-": Without,
+    "\N{MINUS SIGN}": Without,
+}
 _QUOTES = "'\"`"
 
 
@@ -61,35 +71,31 @@ def parse_occurrences(text: str) -> OccurrencePattern:
     """The pattern that the text declares.
 
     Raises:
-        PatternError: it is none; with the place.
+        PatternError: it is none; all problems, each with its place.
     """
-    reader = _Reader(text)
-    try:
-        restricted = _declarations(reader)
-        expression = _combined(reader)
-        if not reader.at_end():
-            raise reader.unexpected("an operator or the end is expected")
-        if depth_of(expression) > MAX_DEPTH:
-            raise _refused(f"more than {MAX_DEPTH} operators within each other", (0, len(text)))
-    except PatternError as error:
-        raise PatternError([replace(problem, text=text) for problem in error.problems]) from None
-    return OccurrencePattern(expression, restricted=restricted)
+    return _read(text, _pattern)
 
 
 def parse_restricted(name: str, text: str) -> RestrictedType:
     """The declaration of the restricted type `name` whose right side, `?v: A [F]`, is the text.
 
     Raises:
-        PatternError: it is none; with the place.
+        PatternError: it is none; all problems, each with its place.
     """
+    return _read(text, lambda reader: _declared(reader, name))
+
+
+def _read(text: str, rule: Callable[[_Reader], _T]) -> _T:
     reader = _Reader(text)
     try:
-        declared = _declared(reader, name)
+        found = rule(reader)
         if not reader.at_end():
             raise reader.unexpected("the end is expected")
+        if not reader.problems:
+            return found
     except PatternError as error:
-        raise PatternError([replace(problem, text=text) for problem in error.problems]) from None
-    return declared
+        reader.problems += error.problems
+    raise PatternError([replace(problem, text=text) for problem in reader.problems])
 
 
 @dataclass
@@ -99,6 +105,8 @@ class _Reader:
     text: str
     at: int = 0
     nesting: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    """What is wrong with parts whose end is known, so that reading goes on."""
 
     def skip(self) -> int:
         """Past spaces, to where the next thing is."""
@@ -139,12 +147,13 @@ class _Reader:
         found = name[0] if name else self.text[self.at]
         return _refused(f"{expected}, found {found!r}", (self.at, self.at + len(found)))
 
-    def checked(self, start: int, read: Callable[[], _T]) -> _T:
-        """What `read` gives; its problems stand from `start` to here."""
+    def checked(self, start: int, read: Callable[[], _T], instead: _T) -> _T:
+        """What `read` gives; its problems stand from `start` to here, and it is `instead` that is gone on with."""
         try:
             return read()
         except PatternError as error:
-            raise PatternError([replace(problem, span=(start, self.at)) for problem in error.problems]) from None
+            self.problems += [replace(problem, span=(start, self.at)) for problem in error.problems]
+            return instead
 
 
 def _refused(message: str, span: tuple[int, int], hint: str | None = None) -> PatternError:
@@ -152,6 +161,16 @@ def _refused(message: str, span: tuple[int, int], hint: str | None = None) -> Pa
 
 
 # Declarations
+
+
+def _pattern(reader: _Reader) -> OccurrencePattern:
+    restricted = _declarations(reader)
+    expression = _combined(reader)
+    if not reader.at_end():
+        raise reader.unexpected("an operator or the end is expected")
+    if depth_of(expression) > MAX_DEPTH:
+        raise _refused(f"more than {MAX_DEPTH} operators within each other", (0, len(reader.text)))
+    return OccurrencePattern(expression, restricted=restricted)
 
 
 def _declarations(reader: _Reader) -> tuple[RestrictedType, ...]:
@@ -183,20 +202,29 @@ def _combined(reader: _Reader) -> Occurrence:
     """Expressions with one operator between them."""
     found = _followed(reader)
     first: str | None = None
-    while (symbol := reader.sees(*_BETWEEN, *_MINUS)) is not None:
-        kind = "-" if symbol in _MINUS else _BETWEEN[symbol].__name__
-        if first not in (None, kind):
-            hint = "Write (A; B) - C or A; (B - C), as it is meant."
-            span = (reader.at, reader.at + 1)
-            raise _refused("different operators need parentheses, which say what belongs together", span, hint)
-        first = kind
-        reader.accept(symbol)
-        if symbol in _MINUS:
+    while (symbol := _operator(reader)) is not None:
+        if first is not None and _OPERATORS[symbol] is not _OPERATORS[first]:
+            one, other = (f"{';' if sign == ';' else f' {sign}'} " for sign in (first, symbol))
+            hint = f"Write (A{one}B){other}C or A{one}(B{other}C), as it is meant."
+            message = "different operators need parentheses, which say what belongs together"
+            reader.problems.append(Problem(message, span=(reader.at - len(symbol), reader.at), hint=hint))
+        first = first or symbol
+        made = _OPERATORS[symbol]
+        if made is Without:
             condition = _condition(reader) if reader.sees("[") else None
             found = Without(found, _followed(reader), condition)
         else:
-            found = _BETWEEN[symbol](found, _followed(reader))
+            found = made(found, _followed(reader))
     return found
+
+
+def _operator(reader: _Reader) -> str | None:
+    """The sign of the operator that comes next, taken; a word in its place is told, and `;` is gone on with."""
+    if (symbol := reader.accept(*_OPERATORS)) is not None or (word := reader.take(_WORD_BETWEEN)) is None:
+        return symbol
+    hint = "Write A; B for A before B, A & B for both, A | B for any, A - B for A without B."
+    reader.problems.append(Problem(f"no operator is named {word[1]!r}", span=word.span(1), hint=hint))
+    return ";"
 
 
 def _followed(reader: _Reader) -> Occurrence:
@@ -247,7 +275,7 @@ def _length(reader: _Reader, example: str) -> timedelta:
     found = braces or reader.take(_LENGTH)
     if found is None:
         raise reader.unexpected(f"a length of time with its unit is expected, as in {example}")
-    return reader.checked(start, lambda: parse_duration(found[1] if braces else found[0], or_zero=True))
+    return reader.checked(start, lambda: parse_duration(found[1] if braces else found[0], or_zero=True), timedelta(0))
 
 
 def _condition(reader: _Reader) -> str:
@@ -257,7 +285,7 @@ def _condition(reader: _Reader) -> str:
     if end is None:
         raise _refused("this bracket is not closed", (start, start + 1))
     reader.at = end + 1
-    return reader.checked(start, lambda: plain_condition(reader.text[start + 1 : end]))
+    return reader.checked(start, lambda: plain_condition(reader.text[start + 1 : end]), "TRUE")
 
 
 def _closing(text: str, start: int) -> int | None:

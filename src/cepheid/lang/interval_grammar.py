@@ -35,7 +35,7 @@ _WORDS = {*CLAUSES, "EVENT", *(n.upper() for n in RELATIONS), *(s.value.upper() 
 
 
 def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
-    """What the rule reads of the whole text; PatternError with all problems, each with its place, where it does not fit."""
+    """What the rule reads of the whole text; PatternError, with all problems at their places, where it is none."""
     problems: list[Problem] = []
     try:
         cursor = Cursor(text, {})
@@ -43,11 +43,11 @@ def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
         found = rule(cursor)
         if cursor.next.kind is not Kind.END:
             raise cursor.unexpected("the end is expected")
+        if not problems:
+            return found
     except PatternError as error:
         problems += error.problems
-    if problems:
-        raise PatternError([replace(problem, text=text, where="interval pattern") for problem in problems])
-    return found
+    raise PatternError([replace(problem, text=text, where="interval pattern") for problem in problems])
 
 
 def name(cursor: Cursor, what: str) -> str:

@@ -183,7 +183,7 @@ def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
-    """What both clauses say; REALTIME 0, that nothing is taken back, leaves open whether matches are told `earliest`."""
+    """What both clauses say; REALTIME 0, that nothing is taken back, leaves open if matches are told `earliest`."""
     found = set(stated.values())
     if Consistency.REALTIME in found and len(found) > 1:
         first, *_, last = stated
