@@ -206,6 +206,39 @@ types:
     }
 
 
+def test_a_key_hides_no_other_problem() -> None:
+    """An unknown key, or one of the wrong kind, leaves what else is wrong to be told; what lacks comes behind."""
+    text = """
+occurrence: A befor B
+skip: x
+taxonomy: {colum: type}
+types: {T: "A[", U: 3}
+parameters: {n: {date: soon}}
+"""
+    with pytest.raises(PatternError) as raised:
+        pattern_from_text(text)
+    assert [problem.message.partition(":")[0] for problem in raised.value.problems] == [
+        "no operator is named 'befor'",
+        "a pattern has no key 'skip'",
+        "'taxonomy' has no key 'colum'",
+        "'taxonomy' needs the key 'column'",
+        "this bracket is not closed",
+        "'U' must be text such as 'Payment [amount > 1000]', got 3",
+        "not a date",
+    ]
+
+
+@pytest.mark.parametrize("keys", [("occurrence", "interval"), ("stages", "interval"), ("stages", "occurrence")])
+def test_a_file_is_of_one_kind(keys: tuple[str, str]) -> None:
+    """One message says so, whatever else the keys that there are do not go with."""
+    one, other = keys
+    with pytest.raises(PatternError) as raised:
+        pattern_from_text(f"{other}: A\n{one}: B\nskp: 3", source="x.yaml")
+    assert str(raised.value).startswith(
+        f"a pattern file has one of the keys stages, occurrence, interval; this has {one} and {other} (x.yaml, "
+    )
+
+
 @pytest.mark.parametrize("name", [SCHEMA, INTERVAL_SCHEMA])
 def test_what_schemas_have_together(name: str) -> None:
     """Files of all kinds declare types and parameters alike."""

@@ -77,6 +77,17 @@ def test_problems_of_the_structure() -> None:
         pattern_from_text("taxonomy: {column: kind, kinds: {a: b, b: a}}\ninterval: EVENT PAL(a)")
 
 
+def test_a_key_hides_no_problem_of_the_query() -> None:
+    """All are told, the query's where they stand in it."""
+    with pytest.raises(PatternError) as raised:
+        pattern_from_text("interval: EVENT PAL(A a befor B b) WITHIN 3 houers\ntyp: kind\n", source="x.yaml")
+    assert [str(problem).split("\n")[0].partition(". Write")[0] for problem in raised.value.problems] == [
+        "no relation is named 'befor' (x.yaml, line 1, column 25)",
+        "not a length of time: '3 houers'",
+        "a pattern has no key 'typ' (x.yaml, line 2, column 1)",
+    ]
+
+
 def test_problems_of_the_query_have_their_place_in_the_file() -> None:
     """Line and column of the word."""
     with pytest.raises(PatternError) as raised:

@@ -14,11 +14,12 @@ from cepheid.lang.algebra import OccurrencePattern, RestrictedType
 from cepheid.lang.algebra_print import expression_text, restricted_text
 from cepheid.lang.algebra_text import parse_occurrences, parse_restricted
 from cepheid.lang.document_problems import (
+    in_order,
     parameter_problems,
     place,
-    refused,
     span_of_text,
     structure_problems,
+    taxonomy_problems,
     text_problems,
 )
 from cepheid.lang.document_values import (
@@ -49,14 +50,14 @@ def occurrence_from_document(marked: MarkedText) -> OccurrencePattern:
     """
     problems = [*marked.problems, *structure_problems(marked, SCHEMA)]
     document = cast("dict[str, Any]", marked.value)
-    if not problems:
-        problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
-        problems += parameter_problems(document, marked)
-        for name, text in document.get("types", {}).items():
-            problems += text_problems(partial(parse_restricted, name, text), ("types", name), marked)
-        problems += text_problems(partial(parse_occurrences, document[KEY]), (KEY,), marked)
+    problems += taxonomy_problems(document, marked)
+    problems += parameter_problems(document, marked)
+    declared = document.get("types")
+    for name, text in declared.items() if isinstance(declared, dict) else ():
+        problems += text_problems(partial(parse_restricted, name), text, ("types", name), marked)
+    problems += text_problems(parse_occurrences, document[KEY], (KEY,), marked)
     if problems:
-        raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
+        raise PatternError(in_order(problems))
     pattern = parse_occurrences(document[KEY]).named(document.get("name", "pattern"))
     types: tuple[RestrictedType, ...] = tuple(
         parse_restricted(name, text) for name, text in document.get("types", {}).items()

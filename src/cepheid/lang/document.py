@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.algebra_document import KEY as OCCURRENCE
 from cepheid.lang.algebra_document import (
     is_occurrence,
     occurrence_from_document,
@@ -24,6 +25,7 @@ from cepheid.lang.algebra_document import (
 from cepheid.lang.document_problems import (
     NAME_KEYS,
     document_problems,
+    in_order,
     parameter_span,
     pattern_schema,
     place,
@@ -43,6 +45,7 @@ from cepheid.lang.document_values import (
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_document import KEY as INTERVAL
 from cepheid.lang.interval_document import (
     interval_from_document,
     interval_to_document,
@@ -71,6 +74,10 @@ _FLAGS = {
     "longest": "longest",
 }
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
+
+
+_KINDS = ("stages", OCCURRENCE, INTERVAL)
+"""Keys of which a file has one: what kind of pattern it holds."""
 
 
 AnyPattern: TypeAlias = Pattern | OccurrencePattern | IntervalPattern
@@ -109,13 +116,17 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
         PatternError: all problems of the document, with line and column.
     """
     marked = load_marked(text, source=source)
+    kinds = [key for key in _KINDS if isinstance(marked.value, dict) and key in marked.value]
+    if len(kinds) > 1:
+        message = f"a pattern file has one of the keys {', '.join(_KINDS)}; this has {' and '.join(kinds)}"
+        raise PatternError(marked.problem(message, marked.key_spans[kinds[-1],], "Write a file for each."))
     if is_occurrence(marked):
         return occurrence_from_document(marked)
     if is_interval(marked):
         return interval_from_document(marked)
     problems = [*marked.problems, *document_problems(marked)]
     if problems:
-        raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
+        raise PatternError(in_order(problems))
     return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 

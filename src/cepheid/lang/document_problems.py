@@ -7,7 +7,7 @@ a <= b).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -47,6 +47,11 @@ def document_problems(marked: MarkedText) -> Iterator[Problem]:
     yield from _value_problems(marked)
 
 
+def in_order(problems: Sequence[Problem]) -> list[Problem]:
+    """From the first line to the last."""
+    return sorted(problems, key=lambda problem: problem.span or (0, 0))
+
+
 def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The stages of the list at `path`, each before those of the group that it is; what is no stage is left out."""
     for index, stage in enumerate(stages if isinstance(stages, list) else ()):
@@ -64,8 +69,9 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
-    """Where the document breaks the schema of that file name."""
-    for error in _validator(schema).iter_errors(marked.value):
+    """Where the document breaks the schema of that file name; what lacks behind keys that may be meant by it."""
+    errors = _validator(schema).iter_errors(marked.value)
+    for error in sorted(errors, key=lambda error: error.validator == "required"):
         yield from _structure_problem(error, marked)
 
 
@@ -76,7 +82,9 @@ def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[P
             yield from _unknown_keys(error, path, marked)
         case "required":
             missing = next(key for key in schema["required"] if key not in value)
-            yield marked.problem(f"{_called(path)} needs the key {missing!r}", place(path, marked))
+            unknown = next((key for key in value if key not in schema["properties"]), None)
+            span = marked.key_spans.get((*path, unknown or "")) or place(path, marked)
+            yield marked.problem(f"{_called(path)} needs the key {missing!r}", span)
         case "oneOf" if _is_stage(path):
             if isinstance(value, dict):  # of another type: said already
                 yield marked.problem(_misnamed(path, value), place(path, marked))
@@ -159,9 +167,7 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
     if not isinstance(document, dict):
         return
     yield from _duration_problems(document, (), "within", marked)
-    if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
-        assert isinstance(taxonomy, dict)
-        yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
+    yield from taxonomy_problems(document, marked)
     yield from parameter_problems(document, marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
@@ -175,6 +181,13 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def taxonomy_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with a taxonomy whose structure is right."""
+    if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
+        assert isinstance(taxonomy, dict)
+        yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
 
 
 def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
@@ -226,10 +239,12 @@ def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Itera
             yield marked.problem(problem.message, place(path, marked), problem.hint)
 
 
-def text_problems(read: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    """The problems of a text at the path that cannot be read, each at its place in the text."""
+def text_problems(read: Callable[[str], object], text: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
+    """The problems of what stands at the path, if it is text but cannot be read, each at its place in the text."""
+    if not isinstance(text, str) or not text:  # said already
+        return
     try:
-        read()
+        read(text)
     except PatternError as error:
         for problem in error.problems:
             yield marked.problem(problem.message, span_of_text(problem, path, marked), problem.hint)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document_problems import (
+    in_order,
     parameter_problems,
     place,
-    refused,
     span_of_text,
     structure_problems,
+    taxonomy_problems,
     text_problems,
 )
 from cepheid.lang.document_values import (
@@ -49,13 +49,11 @@ def interval_from_document(marked: MarkedText) -> IntervalPattern:
     """
     problems = [*marked.problems, *structure_problems(marked, SCHEMA)]
     document = cast("dict[str, Any]", marked.value)
-    if not problems:
-        if "taxonomy" in document:
-            problems += refused(partial(taxonomy_of, document["taxonomy"]), ("taxonomy", "kinds"), marked)
-        problems += parameter_problems(document, marked)
-        problems += text_problems(partial(interval_pattern, document[KEY]), (KEY,), marked)
+    problems += taxonomy_problems(document, marked)
+    problems += parameter_problems(document, marked)
+    problems += text_problems(interval_pattern, document[KEY], (KEY,), marked)
     if problems:
-        raise PatternError(sorted(problems, key=lambda problem: problem.span or (0, 0)))
+        raise PatternError(in_order(problems))
     types = taxonomy_of(document["taxonomy"]) if "taxonomy" in document else None
     pattern = interval_pattern(document[KEY]).named(document.get("name", "pattern"))
     return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))
