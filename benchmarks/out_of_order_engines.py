@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     ids: Longs
     """(m, n) which events."""
     clock: Longs
-    """The latest end that had arrived when it was told, perhaps without that of the event which made it so."""
+    """The latest end that had arrived when it was told, that of the event which made it so included."""
     end: Longs
     """Of the match."""
 

@@ -108,9 +108,9 @@ def detect(
         outputs: What to give: "matches", "timeouts" (partial matches that ran out of time) and "late" (events that came
             too late, of which a finite input has none), or several of them; then all is in one table, whose shape
             does not depend on the pattern. Default: matches alone, in columns of their own; with several patterns
-            "matches", in that table. Of occurrences there are "matches" and "late"; so there are of intervals on a
-            stream, which are in such a table in any case, by default with both; in a finite input they have matches
-            alone.
+            of stages "matches", in that table. Of occurrences there are "matches" and "late"; so there are of
+            intervals on a stream, which are in such a table in any case, by default with both; in a finite input they
+            have matches alone.
         limits: Bounds on what one key may keep open and one event complete.
         as_of: Only events up to this instant count, and time stands there: what may still grow is not emitted. Without
             it the input is complete: every deadline passes and what is still open ends.
@@ -374,14 +374,6 @@ def _asked_intervals(
     else:
         patterns = [pattern.taxonomy(type_, kinds) for pattern in patterns]
     return AskedIntervals(tuple(patterns), start, end)
-
-
-def no_intervals(request: Request, where: str) -> None:
-    """PatternError where the request is for intervals, which are not found `where` they were given."""
-    if request.intervals is not None:
-        name = request.intervals.patterns[0].name
-        hint = "Use an IntervalMatcher, or detect with a table or a DataFrame that is no stream."
-        raise PatternError(Problem(f"pattern {name!r} is one of intervals, which {where} does not find", hint=hint))
 
 
 def _named(patterns: Mapping[object, object], kind: type[P]) -> list[P]:

@@ -11,11 +11,14 @@ from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events import microseconds
 from cepheid.hosts.request import Nulls, instant_of
+from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.arguments import shown
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_pattern, interval_text
 from cepheid.lang.interval_values import Consistency, End, consistency_named
+from cepheid.lang.pattern import Pattern
 from cepheid.plan.interval_order import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 
@@ -75,7 +78,7 @@ class IntervalMatcher:
         from cepheid.hosts.interval_tables import IntervalTableMatcher
 
         request = request_of(
-            interval_pattern(pattern) if isinstance(pattern, str) else pattern,
+            _one(pattern),
             start=start,
             end=end,
             type=type,
@@ -86,8 +89,6 @@ class IntervalMatcher:
             time_zone=time_zone,
             nulls=nulls,
         )
-        if request.intervals is None or request.named:
-            raise PatternError("an IntervalMatcher finds one interval pattern: make one for each of several")
         known = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         if lateness not in ("start", "end"):
             raise SchemaError(f"lateness is 'start' or 'end', got {lateness!r}")
@@ -135,6 +136,20 @@ class IntervalMatcher:
     def restore(self, snapshot: bytes) -> None:
         """Continues where the matcher was that wrote the snapshot; SnapshotError if it is of another pattern."""
         self._host.restore(snapshot)
+
+
+def _one(pattern: object) -> IntervalPattern:
+    """The pattern, or that of the query text."""
+    if isinstance(pattern, str):
+        return interval_pattern(pattern)
+    if isinstance(pattern, Mapping):
+        raise PatternError("an IntervalMatcher finds one interval pattern: make one for each of several")
+    if isinstance(pattern, Pattern | OccurrencePattern):
+        kind = "stages" if isinstance(pattern, Pattern) else "occurrences"
+        raise PatternError(f"pattern {pattern.name!r} is one of {kind}, which a Matcher finds")
+    if not isinstance(pattern, IntervalPattern):
+        raise PatternError(f"an IntervalMatcher finds an interval pattern, or its query text, got {shown(pattern)}")
+    return pattern
 
 
 def _delay(delay: str | timedelta) -> timedelta:

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cepheid.arguments import time_of
-from cepheid.detect import arrow_table, no_intervals, request_of
+from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_values import Consistency
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.limits import Limits
@@ -75,6 +76,8 @@ class Matcher:
 
         if isinstance(pattern, Mapping):
             raise PatternError("a Matcher finds one pattern: make one for each of several")
+        if isinstance(pattern, IntervalPattern):
+            raise PatternError(f"pattern {pattern.name!r} is one of intervals, which an IntervalMatcher finds")
         from cepheid.hosts.live import TableMatcher
 
         told = None if consistency is None else _consistency(consistency, time)
@@ -90,7 +93,6 @@ class Matcher:
             time_zone=time_zone,
             nulls=nulls,
         )
-        no_intervals(request, "a Matcher")
         if request.occurrences is not None and request.occurrences.pattern.chosen is None:
             recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
             request = replace(request, each_occurrences=(request.occurrences._replace(pattern=recent),))

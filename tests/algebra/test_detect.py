@@ -317,6 +317,21 @@ def test_refusals(ask: Any, error: type[Exception], message: str) -> None:
         ask(OccurrencePattern.of("Buy").taxonomy("type"))
 
 
+def test_columns_named_as_fields_of_temporal_events() -> None:
+    """They come along as any other; where there are temporal events, whose fields these are, they are refused."""
+    events = (
+        shop().append_column("delay", pa.array(range(len(ROWS)))).append_column("Depth", pa.array(range(len(ROWS))))
+    )
+    (row,) = detect(events, of("Buy"), time="at").to_pylist()
+    assert {"type": "Buy", "delay": 2, "Depth": 2}.items() <= row["events"][0].items()
+    both = detect(events, {"a": of("Buy"), "b": of("Login; Buy")}, time="at").to_pylist()
+    assert both[0]["events"] == row["events"]
+    for pattern in (of("Buy + 1s"), {"a": of("Buy"), "b": of("Login + 1s")}):
+        with pytest.raises(SchemaError, match="columns: 'delay' is the name of a field that 'events' has itself"):
+            detect(events, pattern, time="at")
+    assert detect(events, of("Buy + 1s"), time="at", columns="price").num_rows == 1
+
+
 def of(text: str) -> OccurrencePattern:
     return OccurrencePattern.of(text).taxonomy("type")
 

@@ -12,7 +12,7 @@ from cepheid import CepheidWarning, OccurrencePattern, PatternError, detect
 from cepheid.detect import plan_of, request_of
 from cepheid.plan.algebra import Kind, OccurrencePlan
 from cepheid.plan.algebra_build import check_occurrences
-from cepheid.plan.algebra_explain import explain_occurrences
+from cepheid.plan.algebra_explain import explain_occurrences, occurrence_drawing
 from cepheid.plan.algebra_types import misread_types
 
 KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any"}
@@ -74,6 +74,9 @@ def test_all_problems_at_once() -> None:
         ("?a:Buy[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (filter, column 1)"),
         ("(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']", "concat cannot be applied across events (filter, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price LIKE '1%']", "LIKE takes STRING, got BIGINT: not available in process"),
+        ("?a:Buy[a.price RLIKE '1']", "RLIKE takes STRING, got BIGINT: not available in process"),
+        ("T = Buy[price LIKE '1%'] T", "LIKE takes STRING, got BIGINT: not available in process"),
         ("(?a:Buy; ?b:Buy)[a.user = ] ", "a value is expected, but the text ends here (filter, column 8)"),
         ("(?a:Buy; ?b:Buy)[a.x = 1] -[a.y = 1] Buy", "no column named 'y' (minus_if, column 3)"),
     ],
@@ -185,6 +188,32 @@ def test_equal_parts_are_one() -> None:
     built = plan("((Login; Buy) & Logout) | ((Login; Buy) - Logout)")
     assert [operator.kind for operator in built.operators].count(Kind.THEN) == 1
     assert len(built.bits) == 3
+
+
+def test_a_drawing_without_events() -> None:
+    """It has the expression as it is written, equal parts once, in labels of one line."""
+    text = '((A; B)_2h + 0s) | (?s:(A; B) -[a.x = "y"\n OR b] C)'
+    assert occurrence_drawing(OccurrencePattern.of(text)).split("\n") == [
+        "flowchart BT",
+        '    n0["event A"]',
+        '    n1["event B"]',
+        '    n2["then"]',
+        "    n0 --> n2",
+        "    n1 --> n2",
+        '    n3["within 2 hours"]',
+        "    n2 --> n3",
+        '    n4["plus 0 seconds"]',
+        "    n3 --> n4",
+        '    n5["as s"]',
+        "    n2 --> n5",
+        '    n6["event C"]',
+        '    n7["minus if a.x = #quot;y#quot; OR b"]',
+        "    n5 --> n7",
+        "    n6 --> n7",
+        '    n8["or"]',
+        "    n4 --> n8",
+        "    n7 --> n8",
+    ]
 
 
 def test_conditions_on_one_event_are_lifted() -> None:

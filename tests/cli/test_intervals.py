@@ -82,7 +82,7 @@ def test_check(cepheid: Cepheid, chain: Path) -> None:
 
 
 def test_explain(cepheid: Cepheid, chain: Path) -> None:
-    """The pattern; with events the order of joins, also drawn."""
+    """The pattern; with events the order of joins, also drawn, which without them is refused."""
     text = cepheid("explain", "chain.yaml").stdout
     query = "Pattern 'chain': intervals of\n  EVENT PAL((heat h overlap spin s) before alarm a)\n"
     assert text.startswith(query)
@@ -92,6 +92,10 @@ def test_explain(cepheid: Cepheid, chain: Path) -> None:
     assert "\nJoins:\n  when h comes: h ⋈ s ⋈ a, about " in planned
     drawn = cepheid("explain", "chain.yaml", "--events", "works.csv", *TIMES, "--mermaid").stdout
     assert drawn.startswith('flowchart BT\n    h0["h comes"]\n')
+    done = cepheid("explain", "chain.yaml", "--mermaid")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "name a file of them with --events" in " ".join(done.stderr.replace("│", " ").split())
+    assert json.loads(cepheid("explain", "chain.yaml", "--json").stdout)["mermaid"] is None
     chain.write_text(CHAIN.replace("h.machine", "x.machine"))
     assert "no event has the variable 'x'" in cepheid("explain", "chain.yaml").stderr
 

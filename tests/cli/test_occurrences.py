@@ -51,13 +51,18 @@ def test_check(cepheid: Cepheid, rise: Path) -> None:
 
 
 def test_explain(cepheid: Cepheid) -> None:
-    """The pattern; with events its operators, also drawn."""
+    """The pattern, also drawn; with events its operators."""
     text = cepheid("explain", "rise.yaml").stdout
     assert text.startswith("Pattern 'rise': occurrences of\n  Dear = ?p:a[p.price > 12]\n  (?low:b; ?high:Dear)[")
     planned = cepheid("explain", "rise.yaml", "--events", "events.csv").stdout
     assert "   4  then of 1 and 3\n   5  where of 4\n" in planned
     drawn = cepheid("explain", "rise.yaml", "--events", "events.csv", "--mermaid").stdout
     assert drawn.startswith('flowchart BT\n    n0["event `symbol` IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
+    assert cepheid("explain", "rise.yaml", "--mermaid").stdout == (
+        'flowchart BT\n    n0["event b"]\n    n1["as low"]\n    n0 --> n1\n    n2["event Dear"]\n    n3["as high"]\n'
+        '    n2 --> n3\n    n4["then"]\n    n1 --> n4\n    n3 --> n4\n'
+        '    n5["where low.price < high.price"]\n    n4 --> n5\n'
+    )
 
 
 def test_outputs(cepheid: Cepheid) -> None:

@@ -106,6 +106,8 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("cast(price as string) = '1'", "the cast of DOUBLE to STRING: not available in process"),
         ("name LIKE name", "LIKE with a pattern that is not a constant: not available in process"),
         (r"name LIKE r'a\b'", r"'\\' before anything but %, _ and itself: not available in process"),
+        ("n LIKE '1%'", "LIKE takes STRING, got INT: not available in process"),
+        ("n RLIKE '1'", "RLIKE takes STRING, got INT: not available in process"),
         ("name RLIKE '(?i)a'", "'(?' in a regular expression: not available in process"),
         ("upper(n) = 'A'", "upper takes (STRING), got (INT): not available in process"),
         ("name > 1", "'>' needs values of one type, got STRING, INT"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.intervals.test_matcher import EVENTS, NAMES, table
 
@@ -108,13 +109,19 @@ def test_problems_of_several_patterns() -> None:
     )
 
 
-def test_matchers_of_the_other_kind() -> None:
-    """A Matcher has stages, an IntervalMatcher one pattern of intervals."""
-    schema = table(EVENTS).schema
-    with pytest.raises(SchemaError, match="time: events of an interval pattern have two"):
-        Matcher(PAIR, schema, time="begins")  # type: ignore[arg-type]
+def test_each_matcher_names_the_other() -> None:
+    """A pattern of another kind is told with the class that finds it, whatever else is given."""
+    schema = pa.schema({"begin": pa.timestamp("us", "UTC")})
+    others = {"stages": Pattern.begin("a"), "occurrences": OccurrencePattern.of("A").taxonomy("kind")}
+    for kind, other in others.items():
+        with pytest.raises(PatternError, match=f"pattern 'pattern' is one of {kind}, which a Matcher finds"):
+            IntervalMatcher(other, schema, delay=None, **NAMES)  # type: ignore[arg-type]
+    with pytest.raises(PatternError, match="pattern 'pattern' is one of intervals, which an IntervalMatcher finds"):
+        Matcher(PAIR, schema, time="begin", key="none")  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="an IntervalMatcher finds one interval pattern"):
         IntervalMatcher({"a": PAIR}, schema, delay=None, **NAMES)  # type: ignore[arg-type]
+    with pytest.raises(PatternError, match="an IntervalMatcher finds an interval pattern, or its query text, got None"):
+        IntervalMatcher(None, schema, delay=None, **NAMES)  # type: ignore[arg-type]
 
 
 def test_names_of_patterns() -> None:

@@ -87,13 +87,17 @@ def explain(
         if as_json:
             warnings = list(told.warnings)
             print_json({"ok": True, "exit_code": 0, "plan": told.text, "mermaid": told.diagram, "warnings": warnings})
+        elif mermaid and told.diagram is None:
+            message = "how events are joined is drawn for their columns: name a file of them with --events"
+            raise typer.BadParameter(message, param_hint="--mermaid")
         else:
             sys.stdout.write(f"{told.diagram}\n" if mermaid else told.text)
 
 
 class _Told(NamedTuple):
     text: str
-    diagram: str
+    diagram: str | None
+    """None where it needs events."""
     warnings: tuple[str, ...]
 
 
@@ -126,12 +130,17 @@ def _stages(pattern: Pattern, plan: object) -> _Told:
 
 def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
     from cepheid.plan.algebra import OccurrencePlan
-    from cepheid.plan.algebra_explain import explain_occurrence_plan, explain_occurrences, occurrence_mermaid
+    from cepheid.plan.algebra_explain import (
+        explain_occurrence_plan,
+        explain_occurrences,
+        occurrence_drawing,
+        occurrence_mermaid,
+    )
     from cepheid.plan.algebra_types import misread_types
 
     if isinstance(plan, OccurrencePlan):
         return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan), plan.warnings)
-    return _Told(explain_occurrences(pattern), "", tuple(misread_types(pattern)))
+    return _Told(explain_occurrences(pattern), occurrence_drawing(pattern), tuple(misread_types(pattern)))
 
 
 def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
@@ -140,4 +149,4 @@ def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
 
     if isinstance(plan, IntervalPlan):
         return _Told(f"{explain_intervals(plan)}\n", join_diagram(plan), ())
-    return _Told(f"{explain_interval_pattern(pattern)}\n", "", ())
+    return _Told(f"{explain_interval_pattern(pattern)}\n", None, ())

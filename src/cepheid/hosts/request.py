@@ -120,7 +120,7 @@ class Request:
     """One detection."""
 
     asked: tuple[Asked, ...]
-    """None where occurrences or `intervals` are asked for."""
+    """Patterns of stages; empty where occurrences or `intervals` are asked for."""
     key: tuple[str, ...]
     time: str | None
     """None: processing order, or interval patterns, whose events have two times; on a stream that of them which its

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 
 import pyarrow as pa
+from pyarrow import types as arrow
 
 from cepheid.hosts.fragment import Fragment, quoted
 from cepheid.hosts.operators import NotInProcess, guarded
 from cepheid.lang.expression import Call
+from cepheid.plan.types import is_string, sql_name
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r" \t\n\x0b\f\r"}
@@ -19,6 +21,7 @@ _QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,(?:[0-9]{1,3})?)?\}")
 
 def like(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     """`value LIKE pattern [ESCAPE character]`; a backslash escapes unless another character is named."""
+    _check_text(args[0], "LIKE")
     pattern, escape = _constant(args[1], "LIKE"), _constant(args[2], "ESCAPE") if len(args) > 2 else "\\"
     if len(escape) != 1 or escape in "%_":
         raise NotInProcess("ESCAPE takes one character other than % and _; anything else")
@@ -29,8 +32,14 @@ def like(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
 
 def rlike(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     """Whether the regular expression matches anywhere in the value."""
+    _check_text(args[0], "RLIKE")
     pattern = regular_expression(_constant(args[1], "RLIKE"))
     return guarded(args[:1], f"regexp_matches({args[0].text}, {quoted(pattern)})", pa.bool_())
+
+
+def _check_text(value: Fragment, word: str) -> None:
+    if not (is_string(value.type) or arrow.is_null(value.type)):
+        raise NotInProcess(f"{word} takes STRING, got {sql_name(value.type)}")
 
 
 def _constant(arg: Fragment, word: str) -> str:

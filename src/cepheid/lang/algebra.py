@@ -8,7 +8,7 @@ something is checked when a pattern meets a schema (`cepheid.plan.algebra_build`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
@@ -140,13 +140,22 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
 
 
 def depth_of(expression: Occurrence) -> int:
-    """How many operators and types are within each other; found without recursion, as it bounds that of others."""
-    deepest, open_ = 0, [(expression, 1)]
+    """How many operators and types are within each other."""
+    return max(depth for _, depth in _parts(expression))
+
+
+def has_delays(expression: Occurrence) -> bool:
+    """Whether there are temporal events in it."""
+    return any(isinstance(part, Delayed) for part, _ in _parts(expression))
+
+
+def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int]]:
+    """All expressions that it is made of, and how deep they are; found without recursion, as that needs a bound."""
+    open_ = [(expression, 1)]
     while open_:
-        inner, depth = open_.pop()
-        deepest = max(deepest, depth)
-        open_ += [(operand, depth + 1) for operand in operands(inner)]
-    return deepest
+        part, depth = open_.pop()
+        yield part, depth
+        open_ += [(operand, depth + 1) for operand in operands(part)]
 
 
 def delay_of(expression: Occurrence) -> timedelta:

@@ -50,7 +50,7 @@ class Mode(Enum):
     PAL = "PAL"
     """Nothing holds between the events but what is written."""
     SEQ = "SEQ"
-    """Each event begins after the one before it has ended, or where it ends if not both are instants."""
+    """Each event begins where the one before it ends, or later; behind an instant later."""
 
 
 class Scope(Enum):

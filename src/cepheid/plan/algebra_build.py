@@ -23,6 +23,7 @@ from cepheid.lang.algebra import (
     Then,
     Within,
     Without,
+    has_delays,
 )
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
@@ -87,9 +88,11 @@ def build_occurrence_plans(
     faults = schema_faults(schema, shared)
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
+    delays = any(has_delays(pattern.expression) for pattern, _ in asked)
     for pattern, measures in asked:
         if measures is None:
-            faults += [fault for fault in event_faults(pattern, schema, shared.columns) if fault not in faults]
+            found = event_faults(pattern, schema, shared.columns, with_delays=delays)
+            faults += [fault for fault in found if fault not in faults]
     plans, problems = list[OccurrencePlan](), list[Problem]()
     for one in asked:
         first_slot = sum(len(plan.slots) for plan in plans)

@@ -27,8 +27,8 @@ from cepheid.plan.algebra_variables import Scopes
 
 OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
 """Names of output columns, which variables and measures cannot have."""
-EVENT_FIELDS = ("type", "time", "delay", "depth")
-"""Fields of `events` in front of the chosen columns; delay and depth where there are temporal events."""
+EVENT_FIELDS, DELAY_FIELDS = ("type", "time"), ("delay", "depth")
+"""Fields of `events` in front of the chosen columns; the latter where there are temporal events."""
 
 
 def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Sequence[str]) -> Iterator[Problem]:
@@ -52,13 +52,16 @@ def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str
     return chosen if column is None or column in chosen else (*chosen, column)
 
 
-def event_faults(pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...]) -> list[str]:
+def event_faults(
+    pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...], *, with_delays: bool
+) -> list[str]:
     """What is wrong with the columns that come along in `events`, behind its own fields."""
+    fields = (*EVENT_FIELDS, *DELAY_FIELDS) if with_delays else EVENT_FIELDS
     own = {schema.time, *with_types(pattern, ())} if pattern.types is not None else {schema.time, "type"}
     return [
         f"columns: {name!r} is the name of a field that 'events' has itself; rename the column, or choose others"
         for name in chosen
-        if name.lower() in EVENT_FIELDS and name not in own
+        if name.lower() in fields and name not in own
     ]
 
 

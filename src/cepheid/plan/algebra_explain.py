@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from cepheid.lang.algebra import OccurrencePattern, Policy
+from cepheid.lang.algebra import (
+    Both,
+    Bound,
+    Delayed,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    Without,
+    operands,
+)
 from cepheid.lang.algebra_print import pattern_text
 from cepheid.lang.duration import format_duration
 from cepheid.lang.taxonomy import Taxonomy
@@ -24,6 +38,17 @@ _NAMES = {
     Kind.DELAYED: "plus",
     Kind.BOUND: "as",
     Kind.FILTERED: "where",
+}
+_KINDS: dict[type[Occurrence], Kind] = {
+    Leaf: Kind.LEAF,
+    Both: Kind.BOTH,
+    Either: Kind.EITHER,
+    Then: Kind.THEN,
+    Without: Kind.WITHOUT,
+    Within: Kind.WITHIN,
+    Delayed: Kind.DELAYED,
+    Bound: Kind.BOUND,
+    Filtered: Kind.FILTERED,
 }
 _POLICIES = {
     Policy.UNRESTRICTED: "all occurrences",
@@ -68,6 +93,35 @@ def occurrence_mermaid(plan: OccurrencePlan) -> str:
         lines.append(f'    n{row}["{label}"]')
         lines += [f"    n{operand} --> n{row}" for operand in operator.operands]
     return "\n".join(lines)
+
+
+def occurrence_drawing(pattern: OccurrencePattern) -> str:
+    """The same of a pattern whose events are not known, as it is written; equal parts are one."""
+    lines, numbers = ["flowchart BT"], dict[Occurrence, int]()
+
+    def number(expression: Occurrence) -> int:
+        if expression not in numbers:
+            below = [number(operand) for operand in operands(expression)]
+            numbers[expression] = len(numbers)
+            label = " ".join(_written(expression).split()).replace('"', "#quot;")
+            lines.append(f'    n{numbers[expression]}["{label}"]')
+            lines.extend(f"    n{operand} --> n{numbers[expression]}" for operand in below)
+        return numbers[expression]
+
+    number(pattern.expression)
+    return "\n".join(lines)
+
+
+def _written(expression: Occurrence) -> str:
+    name = _NAMES[_KINDS[type(expression)]]
+    match expression:
+        case Leaf(of) | Bound(variable=of) | Filtered(condition=of):
+            return f"{name} {of}"
+        case Within(length=length) | Delayed(delay=length):
+            return f"{name} {format_duration(length) or '0 seconds'}"
+        case Without(condition=str(condition)):
+            return f"{name} if {condition}"
+    return name
 
 
 def _rows(plan: OccurrencePlan) -> Iterator[str]:
