@@ -8,47 +8,21 @@ from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 
 
+@o.spread
 def check(
     pattern: o.PatternPath,
     *,
     events: o.OptionalEvents = None,
-    key: o.Key = None,
     time: o.OptionalTime = None,
-    no_time: o.NoTime = False,
-    start: o.Start = None,
-    end: o.End = None,
-    type_: o.TypeColumn = None,
-    sequence: o.Sequence = None,
-    columns: o.Columns = None,
-    measure: o.Measure = None,
-    outputs: o.Outputs = None,
-    parameter: o.GivenParameters = None,
-    time_zone: o.TimeZone = "UTC",
-    null_text: o.NullTexts = None,
-    on: o.On = "process",
+    wanted: o.Wanted,
+    reading: o.Reading,
     as_json: o.AsJson = False,
 ) -> None:
     """Report all problems of a pattern file, with their lines and columns.
 
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
-    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    options = o.EventOptions(
-        files=events or [],
-        time=time,
-        key=key,
-        sequence=sequence,
-        columns=columns,
-        measures=measures,
-        time_zone=time_zone,
-        null_texts=null_text,
-        on=on,
-        no_time=no_time,
-        outputs=o.outputs_from(outputs),
-        start=start,
-        end=end,
-        type=type_,
-    )
+    options, parameters = o.EventOptions.of(events, time, wanted, reading), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events
         from cepheid.errors import PatternError
@@ -56,7 +30,7 @@ def check(
         opened = open_pattern(pattern, parameters)
         if events:
             plan_for(opened, options)
-        elif problems := problems_without_events(opened, measures):
+        elif problems := problems_without_events(opened, options.measures):
             with opened.problems_located():
                 raise PatternError(problems)
         if as_json:

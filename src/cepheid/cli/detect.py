@@ -15,7 +15,6 @@ from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.hosts.interval_counts import IntervalCounts
 from cepheid.hosts.request import EventCounts, Nulls, Report
-from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +37,7 @@ class _Detection:
     as_json: bool
 
 
+@o.spread
 def detect(
     pattern: o.PatternPath,
     events: Annotated[
@@ -52,55 +52,24 @@ def detect(
             show_default=False,
         ),
     ] = None,
-    no_time: o.NoTime = False,
-    start: o.Start = None,
-    end: o.End = None,
-    type_: o.TypeColumn = None,
-    key: o.Key = None,
-    sequence: o.Sequence = None,
-    columns: o.Columns = None,
-    measure: o.Measure = None,
-    outputs: o.Outputs = None,
-    max_partial_matches: o.MaxPartialMatches = None,
-    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
-    on_limit: o.OnLimitReached = "raise",
-    parameter: o.GivenParameters = None,
+    wanted: o.Wanted,
+    reading: o.Reading,
+    bounds: o.Bounds,
     as_of: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Time stands here: later events do not count. As 2026-01-31T12:00:00Z."),
     ] = None,
-    time_zone: o.TimeZone = "UTC",
     nulls: o.OnNulls = "error",
-    null_text: o.NullTexts = None,
-    on: o.On = "process",
     output: Annotated[
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Find the matches of a pattern in events from files."""
-    if time is None and not no_time and start is None and end is None:
+    if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
         message = "name the column of the event time, or give --no-time; of an interval pattern --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
-    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
-    options = o.EventOptions(
-        files=events,
-        time=time,
-        key=key,
-        sequence=sequence,
-        columns=columns,
-        measures=measures,
-        time_zone=time_zone,
-        null_texts=null_text,
-        on=on,
-        no_time=no_time,
-        outputs=o.outputs_from(outputs),
-        limits=limits,
-        start=start,
-        end=end,
-        type=type_,
-    )
+    options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,7 +11,6 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
     from cepheid.cli.pattern_file import PatternFile
@@ -19,27 +19,15 @@ if TYPE_CHECKING:
     from cepheid.lang.pattern import Pattern
 
 
+@o.spread
 def explain(
     pattern: o.PatternPath,
     *,
     events: o.OptionalEvents = None,
-    key: o.Key = None,
     time: o.OptionalTime = None,
-    no_time: o.NoTime = False,
-    start: o.Start = None,
-    end: o.End = None,
-    type_: o.TypeColumn = None,
-    sequence: o.Sequence = None,
-    columns: o.Columns = None,
-    measure: o.Measure = None,
-    outputs: o.Outputs = None,
-    max_partial_matches: o.MaxPartialMatches = None,
-    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
-    on_limit: o.OnLimitReached = "raise",
-    parameter: o.GivenParameters = None,
-    time_zone: o.TimeZone = "UTC",
-    null_text: o.NullTexts = None,
-    on: o.On = "process",
+    wanted: o.Wanted,
+    reading: o.Reading,
+    bounds: o.Bounds,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print the automaton, or the tree, as a Mermaid diagram only.")
     ] = False,
@@ -50,25 +38,7 @@ def explain(
     With --events also the plan: which columns the host's SQL engine computes, what is left to scripts, all types, and
     which events are dropped before anything else.
     """
-    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    limits = Limits(max_partial_matches, max_matches_per_event, on_limit)
-    options = o.EventOptions(
-        files=events or [],
-        time=time,
-        key=key,
-        sequence=sequence,
-        columns=columns,
-        measures=measures,
-        time_zone=time_zone,
-        null_texts=null_text,
-        on=on,
-        no_time=no_time,
-        outputs=o.outputs_from(outputs),
-        limits=limits,
-        start=start,
-        end=end,
-        type=type_,
-    )
+    options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for
         from cepheid.lang.algebra import OccurrencePattern
@@ -77,7 +47,7 @@ def explain(
         opened = open_pattern(pattern, parameters)
         plan = plan_for(opened, options) if events else None
         if plan is None:
-            _check(opened, measures)
+            _check(opened, options.measures)
         if isinstance(opened.pattern, Pattern):
             told = _stages(opened.pattern, plan)
         elif isinstance(opened.pattern, OccurrencePattern):
@@ -101,7 +71,7 @@ class _Told(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _check(opened: PatternFile, measures: dict[str, str] | None) -> None:
+def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
     """Raises PatternError with what is wrong whatever the events and the values of parameters are."""
     from cepheid.cli.pattern_file import problems_without_events
     from cepheid.errors import PatternError

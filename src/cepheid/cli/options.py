@@ -1,14 +1,17 @@
 """What commands share: the options that say which events are meant and how they are read, and their value.
 
-`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get.
+`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get. What
+several commands take alike are the fields of a dataclass in their signatures, of which `spread` makes options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
@@ -101,6 +104,64 @@ MOST_MATCHES = Limits().max_matches_per_event
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """Of all commands that look for a pattern: which columns are what, and what is given back."""
+
+    start: Start = None
+    end: End = None
+    type_: TypeColumn = None
+    key: Key = None
+    sequence: Sequence = None
+    columns: Columns = None
+    measure: Measure = None
+    outputs: Outputs = None
+    parameter: GivenParameters = None
+    time_zone: TimeZone = "UTC"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Of those that read files."""
+
+    no_time: NoTime = False
+    null_text: NullTexts = None
+    on: On = "process"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Of those that say how much may be open."""
+
+    max_partial_matches: MaxPartialMatches = None
+    max_matches_per_event: MaxMatchesPerEvent = MOST_MATCHES
+    on_limit: OnLimitReached = "raise"
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of the dataclasses that it takes: Typer knows single values alone."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+    @wraps(command)
+    def taking_options(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+        command(**given)
+
+    def parameters() -> Iterator[Parameter]:
+        for name, parameter in signature(command).parameters.items():
+            if name not in groups:
+                yield parameter.replace(annotation=hints[name])
+                continue
+            types = get_type_hints(groups[name], include_extras=True)
+            for option in fields(groups[name]):
+                yield Parameter(option.name, parameter.kind, default=option.default, annotation=types[option.name])
+
+    taking_options.__signature__ = Signature([*parameters()])  # type: ignore[attr-defined] # read by inspect
+    return taking_options
+
+
+@dataclass(frozen=True)
 class EventOptions:
     """The events of a command line, how they are read and what of them is asked for."""
 
@@ -120,6 +181,30 @@ class EventOptions:
     start: str | None = None
     end: str | None = None
     type: str | None = None
+
+    @staticmethod
+    def of(
+        files: list[str] | None, time: str | None, wanted: Wanted, reading: Reading, bounds: Bounds | None = None
+    ) -> EventOptions:
+        """The values of a command's options; BadParameter where one is none."""
+        bounds = bounds or Bounds()
+        return EventOptions(
+            files=files or [],
+            time=time,
+            key=wanted.key,
+            sequence=wanted.sequence,
+            columns=wanted.columns,
+            measures=measures_from(wanted.measure),
+            time_zone=wanted.time_zone,
+            null_texts=reading.null_text,
+            on=reading.on,
+            no_time=reading.no_time,
+            outputs=outputs_from(wanted.outputs),
+            limits=Limits(bounds.max_partial_matches, bounds.max_matches_per_event, bounds.on_limit),
+            start=wanted.start,
+            end=wanted.end,
+            type=wanted.type_,
+        )
 
     def __post_init__(self) -> None:
         if self.no_time and self.time is not None:

@@ -26,7 +26,6 @@ from cepheid.cli.stream_ends import (
     written_to,
 )
 from cepheid.hosts.request import SHARDS
-from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,6 +57,7 @@ class _Stream:
     jars: list[Path]
 
 
+@o.spread
 def stream(
     pattern: o.PatternPath,
     *,
@@ -83,20 +83,9 @@ def stream(
             show_default=False,
         ),
     ] = None,
-    start: o.Start = None,
-    end: o.End = None,
-    type_: o.TypeColumn = None,
     lateness: Annotated[str, typer.Option(help="How late an event may come, as '2 minutes'; a match waits so long.")],
-    key: o.Key = None,
-    sequence: o.Sequence = None,
-    columns: o.Columns = None,
-    measure: o.Measure = None,
-    outputs: o.Outputs = None,
-    max_partial_matches: o.MaxPartialMatches = None,
-    max_matches_per_event: o.MaxMatchesPerEvent = o.MOST_MATCHES,
-    on_limit: o.OnLimitReached = "raise",
-    parameter: o.GivenParameters = None,
-    time_zone: o.TimeZone = "UTC",
+    wanted: o.Wanted,
+    bounds: o.Bounds,
     nulls: o.OnNulls = "error",
     shards: Annotated[
         int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
@@ -113,26 +102,12 @@ def stream(
 
     Ctrl-C ends it; with --checkpoint the same command goes on from there.
     """
-    if time is None and start is None and end is None:
+    if time is None and wanted.start is None and wanted.end is None:
         message = "name the column of the event time; of an interval pattern --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
-    measures, parameters = o.measures_from(measure), o.parameters_from(parameter)
-    limits, asked_for = Limits(max_partial_matches, max_matches_per_event, on_limit), o.outputs_from(outputs)
-    options = o.EventOptions(
-        [],
-        time,
-        key,
-        sequence,
-        columns,
-        measures,
-        time_zone,
-        None,
-        "spark",
-        outputs=asked_for,
-        limits=limits,
-        start=start,
-        end=end,
-        type=type_,
+    options, parameters = (
+        o.EventOptions.of([], time, wanted, o.Reading(on="spark"), bounds),
+        o.parameters_from(wanted.parameter),
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     comes, goes = source_of(source), sink_of(sink)
