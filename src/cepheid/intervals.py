@@ -100,6 +100,13 @@ class IntervalMatcher:
     def process(self, events: object) -> pa.Table:
         """What the events, in the order in which they come, change: rows with `kind` insertion, retraction or late. A
         retraction has the match_id of the insertion that it takes back.
+
+        Raises:
+            SchemaError: a column is missing or has another type.
+            EventError: an event without key or times, or that ends before it starts (`nulls="error"`).
+            ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
+            LimitExceeded: as `detect`.
+            MatcherFailed: one of these was raised half-way before. The matcher takes `restore` alone.
         """
         return self._host.process(arrow_table(events))
 

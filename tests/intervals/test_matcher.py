@@ -360,6 +360,27 @@ def test_arguments_that_are_none() -> None:
         matcher().process(table(EVENTS).drop_columns(["id"]))
 
 
+def test_events_of_other_types() -> None:
+    """As a Matcher, it takes a column in no other type than it was made for; an instant is the same in any zone."""
+    live, events = matcher(columns="id"), table(EVENTS[:3])
+    local, text = (events.column("begins").cast(type_) for type_ in (pa.timestamp("us"), pa.string()))
+    wrong = events.set_column(1, "begins", local).set_column(3, "id", pa.array([1, 2, 3]))
+    with pytest.raises(SchemaError) as raised:
+        live.process(wrong)
+    assert str(raised.value).splitlines() == [
+        "column 'begins' is of type timestamp[us]; the matcher was made for timestamp[us, tz=UTC]",
+        "column 'id' is of type int64; the matcher was made for string",
+    ]
+    with pytest.raises(SchemaError, match=r"column 'begins' is of type string; the matcher was made for timestamp"):
+        live.process(events.set_column(1, "begins", text))
+    with pytest.raises(SchemaError, match="two columns of the events are named 'id'"):
+        live.process(events.append_column("id", events.column("id")))
+    assert live.counts.events == 0
+    tokyo = events.column("begins").cast(pa.timestamp("us", "Asia/Tokyo"))
+    live.process(events.set_column(1, "begins", tokyo).drop_columns(["user"]))
+    assert shown(live.finish()) == ["+a1,b1,c1"]
+
+
 @pytest.mark.parametrize("scope", ["start_between", "gap", "intersects_gap", "during_span"])
 def test_late_negatives_of_many_keys(scope: str) -> None:
     """What is left of what is told in real time is what is found in all events, however many matches come and go."""

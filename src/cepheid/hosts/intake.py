@@ -28,6 +28,7 @@ from cepheid.hosts.duckdb_engine import DuckDbEngine, Evaluated
 from cepheid.hosts.request import EventCounts, Request
 from cepheid.hosts.tables import as_plain, with_zone
 from cepheid.lang.expression import Call, Expression, Name
+from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.plans import LiftedFor
 
 
@@ -36,11 +37,11 @@ def used_columns(plan: LiftedFor) -> list[str]:
     schema = plan.schema
     if plan.functions:
         return list(schema.columns.names)
-    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns, *_lifted_columns(plan)}
+    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns, *lifted_columns(plan)}
     return [name for name in schema.columns.names if name in needed]
 
 
-def _lifted_columns(plan: LiftedFor) -> list[str]:
+def lifted_columns(plan: LiftedFor | IntervalPlan) -> list[str]:
     """Those that conditions name."""
     named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
     return [name for name in plan.schema.columns.names if name.lower() in named]
@@ -165,7 +166,7 @@ def lifted(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
 
 def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     """The lifted columns of the events, in their order."""
-    events = as_plain(piece.events.select(_lifted_columns(plan)), plan.schema.columns)
+    events = as_plain(piece.events.select(lifted_columns(plan)), plan.schema.columns)
     return engine.evaluate(events, bits=plan.bits, values=plan.values)
 
 

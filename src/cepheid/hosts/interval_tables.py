@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
-from cepheid.errors import EventError, SchemaError, in_pattern
+from cepheid.errors import EventError, in_pattern
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import check_columns, tell
-from cepheid.hosts.intake import instants, whole
+from cepheid.hosts.intake import instants, lifted_columns, whole
 from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.hosts.request import Request
-from cepheid.hosts.tables import as_plain, plain_schema, without_views
+from cepheid.hosts.tables import as_plain, fitted, plain_schema, without_views
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
 from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.interval_text import interval_text
@@ -167,12 +167,8 @@ class IntervalTableMatcher(HalfWay):
         }
 
     def _batch(self, events: pa.Table) -> tuple[Batch, IntervalCounts]:
-        lacking = [name for name in self._columns.names if name not in events.schema.names]
-        if lacking:
-            raise SchemaError(
-                "\n".join(f"events have no column {name!r}, which the matcher was made with" for name in lacking)
-            )
-        timed = _timed(without_views(events.select(self._columns.names)), self.plan.schema, self._engine)
+        used = pa.schema([self._columns.field(name) for name in _used_columns(self.plan)])
+        timed = _timed(fitted(events, used), self.plan.schema, self._engine)
         usable, counts = _usable(timed, self.plan.schema, self._request)
         return _batch(usable, self.plan, self._engine), counts
 
@@ -180,6 +176,13 @@ class IntervalTableMatcher(HalfWay):
 def _sum(one: IntervalCounts, other: IntervalCounts) -> IntervalCounts:
     names = [field.name for field in fields(IntervalCounts)]
     return IntervalCounts(**{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+def _used_columns(plan: IntervalPlan) -> list[str]:
+    """The event columns that the output or a condition needs."""
+    schema = plan.schema
+    needed = {*schema.key, schema.start, schema.end, *plan.columns, *lifted_columns(plan)}
+    return [name for name in schema.columns.names if name in needed]
 
 
 class _Timed(NamedTuple):
@@ -199,7 +202,7 @@ def _timed(events: pa.Table, schema: IntervalSchema, engine: DuckDbEngine) -> _T
 def _batch(timed: _Timed, plan: IntervalPlan, engine: DuckDbEngine) -> Batch:
     """The events as a matcher takes them; EventError where a time is too far away."""
     events = timed.events
-    found = engine.evaluate(events, bits=plan.bits, values=plan.values)
+    found = engine.evaluate(events.select(lifted_columns(plan)), bits=plan.bits, values=plan.values)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         TIME: timed.start,

@@ -22,8 +22,8 @@ from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, repeated_names, warn_of
-from cepheid.hosts.tables import cast, plain_schema, without_views
+from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, warn_of
+from cepheid.hosts.tables import fitted
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.interval_values import Consistency
@@ -144,32 +144,11 @@ class TableMatcher(HalfWay):
 
     def _batch(self, events: pa.Table) -> tuple[Batch, EventCounts]:
         """The usable events as a matcher takes them, and how many there were."""
-        placed, counts = usable(timed(self._checked(events), self._request), self._plan, self._request, None)
+        used = pa.schema([self._columns.field(name) for name in used_columns(self._plan)])
+        placed, counts = usable(timed(fitted(events, used), self._request), self._plan, self._request, None)
         batch = lifted(placed, self._plan, self._engine)
         check_times(batch)
         return batch, counts
-
-    def _checked(self, events: pa.Table) -> pa.Table:
-        """The columns that are used, in the types that the matcher was made for; their encoding may be another."""
-        names = used_columns(self._plan)
-        faults = repeated_names(events.schema.names)
-        there = events.schema.names
-        faults += [
-            f"events have no column {name!r}, which the matcher was made with" for name in names if name not in there
-        ]
-        if faults:
-            raise SchemaError("\n".join(faults))
-        events = without_views(events.select(names))
-        expected = plain_schema(pa.schema([self._columns.field(name) for name in names]))
-        for i, (found, field) in enumerate(zip(plain_schema(events.schema), expected, strict=True)):
-            if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
-                # An empty pandas column has no type, and an instant is the same in any zone.
-                events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
-            elif found.type != field.type:
-                faults.append(f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}")
-        if faults:
-            raise SchemaError("\n".join(faults))
-        return events
 
     def _output(self, rows: Sequence[pa.Table]) -> pa.Table:
         table = pa.concat_tables(rows)
@@ -195,7 +174,3 @@ def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Con
     if names.count(FOUND) > 1:
         raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
     return RealTimeMatcher(pattern, consistency)
-
-
-def _is_instant(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(type_)) and type_.tz is not None

@@ -139,6 +139,37 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(_plain(field.type)) for field in schema])
 
 
+def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
+    """The columns that a matcher was made with, in their types; only their encoding may be another.
+
+    Raises:
+        SchemaError: with all columns that are missing, or are of other types.
+    """
+    there = events.schema.names
+    faults = repeated_names(there)
+    faults += [
+        f"events have no column {name!r}, which the matcher was made with"
+        for name in columns.names
+        if name not in there
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    events = without_views(events.select(columns.names))
+    for i, (found, field) in enumerate(zip(plain_schema(events.schema), plain_schema(columns), strict=True)):
+        if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
+            # An empty pandas column has no type, and an instant is the same in any zone.
+            events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
+        elif found.type != field.type:
+            faults.append(f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return events
+
+
+def _is_instant(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_)) and type_.tz is not None
+
+
 def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table's columns in the types that the schema gives them; its other columns are left as they are.
 
