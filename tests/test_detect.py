@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from inspect import currentframe
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Pattern, Report, SchemaError, detect
+from cepheid import CepheidWarning, EventError, Matcher, Pattern, Report, SchemaError, detect
+from cepheid.intervals import interval_pattern
 
 T = datetime(2024, 1, 1, tzinfo=UTC)
 EVENTS = pa.table({"k": ["p", "p"], "at": pa.array([T, T], pa.timestamp("us", "UTC")), "x": [1, 2]})
@@ -108,6 +109,28 @@ def test_mixed_columns_of_pandas() -> None:
     assert first.startswith("column 'x' of the events is no column of one type (it holds int, str): ")
     assert second.startswith("column 'y' of the events is no column of one type (it holds bytes, int): ")
     assert second.endswith(". Convert it, for example with astype, or leave it out")
+
+
+def test_times_of_pandas_with_and_without_zones() -> None:
+    """Neither zone is guessed; times of several zones are instants all the same."""
+    instant = datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    local = instant.replace(tzinfo=None)
+    two = [pd.Series([local, instant], dtype=object), pd.Series([instant, local, pd.NaT], dtype=object)[:2]]
+    nested = [{"then": [local]}, {"then": [instant]}]
+    frame = pd.DataFrame({"at": two[0], "x": two[1], "y": nested, "z": [1, "b"]})
+    what = "holds times with a zone and times without one: which instants these are is not known. "
+    told = [f"column {name!r} of the events {what}Give each its zone, or take it from all" for name in ("at", "x", "y")]
+    assert refusal(frame.drop(columns="z"), key=None, sequence=None) == told
+    assert refusal(frame, key=None, sequence=None)[:3] == told
+    asked = interval_pattern("EVENT PAL(A a)").taxonomy("z")
+    with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
+        detect(frame[["at", "z"]].astype({"z": str}), asked, start="at", end="at")
+    with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
+        Matcher(Pattern.begin("a"), pa.schema({"at": pa.timestamp("us", "UTC")}), time="at").process(frame[["at"]])
+    zones = [instant, pd.NaT, (instant + timedelta(hours=1)).astimezone(UTC)]
+    events = pd.DataFrame({"at": pd.Series(zones, dtype=object)})
+    found = detect(events, Pattern.begin("a"), time="at", nulls="drop", report=Report())
+    assert found["match_start"].tolist() == [instant, instant + timedelta(hours=1)]
 
 
 # Warnings

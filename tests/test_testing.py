@@ -300,6 +300,9 @@ def test_all_slips_at_once() -> None:
     rows = [{"id": 1, "time": 0, "x": 1, "y": 1}, {"id": 2, "time": datetime.now(UTC), "x": "1", "y": {}}]
     found = [re.match(r"events: column '(\w+)' is no column of one type: ", line) for line in refusal([], rows)]
     assert [match[1] for match in found if match] == ["time", "x", "y"]
+    now = datetime.now(UTC)
+    rows = [{"id": 1, "time": 0, "x": now}, {"id": 2, "time": 1, "x": now.replace(tzinfo=None)}]
+    assert refusal([], rows)[0].startswith("events: column 'x' holds times with a zone and times without one: which")
 
 
 def test_faults_of_the_pattern_are_detect_s() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EventError, SchemaError
@@ -66,25 +68,60 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
 def _from_pandas(frame: Any) -> pa.Table:
     """
     Raises:
-        SchemaError: with all columns whose values are of several types, or of none that Arrow has.
+        SchemaError: with all columns whose values are of several types, or of none that Arrow has, or mix times with a
+            zone and times without.
     """
     if faults := repeated_names([str(name) for name in frame.columns]):
         raise SchemaError("\n".join(faults))
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        faults = [fault for i in range(frame.shape[1]) if (fault := _pandas_fault(frame.iloc[:, i]))]
+        faults = [fault for column in columns if (fault := _pandas_fault(column))]
         raise SchemaError("\n".join(faults) or str(error)) from error
+    pairs = zip(columns, table.schema.types, strict=True)
+    if faults := [fault for column, type_ in pairs if (fault := _zones_fault(column, type_))]:
+        raise SchemaError("\n".join(faults))
+    return table
 
 
 def _pandas_fault(series: Any) -> str | None:
     try:
-        pa.Array.from_pandas(series)
+        return _zones_fault(series, pa.Array.from_pandas(series).type)
     except (pa.ArrowException, TypeError, ValueError) as error:
         kinds = ", ".join(sorted({type(value).__name__ for value in series.dropna()}))
         message = f"column {str(series.name)!r} of the events is no column of one type (it holds {kinds}): {error}."
         return f"{message} Convert it, for example with astype, or leave it out"
-    return None
+
+
+def _zones_fault(series: Any, type_: pa.DataType) -> str | None:
+    if series.dtype != object or "timestamp" not in str(type_) or not mixes_zones(series):
+        return None
+    return f"column {str(series.name)!r} of the events {MIXES_ZONES}"
+
+
+MIXES_ZONES = (
+    "holds times with a zone and times without one: which instants these are is not known. "
+    "Give each its zone, or take it from all"
+)
+
+
+def mixes_zones(values: Iterable[Any]) -> bool:
+    """Whether some of the times, also within lists and dicts, have a zone and some have not. Arrow takes such a column,
+    and the zone of its first time for all.
+    """
+    return len({time.tzinfo is None for time in _times_in(values)}) > 1
+
+
+def _times_in(values: Iterable[Any]) -> Iterator[datetime]:
+    for value in values:
+        if isinstance(value, datetime):
+            if type(value).__name__ != "NaTType":  # pandas's own; it is not imported here
+                yield value
+        elif isinstance(value, Mapping):
+            yield from _times_in(value.values())
+        elif isinstance(value, list | tuple | np.ndarray):
+            yield from _times_in(value)
 
 
 def _to_pandas(table: pa.Table) -> Any:
