@@ -19,7 +19,7 @@ from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_pattern, interval_text
 from cepheid.lang.interval_values import Consistency, End, consistency_named
 from cepheid.lang.pattern import Pattern
-from cepheid.plan.interval_order import explain_intervals, join_diagram
+from cepheid.plan.interval_explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 
 if TYPE_CHECKING:

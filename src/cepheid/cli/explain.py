@@ -114,7 +114,7 @@ def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
 
 
 def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
-    from cepheid.plan.interval_order import explain_interval_pattern, explain_intervals, join_diagram
+    from cepheid.plan.interval_explain import explain_interval_pattern, explain_intervals, join_diagram
     from cepheid.plan.interval_plan import IntervalPlan
 
     if isinstance(plan, IntervalPlan):

@@ -11,11 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_text
 from cepheid.plan.interval_bounds import FREE, Bounds, bounds_of
 from cepheid.plan.interval_plan import IntervalPlan
-from cepheid.plan.parameters import described
 from cepheid.plan.script import Operation, Operator
 
 _BOTH_SIDES, _ONE_SIDE, _EQUALITY, _OTHER = 0.02, 0.4, 0.1, 0.5
@@ -87,48 +84,3 @@ def _cheapest(
         best = following if len(rates) <= _EXACT else dict([min(following.items(), key=lambda item: item[1])])
     cost, order = best[everyone]
     return order, cost
-
-
-def explain_interval_pattern(pattern: IntervalPattern) -> str:
-    """What the pattern looks for: its query, and the types."""
-    lines = [f"Pattern {pattern.name!r}: intervals of", *(f"  {line}" for line in interval_text(pattern).split("\n"))]
-    if pattern.types is not None:
-        lines.append(f"Types: column {pattern.types.column!r}")
-        lines += [f"  {kind} is a kind of {', '.join(above)}" for kind, above in pattern.types.kinds if above]
-    return "\n".join([*lines, *described(pattern.parameters)])
-
-
-def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The plan as text: what the pattern looks for, what is asked of each event, and in which order events are looked
-    for.
-    """
-    pattern, order = plan.pattern, join_order(plan, frequencies)
-    lines = [explain_interval_pattern(pattern), "Events:"]
-    for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
-        negated = "" if pattern.variables.index(variable) < plan.positives else "not "
-        lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
-    lines.append("Joins:")
-    for variables, cost in zip(order.orders, order.costs, strict=True):
-        names = [pattern.variables[v] for v in variables]
-        lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {cost:.3g} partial results")
-    return "\n".join(lines)
-
-
-def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The joins as a Mermaid flowchart: for each variable that may come last a tree, and negations above it."""
-    names, orders = plan.pattern.variables, join_order(plan, frequencies).orders
-    lines = ["flowchart BT"]
-    for order in orders:
-        first = names[order[0]]
-        at = f"{first}0"
-        lines.append(f'    {at}["{first} comes"]')
-        for level, variable in enumerate(order[1:], 1):
-            joined = f"{first}{level}"
-            lines.append(f'    {joined}(("⋈")) ')
-            lines.append(f"    {at} --> {joined}")
-            lines.append(f'    {first}{level}s[("{names[variable]}")] --> {joined}')
-            at = joined
-        for number, negation in enumerate(plan.pattern.negations):
-            lines.append(f'    {at} --> {first}n{number}{{"no {negation.variable}"}}')
-            at = f"{first}n{number}"
-    return "\n".join(line.rstrip() for line in lines)
