@@ -66,12 +66,16 @@ class IntervalMatcher:
         Args:
             pattern: What to find; its consistency says when matches are told.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes.
-            delay: How far behind the clock an event may come; None: as far as it likes, and nothing is final before
-                `finish`.
+            delay: How far behind the clock an event may come; None: as far as it likes, and nothing is final, nor
+                forgotten, before `finish`.
             lateness: "start" or "end": which time of an event must not be further behind.
             frequencies: For types how many of their events there are, in any unit: what the order of joins rests on.
 
         The others are as in `detect`, and so are the errors.
+
+        Raises:
+            PatternError: also where no match would be certain before `finish`, as nothing bounds when an event of a
+                negation may come.
         """
         import pyarrow as pa
 
@@ -111,7 +115,11 @@ class IntervalMatcher:
         return self._host.process(arrow_table(events))
 
     def switch(self, consistency: str | Consistency) -> pa.Table:
-        """Changes when matches are told; the rows that this makes."""
+        """Changes when matches are told; the rows that this makes.
+
+        Raises:
+            PatternError: no match would be certain before `finish`.
+        """
         return self._host.switch(consistency_named(consistency) if isinstance(consistency, str) else consistency)
 
     def advance_time(self, time: datetime | str) -> pa.Table:
@@ -130,7 +138,7 @@ class IntervalMatcher:
 
     def explain(self) -> str:
         """The plan as text: conditions, and the order in which events are looked for."""
-        return explain_intervals(self._host.plan, self._frequencies)
+        return explain_intervals(self._host.plan, self._frequencies, self._host.growth)
 
     def diagram(self) -> str:
         """The joins as a Mermaid flowchart."""

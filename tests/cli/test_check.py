@@ -21,6 +21,7 @@ def test_a_good_pattern(cepheid: Cepheid, events: list[str]) -> None:
         "ok": True,
         "exit_code": 0,
         "problems": [],
+        "warnings": [],
     }
 
 

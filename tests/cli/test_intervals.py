@@ -100,6 +100,26 @@ def test_explain(cepheid: Cepheid, chain: Path) -> None:
     assert "no event has the variable 'x'" in cepheid("explain", "chain.yaml").stderr
 
 
+def test_what_goes_on_coming(cepheid: Cepheid, chain: Path) -> None:
+    """What would be kept for ever, or never be certain, is warned of by check and by explain, with events and without:
+    a table ends, so that it is no problem.
+    """
+    chain.write_text(CHAIN.replace("  WITHIN 2 hours\n", "  WITHOUT (stop s2 ORDER start(s2) > end(a))\n"))
+    uncertain = "the negation of 's2': events that forbid a match may come however late by their starts, so that no "
+    ways = "choose a scope that bounds them (gap, seq_between or during_span), or let the pattern emit in real time."
+    warnings = [
+        f"{uncertain}match is ever certain. Either {ways}",
+        "without within an interval pattern needs all its events for ever. Add within(…).",
+    ]
+    for events in ([], ["--events", "works.csv", *TIMES]):
+        lines = [f"Warning: {warning}" for warning in warnings]
+        assert cepheid("check", "chain.yaml", *events).stdout.splitlines() == lines
+        assert cepheid("explain", "chain.yaml", *events).stdout.splitlines()[-2:] == lines
+        for command in ("check", "explain"):
+            told = json.loads(cepheid(command, "chain.yaml", *events, "--json").stdout)
+            assert (told["ok"], told["warnings"]) == (True, warnings)
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_stream(cepheid: Cepheid, folder: Path) -> None:

@@ -72,7 +72,7 @@ def test_rows_say_when_they_were_told() -> None:
     """A match is detected when the clock is at the end of the event that completes it, and taken back likewise."""
     told = matcher(f"{PAPER} REALTIME 1").process(table(EVENTS[:4])).to_pylist()
     assert [(row["kind"], row["detected_at"].timestamp()) for row in told] == [("insertion", 9), ("retraction", 12)]
-    (alone,) = matcher("EVENT PAL(A a) REALTIME 1").process(table(EVENTS[:1])).to_pylist()
+    (alone,) = matcher("EVENT PAL(A a) WITHIN 1 hour REALTIME 1").process(table(EVENTS[:1])).to_pylist()
     assert alone["detected_at"].timestamp() == 4
 
 
@@ -181,7 +181,7 @@ def test_events_that_are_no_intervals() -> None:
     report = Report()
     found("EVENT PAL(A a)", events, key="user", nulls="drop", report=report)
     assert report.counts == IntervalCounts(4, null_keys=1, null_times=1, reversed=1, matches=1)
-    live = matcher("EVENT PAL(A a)", key="user", nulls="drop")
+    live = matcher("EVENT PAL(A a) WITHIN 1 hour", key="user", nulls="drop")
     live.process(table(events))
     assert live.counts == IntervalMatcherCounts(4, null_keys=1, null_times=1, reversed=1, open_matches=1, held=1)
 
@@ -214,7 +214,7 @@ def test_a_condition_that_fails() -> None:
     alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
     with pytest.raises(ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length"):
         found(alone, events)
-    live = matcher(pattern)
+    live = matcher(pattern, delay=None)
     with pytest.raises(ConditionError):
         live.process(table(events))
     with pytest.raises(MatcherFailed, match="has failed half-way before, with ConditionError: division by zero"):
@@ -245,10 +245,11 @@ def test_matches_over_a_limit_can_be_dropped() -> None:
             left = found("EVENT PAL(A a before B b)", events, limits=limits, report=report)
         assert left == [(f"a{i}", "b1") for i in range(count - most, count)]
         assert (report.counts.matches, report.counts.dropped_matches) == (most, count - most)
-    live = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    few = "EVENT PAL(A a before B b) WITHIN 1 hour REALTIME 1"
+    live = matcher(few, delay="2 hours", limits=Limits(None, 1, "drop"))
     rows = live.process(table([("A", 0, 1, "a0"), ("A", 2, 3, "a1"), ("B", 5, 6, "b0")]))
     assert (shown(rows), live.counts.dropped_matches) == (["+a1,b0"], 1)
-    again = matcher("EVENT PAL(A a before B b) REALTIME 1", delay="2 hours", limits=Limits(None, 1, "drop"))
+    again = matcher(few, delay="2 hours", limits=Limits(None, 1, "drop"))
     again.restore(live.snapshot())
     assert again.counts == live.counts
 
@@ -288,11 +289,11 @@ def test_conservative_output_is_never_taken_back() -> None:
 
 def test_late_events_are_told_and_not_matched() -> None:
     """Exactly the delay behind the clock is in time."""
-    live = matcher("EVENT PAL(A a before C c) CONSISTENCY earliest", delay="5 seconds")
+    live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", delay="5 seconds")
     rows = live.process(table([("C", 8, 10, "c1"), ("A", 5, 6, "a1"), ("A", 4, 6, "a2")]))
     assert shown(rows) == ["+a1,c1", "a2 late"]
     assert live.counts.late == 1
-    by_end = matcher("EVENT PAL(A a before C c) CONSISTENCY earliest", delay="5 seconds", lateness="end")
+    by_end = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", delay="5 seconds", lateness="end")
     assert shown(by_end.process(table([("C", 8, 10, "c1"), ("A", 4, 6, "a2"), ("A", 1, 4, "a3")]))) == [
         "+a2,c1",
         "a3 late",
@@ -403,6 +404,51 @@ def test_late_negatives_of_many_keys(scope: str) -> None:
     assert len(told) > 2000 or scope in ("intersects_gap", "start_between")
 
 
+UNCERTAIN = (
+    "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is ever "
+    "certain\nEither let lateness be that of starts (lateness='start'), or choose a scope that bounds them (gap, "
+    "seq_between or during_span), or let the pattern emit in real time."
+)
+
+
+def test_matches_that_would_never_be_certain() -> None:
+    """They are refused, unless a match is told at once, or nothing is certain before the end anyhow."""
+    with pytest.raises(PatternError) as raised:
+        matcher(PAPER, lateness="end")
+    assert str(raised.value) == UNCERTAIN
+    with pytest.raises(PatternError, match="the negation of 'd': events that forbid a match may come however late"):
+        matcher(f"{PAPER} CONSISTENCY earliest", lateness="end")
+    matcher(PAPER, None, lateness="end")
+    matcher(PAPER.replace("!D d", "!D d gap"), lateness="end")
+    final = "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is "
+    with pytest.warns(CepheidWarning) as caught:
+        live = matcher(f"{PAPER} REALTIME 1", lateness="end")
+    (warning,) = caught
+    assert str(warning.message).startswith(f"{final}ever final. Better choose a scope that bounds them")
+    assert shown(live.process(table(EVENTS[:3]))) == ["+a1,b1,c1"]
+    with pytest.raises(PatternError) as raised:
+        live.switch("conservative")
+    assert str(raised.value) == UNCERTAIN
+    assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
+
+
+def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
+    """Once, where it is made, with what to do; its plan says it, too. With an unlimited delay all is kept anyhow."""
+    grows = {
+        "EVENT PAL(A a before B b)": "without within an interval pattern needs all its events for ever. Add within(…).",
+        "EVENT PAL(A a) WITHOUT (D d ORDER end(d) < start(a)) WITHIN 1 hour": (
+            "nothing bounds the negation of 'd', whose events are kept. Give it a scope."
+        ),
+    }
+    for pattern, message in grows.items():
+        with pytest.warns(CepheidWarning) as caught:
+            live = matcher(pattern)
+        assert [str(warning.message) for warning in caught] == [message]
+        assert caught[0].filename == __file__
+        assert live.explain().splitlines()[-1] == f"Warning: {message}"
+        assert "Warning" not in matcher(pattern, None).explain()
+
+
 def test_an_unlimited_delay() -> None:
     """With delay=None nothing is late, and what a later event may forbid waits for the end."""
     live = matcher(PAPER, delay=None)
@@ -437,7 +483,7 @@ def test_the_plan_as_text() -> None:
 
 def test_the_plan_as_a_drawing() -> None:
     """Each tree of joins, from the event that comes to the negations."""
-    assert matcher("EVENT SEQ(A a, !D d, B b)").diagram() == (
+    assert matcher("EVENT SEQ(A a, !D d, B b)", delay=None).diagram() == (
         "flowchart BT\n"
         '    a0["a comes"]\n'
         '    a1(("⋈"))\n'
@@ -454,7 +500,7 @@ def test_the_plan_as_a_drawing() -> None:
 
 def test_events_that_agree_in_all_columns_are_different_events() -> None:
     """Their matches have ids of their own, also over several calls and a snapshot; a retraction has the right one."""
-    live, again = (matcher("EVENT PAL(A a, (!D d gap), C c) REALTIME 1") for _ in range(2))
+    live, again = (matcher("EVENT PAL(A a, (!D d gap), C c) WITHIN 1 hour REALTIME 1") for _ in range(2))
     twins = [("A", 0, 1, "a"), ("A", 0, 1, "a")]
     live.process(table(twins))
     again.restore(live.snapshot())

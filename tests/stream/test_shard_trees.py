@@ -26,7 +26,6 @@ from algebra.shop import shop
 from algebra.test_live import PATTERNS, events
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
 from cepheid.compile.algebra import compile_occurrences
-from cepheid.compile.interval import Guard, Purge
 from cepheid.detect import request_of
 from cepheid.events import KEY_PREFIX
 from cepheid.hosts.algebra_in_process import occurrence_plans
@@ -41,6 +40,7 @@ from cepheid.intervals import interval_pattern
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.interval_growth import Guard, Purge
 
 FAR = 10**9
 """Milliseconds behind all times of intervals."""

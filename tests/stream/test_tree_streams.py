@@ -155,7 +155,7 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
     assert "where one of several patterns is of intervals all are: an IntervalPattern is expected" in mixed
     never = message(PatternError, PAIR, **INTERVALS, time="end", lateness="1 minute")
     assert never == (
-        "the negation of 'd': events that forbid a match may come however late by 'end', so that no match is ever "
+        "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is ever "
         "certain\nEither let lateness be that of starts (time='start'), or choose a scope that bounds them (gap, "
         "seq_between or during_span), or let the pattern emit in real time."
     )

@@ -18,22 +18,24 @@ def check(
     reading: o.Reading,
     as_json: o.AsJson = False,
 ) -> None:
-    """Report all problems of a pattern file, with their lines and columns.
+    """Report all problems of a pattern file, with their lines and columns; and what explain warns of.
 
     Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
     """
     options, parameters = o.EventOptions.of(events, time, wanted, reading), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events
+        from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, warnings_of
         from cepheid.errors import PatternError
 
         opened = open_pattern(pattern, parameters)
-        if events:
-            plan_for(opened, options)
-        elif problems := problems_without_events(opened, options.measures):
+        plan = plan_for(opened, options) if events else None
+        if plan is None and (problems := problems_without_events(opened, options.measures)):
             with opened.problems_located():
                 raise PatternError(problems)
+        warnings = warnings_of(opened.pattern, plan)
         if as_json:
-            print_json({"ok": True, "exit_code": 0, "problems": []})
-        elif sys.stdout.isatty():
+            print_json({"ok": True, "exit_code": 0, "problems": [], "warnings": warnings})
+            return
+        sys.stdout.writelines(f"Warning: {warning}\n" for warning in warnings)
+        if sys.stdout.isatty():
             sys.stdout.write(f"{pattern}: no problems\n")

@@ -40,7 +40,7 @@ def explain(
     """
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for
+        from cepheid.cli.pattern_file import open_pattern, plan_for, warnings_of
         from cepheid.lang.algebra import OccurrencePattern
         from cepheid.lang.pattern import Pattern
 
@@ -55,7 +55,7 @@ def explain(
         else:
             told = _intervals(opened.pattern, plan)
         if as_json:
-            warnings = list(told.warnings)
+            warnings = warnings_of(opened.pattern, plan)
             print_json({"ok": True, "exit_code": 0, "plan": told.text, "mermaid": told.diagram, "warnings": warnings})
         elif mermaid and told.diagram is None:
             message = "how events are joined is drawn for their columns: name a file of them with --events"
@@ -68,7 +68,6 @@ class _Told(NamedTuple):
     text: str
     diagram: str | None
     """None where it needs events."""
-    warnings: tuple[str, ...]
 
 
 def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
@@ -86,7 +85,7 @@ def _stages(pattern: Pattern, plan: object) -> _Told:
     from cepheid.compile.compiled import compile_plan, relevance_text
     from cepheid.compile.diagram import automaton_mermaid, automaton_text
     from cepheid.compile.form import form_text
-    from cepheid.plan.explain import explain_pattern, explain_plan, pattern_warnings
+    from cepheid.plan.explain import explain_pattern, explain_plan
     from cepheid.plan.plan import Plan
 
     diagram = automaton_mermaid(pattern)
@@ -95,7 +94,7 @@ def _stages(pattern: Pattern, plan: object) -> _Told:
         text = f"{explain_plan(compiled.plan)}{relevance_text(compiled)}\n{form_text(compiled)}\n"
     else:
         text = explain_pattern(pattern)
-    return _Told(f"{text}\n{automaton_text(pattern)}\n", diagram, tuple(pattern_warnings(pattern)))
+    return _Told(f"{text}\n{automaton_text(pattern)}\n", diagram)
 
 
 def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
@@ -106,17 +105,17 @@ def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
         occurrence_drawing,
         occurrence_mermaid,
     )
-    from cepheid.plan.algebra_types import misread_types
 
     if isinstance(plan, OccurrencePlan):
-        return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan), plan.warnings)
-    return _Told(explain_occurrences(pattern), occurrence_drawing(pattern), tuple(misread_types(pattern)))
+        return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan))
+    return _Told(explain_occurrences(pattern), occurrence_drawing(pattern))
 
 
 def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
     from cepheid.plan.interval_explain import explain_interval_pattern, explain_intervals, join_diagram
+    from cepheid.plan.interval_growth import interval_warnings
     from cepheid.plan.interval_plan import IntervalPlan
 
     if isinstance(plan, IntervalPlan):
-        return _Told(f"{explain_intervals(plan)}\n", join_diagram(plan), ())
-    return _Told(f"{explain_interval_pattern(pattern)}\n", None, ())
+        return _Told(f"{explain_intervals(plan, warnings=interval_warnings(pattern))}\n", join_diagram(plan))
+    return _Told(f"{explain_interval_pattern(pattern)}\n", None)

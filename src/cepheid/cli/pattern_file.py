@@ -13,13 +13,16 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.document import AnyPattern, located_in_document, pattern_from_text, read_text
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.algebra_build import check_occurrences
+from cepheid.plan.algebra_types import misread_types
 from cepheid.plan.build import check_pattern
+from cepheid.plan.explain import pattern_warnings
 from cepheid.plan.interval_build import check_intervals
+from cepheid.plan.interval_growth import interval_warnings
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.interval_plan import IntervalPlan
     from cepheid.plan.plan import Plan
 
@@ -61,6 +64,15 @@ def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | N
     if isinstance(opened.pattern, IntervalPattern):
         return check_intervals(opened.pattern)
     return check_occurrences(opened.pattern, measures)
+
+
+def warnings_of(pattern: AnyPattern, plan: Plan | OccurrencePlan | IntervalPlan | None) -> list[str]:
+    """What is right, and may cost more, or tell less, than it seems; of occurrences most of it with their plan."""
+    if isinstance(pattern, Pattern):
+        return list(pattern_warnings(pattern))
+    if isinstance(pattern, IntervalPattern):
+        return list(interval_warnings(pattern))
+    return list(plan.warnings if isinstance(plan, OccurrencePlan) else misread_types(pattern))
 
 
 def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan | IntervalPlan:

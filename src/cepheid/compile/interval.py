@@ -15,7 +15,6 @@ from cepheid.lang.interval_values import (
     Comparison,
     End,
     Endpoint,
-    Negation,
     Related,
     Relation,
     Scope,
@@ -23,6 +22,7 @@ from cepheid.lang.interval_values import (
     variables_of,
 )
 from cepheid.plan.interval_bounds import FREE, bounds_of, comparison_differences, listed_pairs
+from cepheid.plan.interval_growth import Purge, guard_of, purge_of
 from cepheid.plan.interval_order import join_order
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.limits import Limits
@@ -40,28 +40,6 @@ class Check(IntEnum):
     """Of the events of `left` so many as `counts` contain, are finished by, meet, overlap and start that of `right`."""
     LISTED = 3
     """The event of `left` is not behind that of `right` in order of (start, end)."""
-
-
-class Guard(IntEnum):
-    """Up to which key an event may forbid a match."""
-
-    FOREVER = 0
-    BEFORE_RIGHT = 1
-    """A microsecond before the right part starts."""
-    RIGHT = 2
-    """The start of the right part."""
-    PARTS = 3
-    """The end of both parts."""
-    MATCH = 4
-    """The end of the match."""
-
-
-class Purge(IntEnum):
-    """By which of its times a negated event is forgotten."""
-
-    START = 0
-    END = 1
-    KEEP = 2
 
 
 CHECK = np.dtype(
@@ -196,7 +174,7 @@ def compile_intervals(
         string_constants=program.strings,
         script_columns=frozenset(column for one in joint for column in columns_of(one.script)),
         orders_texts=any(orders_texts(one.script) for one in joint),
-        purges=tuple(_purge(plan, negation) for negation in plan.pattern.negations),
+        purges=tuple(purge_of(plan.pattern, negation) for negation in plan.pattern.negations),
         delay=delay,
         lateness=lateness,
         told=told,
@@ -291,7 +269,7 @@ def _negations(
                 _set(plan, negation.right),
                 *(order, len(differences)),
                 *(first, len(scripts)),
-                _guard(negation, lateness),
+                guard_of(negation, lateness),
             )
         )
     return rows, differences, scripts
@@ -303,39 +281,3 @@ def _differences(plan: IntervalPlan, comparison: Comparison) -> Iterator[tuple[i
 
     for left, right, most in comparison_differences(comparison):
         yield number(left), number(right), most
-
-
-def _guard(negation: Negation, lateness: End) -> Guard:
-    match negation.scope:
-        case Scope.START_BETWEEN | Scope.INTERSECTS_GAP:
-            return Guard.BEFORE_RIGHT if lateness is End.START else Guard.FOREVER
-        case Scope.GAP | Scope.SEQ_BETWEEN:
-            return Guard.RIGHT
-        case Scope.DURING_SPAN:
-            return Guard.PARTS
-        case None:
-            above = [
-                left.end for left, right, _ in _all(negation) if left.variable == negation.variable != right.variable
-            ]
-            bounded = End.END in above or (lateness is End.START and bool(above))
-            return Guard.MATCH if bounded else Guard.FOREVER
-
-
-def _purge(plan: IntervalPlan, negation: Negation) -> Purge:
-    """An event that begins before the start of every match to come forbids none of them if the scope says so."""
-    if plan.window is None:
-        return Purge.KEEP
-    match negation.scope:
-        case Scope.INTERSECTS_GAP:
-            return Purge.END
-        case None:
-            below = [
-                right.end for left, right, _ in _all(negation) if right.variable == negation.variable != left.variable
-            ]
-            return Purge.START if End.START in below else Purge.END if below else Purge.KEEP
-        case _:
-            return Purge.START
-
-
-def _all(negation: Negation) -> list[tuple[Endpoint, Endpoint, int]]:
-    return [difference for comparison in negation.order for difference in comparison_differences(comparison)]

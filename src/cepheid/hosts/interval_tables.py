@@ -12,23 +12,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
-from cepheid.errors import EventError, in_pattern
+from cepheid.errors import EventError, PatternError, in_pattern
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import check_columns, tell
 from cepheid.hosts.intake import instants, lifted_columns, whole
 from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
-from cepheid.hosts.request import Request
+from cepheid.hosts.request import Request, warn
 from cepheid.hosts.tables import as_plain, fitted, plain_schema, without_views
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
 from cepheid.lang.document_values import parameters_document, taxonomy_document
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches
 from cepheid.order import check_times
 from cepheid.output import filled
 from cepheid.plan.interval_build import build_interval_plans
+from cepheid.plan.interval_growth import interval_growth, never_certain
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
 from cepheid.snapshot import fitting, restoring
 
@@ -89,6 +91,12 @@ class IntervalTableMatcher(HalfWay):
         self._engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
         self._columns = columns
         (self.plan,) = interval_plans(columns, request, self._engine).each
+        self._ends = delay is None
+        """Whether only input that ends is of use: then nothing can be certain before, nor forgotten."""
+        self._lateness = lateness
+        self._check_certain(self.plan.pattern)
+        for warning in self.growth:
+            warn(warning)
         self._compiled: CompiledIntervals = compile_intervals(
             self.plan, delay=delay, lateness=lateness, frequencies=frequencies
         )
@@ -107,6 +115,7 @@ class IntervalTableMatcher(HalfWay):
 
     def switch(self, consistency: Consistency) -> pa.Table:
         """The rows that the change makes."""
+        self._check_certain(self.plan.pattern.emitting(consistency))
         with self._changing():
             return self._counted(self._matcher.switch(consistency))
 
@@ -119,6 +128,15 @@ class IntervalTableMatcher(HalfWay):
         """The rows that are left as no events come any more."""
         with self._changing():
             return self._counted(self._matcher.finish())
+
+    @property
+    def growth(self) -> tuple[str, ...]:
+        """What is kept for ever."""
+        return () if self._ends else interval_growth(self.plan.pattern, self._lateness)
+
+    def _check_certain(self, pattern: IntervalPattern) -> None:
+        if not self._ends and (problems := never_certain(pattern, self._lateness)):
+            raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
         kinds = rows.column("kind").to_pylist()

@@ -13,8 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cepheid.compile.algebra import UNBOUNDED, windows_of
-from cepheid.compile.interval import Guard, Purge
-from cepheid.errors import PatternError, Problem
+from cepheid.errors import PatternError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX
 from cepheid.hosts.algebra_on_spark import occurrence_plans_on_spark
 from cepheid.hosts.interval_on_spark import has_no_interval, interval_plans_on_spark, intervals_alone
@@ -30,10 +29,11 @@ from cepheid.hosts.stream_tree_matchers import OfIntervals, OfOccurrences
 from cepheid.hosts.worker import output_schema
 from cepheid.interval_output import END
 from cepheid.lang.algebra import OccurrencePattern, Policy
-from cepheid.lang.interval_values import Consistency, End, Negation
+from cepheid.lang.interval_values import Consistency, End
 from cepheid.output import merged
 from cepheid.plan.algebra import Kind, OccurrencePlan
 from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.interval_growth import interval_growth, never_certain
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.plan import Lifted
 
@@ -115,9 +115,10 @@ def interval_source(events: DataFrame, request: Request, zone: str) -> Source:
         pattern = OfIntervals(plan, lateness, outputs)
         told = intervals_made_for(plan, lateness, outputs, read_in)
         each.append(_sought(pattern, layout.of(number), told))
-        problems += [one.of_pattern(plan.pattern.name) if plans.named else one for one in _never_certain(pattern)]
+        uncertain = never_certain(plan.pattern, lateness, f"time={first.schema.start!r}")
+        problems += [one.of_pattern(plan.pattern.name) if plans.named else one for one in uncertain]
         whose = f"pattern {plan.pattern.name!r}: " if plans.named else ""
-        warnings += [whose + GROWS + warning for warning in _interval_warnings(pattern)]
+        warnings += [whose + GROWS + warning for warning in interval_growth(plan.pattern, lateness)]
     if problems:
         raise PatternError(problems)
     real_time = any(plan.pattern.consistency is Consistency.REALTIME for plan in plans.each)
@@ -212,34 +213,3 @@ def _occurrence_warnings(plans: OccurrencePlans) -> Iterator[str]:
         if not plan.by_operator and any(windows[row] >= UNBOUNDED for row in joins):
             kept = "all occurrences that an event to come may be joined with. Bound them with within(…)"
             yield f"{whose}{GROWS}{kept}, or take the policy 'recent'"
-
-
-def _forbidden_for_ever(pattern: OfIntervals) -> list[Negation]:
-    """Negations of which an event may come however late."""
-    guards = pattern.compiled.tables.negations["guard"].tolist()
-    negations = zip(pattern.plan.pattern.negations, guards, strict=True)
-    return [negation for negation, guard in negations if guard == Guard.FOREVER]
-
-
-def _never_certain(pattern: OfIntervals) -> Iterator[Problem]:
-    if pattern.plan.pattern.consistency is Consistency.REALTIME:
-        return
-    for negation in _forbidden_for_ever(pattern):
-        by, other = (pattern.plan.schema.times[end] for end in (pattern.lateness, End.START))
-        what = f"the negation of {negation.variable!r}: events that forbid a match may come however late by {by!r}"
-        ways = [f"let lateness be that of starts (time={other!r})"] * (pattern.lateness is End.END)
-        ways += ["choose a scope that bounds them (gap, seq_between or during_span)"]
-        hint = f"Either {', or '.join(ways)}, or let the pattern emit in real time."
-        yield Problem(f"{what}, so that no match is ever certain", hint=hint)
-
-
-def _interval_warnings(pattern: OfIntervals) -> Iterator[str]:
-    if pattern.plan.window is None:
-        yield "without within an interval pattern needs all its events for ever. Add within(…)"
-    else:
-        kept = zip(pattern.plan.pattern.negations, pattern.compiled.purges, strict=True)
-        for negation, purge in kept:
-            if purge is Purge.KEEP:
-                yield f"nothing bounds the negation of {negation.variable!r}, whose events are kept. Give it a scope"
-    for negation in _forbidden_for_ever(pattern):
-        yield f"nothing bounds when an event of the negation of {negation.variable!r} may take a match back"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.interval import CompiledIntervals, Purge, join_limits
+from cepheid.compile.interval import CompiledIntervals, join_limits
 from cepheid.compile.tables import Ints, Records
 from cepheid.errors import ConditionError, LimitExceeded, SnapshotError
 from cepheid.kernel.compiled import FAILURES
@@ -28,6 +28,7 @@ from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
 from cepheid.lang.interval_values import Consistency
 from cepheid.plan.interval_bounds import FREE
+from cepheid.plan.interval_growth import Purge
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10

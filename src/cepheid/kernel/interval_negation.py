@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.interval import SCOPES, Guard, IntervalTables
+from cepheid.compile.interval import SCOPES, IntervalTables
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import script_true, span_end, span_start
 from cepheid.kernel.interval_join import LEAST, MOST, candidates
 from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.jit import kernel
 from cepheid.lang.interval_values import Scope
+from cepheid.plan.interval_growth import Guard
 
 NEVER_FORBIDDEN = np.iinfo(np.int64).min
 """Below every horizon, also that of an unlimited delay."""

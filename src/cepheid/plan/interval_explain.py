@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_text
+from cepheid.plan.interval_growth import interval_warnings
 from cepheid.plan.interval_order import join_order
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.parameters import described
 
 
 def explain_interval_pattern(pattern: IntervalPattern) -> str:
-    """What the pattern looks for: its query, and the types."""
-    lines = [f"Pattern {pattern.name!r}: intervals of", *(f"  {line}" for line in interval_text(pattern).split("\n"))]
-    if pattern.types is not None:
-        lines.append(f"Types: column {pattern.types.column!r}")
-        lines += [f"  {kind} is a kind of {', '.join(above)}" for kind, above in pattern.types.kinds if above]
-    return "\n".join([*lines, *described(pattern.parameters)])
+    """What the pattern looks for: its query, and the types; and what to beware of where events go on coming."""
+    return "\n".join([*_query(pattern), *_warnings(interval_warnings(pattern))])
 
 
-def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The plan as text: what the pattern looks for, what is asked of each event, and in which order events are looked
-    for.
+def explain_intervals(
+    plan: IntervalPlan, frequencies: Mapping[str, float] | None = None, warnings: Sequence[str] = ()
+) -> str:
+    """The plan as text: what the pattern looks for, what is asked of each event, in which order events are looked for,
+    and what to beware of.
     """
     pattern, order = plan.pattern, join_order(plan, frequencies)
-    lines = [explain_interval_pattern(pattern), "Events:"]
+    lines = [*_query(pattern), "Events:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
         lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
@@ -33,7 +32,19 @@ def explain_intervals(plan: IntervalPlan, frequencies: Mapping[str, float] | Non
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]
         lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {cost:.3g} partial results")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_warnings(warnings)])
+
+
+def _query(pattern: IntervalPattern) -> list[str]:
+    lines = [f"Pattern {pattern.name!r}: intervals of", *(f"  {line}" for line in interval_text(pattern).split("\n"))]
+    if pattern.types is not None:
+        lines.append(f"Types: column {pattern.types.column!r}")
+        lines += [f"  {kind} is a kind of {', '.join(above)}" for kind, above in pattern.types.kinds if above]
+    return [*lines, *described(pattern.parameters)]
+
+
+def _warnings(warnings: Sequence[str]) -> list[str]:
+    return [f"Warning: {warning}" for warning in warnings]
 
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
