@@ -165,7 +165,10 @@ def matcher_of(kind: str) -> Matcher | IntervalMatcher:
 def go_on(kind: str, matcher: Matcher | IntervalMatcher) -> list[dict[str, Any]]:
     """What comes of the events behind the snapshot, as JSON values."""
     events = with_ends(events_of(AFTER if kind in OF_STAGES else MORE))
-    rows = [*matcher.process(events).to_pylist(), *matcher.finish().to_pylist()]
+    # Of intervals the events of one call would come in the order of their ends.
+    size = 1 if isinstance(matcher, IntervalMatcher) else len(events)
+    calls = [matcher.process(events.slice(first, size)) for first in range(0, len(events), size)]
+    rows = [row for found in (*calls, matcher.finish()) for row in found.to_pylist()]
     shown: list[dict[str, Any]] = json.loads(json.dumps(rows, default=str))
     return shown
 

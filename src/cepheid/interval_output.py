@@ -10,7 +10,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, B
 from cepheid.identity import canonical_bytes, digests
 from cepheid.kernel.interval_kernel import Told
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
-from cepheid.kernel.layout import Int32s
+from cepheid.kernel.layout import FOREVER, Int32s
 from cepheid.output import event_structs, hex_ids, purpose
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans
 
@@ -61,7 +61,7 @@ def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> p
         _ids(plan, identities, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         *(_times(times, late) for times in (told.start, told.end)),
-        _times(told.clock, told.clock == BEGINNING),
+        _times(told.clock, (told.clock == BEGINNING) | (told.clock == FOREVER)),
         *(_structs(plan, events, rows, late) for rows in variables),
         _structs(plan, events, first, ~late),
     ]

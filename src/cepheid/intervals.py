@@ -39,7 +39,7 @@ class IntervalMatcher:
     """Finds one interval pattern in events that go on coming, in any order. It has no clock and no threads: all its
     state is in its snapshots.
 
-    The clock is the latest end of an accepted event. An event is late, and not matched, if its start (with
+    The clock is the latest end of an event that was not late. An event is late, and not matched, if its start (with
     `lateness="end"` its end) is more than `delay` behind the clock; with lateness by start the delay must cover the
     longest duration.
     """
@@ -102,8 +102,11 @@ class IntervalMatcher:
         self._frequencies = frequencies
 
     def process(self, events: object) -> pa.Table:
-        """What the events, in the order in which they come, change: rows with `kind` insertion, retraction or late. A
-        retraction has the match_id of the insertion that it takes back.
+        """What the events change: rows with `kind` insertion, retraction or late. A retraction has the match_id of the
+        insertion that it takes back.
+
+        The events of a call come in the order of their ends, whatever that of their rows: none is late because of how
+        the table is sorted.
 
         Raises:
             SchemaError: a column is missing or has another type.
@@ -128,7 +131,7 @@ class IntervalMatcher:
         return self._host.advance_time(microseconds(instant))
 
     def finish(self) -> pa.Table:
-        """The rows that are left: no event comes any more."""
+        """The rows that are left as no event comes any more. Events that come behind it are late."""
         return self._host.finish()
 
     @property

@@ -26,7 +26,7 @@ from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_text import interval_text
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.live_intervals import LiveIntervalMatcher, all_matches
+from cepheid.live_intervals import LiveIntervalMatcher, all_matches, in_order_of_content
 from cepheid.order import check_times
 from cepheid.output import filled
 from cepheid.plan.interval_build import build_interval_plans
@@ -76,7 +76,7 @@ def detect_intervals(events: pa.Table, request: Request) -> pa.Table:
 
 
 class IntervalTableMatcher(HalfWay):
-    """Finds one interval pattern in tables of events that go on coming, in the order of their arrival."""
+    """Finds one interval pattern in tables of events that go on coming; those of one table come together."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class IntervalTableMatcher(HalfWay):
             batch, counts = self._batch(events)
             with self._changing():
                 self._counts = _sum(self._counts, counts)
-                return self._counted(self._matcher.process(batch))
+                return self._counted(self._matcher.process(in_order_of_content(batch)))
 
     def switch(self, consistency: Consistency) -> pa.Table:
         """The rows that the change makes."""

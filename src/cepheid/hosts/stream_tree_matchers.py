@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 from cepheid.algebra_output import occurrence_schema
 from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
-from cepheid.events import TIME, Batch
+from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS
 from cepheid.hosts.stream_matcher import Planned, StageMatcher
-from cepheid.identity import canonical_bytes
-from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, told_schema
+from cepheid.interval_output import INSERTION_KIND, RETRACTION_KIND, told_schema
 from cepheid.kernel.interval_layout import BEGINNING
 from cepheid.kernel.layout import FOREVER, NO_TIME
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.live_intervals import LiveIntervalMatcher
+from cepheid.live_intervals import LiveIntervalMatcher, in_order_of_content
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import LATE
 from cepheid.plan.algebra import OccurrencePlan
@@ -121,7 +120,7 @@ class IntervalMatcher:
         return self._counted(self.live.advance_time(max(time, BEGINNING) + 1) if time > NO_TIME else self._nothing)
 
     def process(self, events: Batch) -> pa.Table:
-        rows = self._counted(self.live.process(_in_order_of_content(events)))
+        rows = self._counted(self.live.process(in_order_of_content(events)))
         return rows if "late" in self._outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
 
     def net(self, rows: pa.Table) -> pa.Table:
@@ -192,11 +191,3 @@ class IntervalMatcher:
     def _consistency(self) -> Consistency:
         assert isinstance(self.pattern, OfIntervals)
         return self.pattern.plan.pattern.consistency
-
-
-def _in_order_of_content(events: Batch) -> Batch:
-    """By end and start, then by all else: so it does not matter in which order a micro-batch has them."""
-    others = [column for name, column in zip(events.data.schema.names, events.data.columns, strict=True) if name != END]
-    ranks = {"end": events.column(END), "start": events.column(TIME), "rest": canonical_bytes(others, len(events))}
-    order = pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
-    return events.take(order)

@@ -121,9 +121,10 @@ class IntervalKernel:
         return self._all_told()
 
     def finish(self) -> Told:
-        """No event comes any more."""
+        """No event comes any more: what does is late."""
         told = self._tell_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
+        self.cursor.clock = FOREVER
         return told
 
     def limit(self, limits: Limits) -> None:
