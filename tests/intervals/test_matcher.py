@@ -13,7 +13,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.intervals.running import ENGINE, batch_of
+from tests.intervals.strategies import SECOND
 
+from cepheid.compile.interval import compile_intervals
 from cepheid.detect import detect
 from cepheid.errors import (
     CepheidWarning,
@@ -28,6 +31,10 @@ from cepheid.errors import (
 from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.hosts.request import Report
 from cepheid.intervals import IntervalMatcher, interval_pattern
+from cepheid.lang.interval_values import End
+from cepheid.live_intervals import LiveIntervalMatcher
+from cepheid.plan.interval_build import build_interval_plan
+from cepheid.plan.interval_plan import IntervalSchema
 from cepheid.plan.limits import Limits
 
 Row = tuple[Any, ...]
@@ -412,6 +419,19 @@ def test_events_of_other_types() -> None:
     tokyo = events.column("begins").cast(pa.timestamp("us", "Asia/Tokyo"))
     live.process(events.set_column(1, "begins", tokyo).drop_columns(["user"]))
     assert shown(live.finish()) == ["+a1,b1,c1"]
+
+
+@pytest.mark.parametrize(("negation", "most"), [("", 1 << 10), ("(!D d gap), ", 1 << 11)])
+def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
+    """There is room for few more rows than there are open matches, however many matches there were."""
+    rows = table([("AB"[i % 2], i, i, str(i)) for i in range(3000)])
+    pattern = f"EVENT PAL(A a, {negation}B b) RELATE a before b WITHIN 60 seconds REALTIME 1"
+    schema = IntervalSchema(rows.schema, (), "begins", "ends")
+    plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
+    live = LiveIntervalMatcher(compile_intervals(plan, delay=10 * SECOND, lateness=End.START))
+    assert live.process(batch_of(plan, rows)).num_rows > 40_000
+    assert live.open_matches < most // 2
+    assert len(live.kernel.open.rows) <= most
 
 
 @pytest.mark.parametrize("scope", ["start_between", "gap", "intersects_gap", "during_span"])

@@ -24,7 +24,7 @@ from cepheid.kernel.interval_layout import (
     new_join_cursor,
 )
 from cepheid.kernel.interval_negation import set_all_scopes
-from cepheid.kernel.interval_step import JoinStatus, arrive, push, release
+from cepheid.kernel.interval_step import JoinStatus, arrive, order_anew, release
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
 from cepheid.lang.interval_values import Consistency
 from cepheid.plan.interval_bounds import FREE
@@ -77,7 +77,7 @@ class IntervalKernel:
         self._consistency = consistency
         self.cursor.realtime = consistency is Consistency.REALTIME
         self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
-        self._order_anew()
+        order_anew(self.open, self.cursor)
 
     def run(self, events: IntervalEvents, behind: int) -> Told:
         """Takes the events up to position `behind`.
@@ -92,9 +92,7 @@ class IntervalKernel:
                 case JoinStatus.DONE:
                     return self._all_told()
                 case JoinStatus.MORE_MATCHES:
-                    parts = {name: part for name, part in self.open._asdict().items() if name != "counts"}
-                    larger = {name: grown(part, 2 * len(part)) for name, part in parts.items()}
-                    self.open = self.open._replace(**larger)
+                    self._make_room_for_matches(events)
                 case JoinStatus.MORE_TOLD:
                     self._take_told()
                     if len(self._told) < 4 * len(self.open.rows):
@@ -217,6 +215,25 @@ class IntervalKernel:
             by_start, by_end = (grown(part.T, 2 * needed).T.copy() for part in self.stores[:2])
             self.stores = Stores(by_start, by_end, self.stores.counts)
 
+    def _make_room_for_matches(self, events: IntervalEvents) -> None:
+        """Forgets matches that are over, if they are half of all: then what is done for those left is paid for."""
+        count = int(self.cursor.matches)
+        if count and 2 * int(self._alive.sum()) < count:
+            self._take_told()  # it names rows, which move
+            self._keep_alive()
+            order_anew(self.open, self.cursor)
+            self._order_scopes(events)
+            return
+        parts = {name: part for name, part in self.open._asdict().items() if name != "counts"}
+        self.open = self.open._replace(**{name: grown(part, 2 * len(part)) for name, part in parts.items()})
+
+    def _keep_alive(self) -> None:
+        """Moves the open matches that are not over to the front."""
+        alive = np.flatnonzero(self._alive)
+        for part in (self.open.rows, self.open.events, self.open.scopes):
+            part[: len(alive)] = part[alive]
+        self.cursor.matches = len(alive)
+
     def needed(self, events: IntervalEvents) -> Int32s:
         """The positions of the events that a match to come, or an open one, may still be about."""
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
@@ -247,13 +264,11 @@ class IntervalKernel:
         """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""
         place = np.full(int(self.cursor.event), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
-        alive = np.flatnonzero(self._alive)
-        self.open.rows[: len(alive)] = self.open.rows[alive]
-        self.open.events[: len(alive)] = place[self.open.events[alive]]
-        self.open.scopes[: len(alive)] = self.open.scopes[alive]
-        self.cursor.matches = len(alive)
+        self._keep_alive()
+        count = int(self.cursor.matches)
+        self.open.events[:count] = place[self.open.events[:count]]
         self._store_all(events, len(positions))
-        self._order_anew()
+        order_anew(self.open, self.cursor)
         self._order_scopes(events)
 
     def _store_all(self, events: IntervalEvents, count: int) -> None:
@@ -267,12 +282,6 @@ class IntervalKernel:
                 order = np.lexsort((times[positions], events.key[positions]))
                 rows[variable, : len(positions)] = positions[order]
             self.stores.counts[variable] = len(positions)
-
-    def _order_anew(self) -> None:
-        """Orders the open matches by when they are over."""
-        self.cursor.heap = 0
-        for row in np.flatnonzero(self._alive).tolist():
-            push(self.open, self.cursor, row)
 
     def _order_scopes(self, events: IntervalEvents) -> None:
         """Orders the open matches, which are all alive, by the scopes of negations; these are set."""
@@ -319,7 +328,7 @@ class IntervalKernel:
         self.cursor.matches = found
         self.cursor.clock, self.cursor.late, self.cursor.dropped = cursor.tolist()
         self._store_all(events, count)
-        self._order_anew()
+        order_anew(self.open, self.cursor)
         set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
         self._order_scopes(events)
 

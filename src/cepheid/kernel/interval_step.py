@@ -225,6 +225,15 @@ def push(open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
 
 
 @kernel
+def order_anew(open_: OpenMatches, cursor: JoinCursor) -> None:
+    """Orders the open matches by when they are over."""
+    cursor.heap = 0
+    for row in range(cursor.matches):
+        if open_.rows[row].alive:
+            push(open_, cursor, row)
+
+
+@kernel
 def pop(open_: OpenMatches, cursor: JoinCursor) -> int:
     heap: Ints = open_.heap
     top = heap[0]
