@@ -34,6 +34,7 @@ LAYERS = (
     "algebra_matcher",
     "snapshot",
     "shared_events",
+    "key_numbers",
     "sorted_matcher",
     "live_matcher",
     "forks",

@@ -24,8 +24,8 @@ from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel, Told
 from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents
 from cepheid.kernel.layout import distinct
+from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.live_matcher import KeyNumbers
 from cepheid.plan.interval_bounds import FREE
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes

@@ -8,7 +8,7 @@ I/O, no clock, no threads.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from operator import index
 from typing import Any
 
@@ -23,16 +23,14 @@ from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
-from cepheid.identity import canonical_bytes
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.key_numbers import FEW_KEYS, KeyNumbers
 from cepheid.order import Ordering, leaves
 from cepheid.output import late_rows
 from cepheid.passed import Passed
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
 from cepheid.waiting import Waiting
 from cepheid.working_set import relevant
-
-_FEW_KEYS = 1024
 
 
 class LiveMatcher:
@@ -47,7 +45,7 @@ class LiveMatcher:
         self.ties = 0
         self._idle_from = NO_TIME
         """When idle keys are looked for again, unless there are more keys than `_most_keys` before."""
-        self._most_keys = _FEW_KEYS
+        self._most_keys = FEW_KEYS
 
     def process(self, batch: Batch) -> pa.Table:
         """Takes events, which wait for time to pass them. The rows are those of the late events, if they are asked for.
@@ -112,7 +110,7 @@ class LiveMatcher:
         later = from_[(from_ > self.now) & (from_ < FOREVER)]
         last = int(later.max()) if len(later) else FOREVER
         self._idle_from = last if len(idle) < len(keys) else NO_TIME
-        self._most_keys = max(_FEW_KEYS, 2 * len(self.keys.number_of))
+        self._most_keys = max(FEW_KEYS, 2 * len(self.keys.number_of))
         return last
 
     @property
@@ -250,73 +248,6 @@ def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
     ordering = Ordering()
     parts = [*ordering.process(events.take(order)), *ordering.finish()]
     return join([part.batch for part in parts]), keys[order.to_numpy()], ordering.ties
-
-
-@dataclass
-class KeyNumbers:
-    """Numbers of the keys that have something open; a number that is free again is given to another key."""
-
-    number_of: dict[bytes, int] = field(default_factory=dict)
-    name_of: list[bytes] = field(default_factory=list)
-    unused: list[int] = field(default_factory=list)
-
-    def numbers(self, events: Batch) -> Int32s:
-        """The number of each event's key; a new one if it has none."""
-        if not events.keys:
-            return np.full(len(events), self._number(b""), np.int32)
-        names = canonical_bytes(events.keys, len(events)).dictionary_encode()
-        numbers: Int32s = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
-        places: Int32s = names.indices.to_numpy()
-        return numbers[places]
-
-    def free(self, numbers: Int32s) -> None:
-        for number in numbers.tolist():
-            del self.number_of[self.name_of[number]]
-            self.name_of[number] = b""
-            self.unused.append(number)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether few of the numbers are used, of so many that their memory counts."""
-        return len(self.name_of) > max(_FEW_KEYS, 4 * len(self.number_of))
-
-    def renumbered(self) -> Int32s:
-        """Gives the used numbers anew, from 0; the i-th is what number i was before."""
-        before = np.array([*self.number_of.values()], np.int32)
-        self.name_of, self.unused = [*self.number_of], []
-        self.number_of = {name: number for number, name in enumerate(self.name_of)}
-        return before
-
-    @property
-    def listed(self) -> pa.RecordBatch:
-        """Those that are used, for a snapshot."""
-        numbers = pa.array(self.number_of.values(), pa.int32())
-        return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
-
-    @staticmethod
-    def of(listed: pa.RecordBatch) -> KeyNumbers:
-        """What `listed` gave."""
-        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
-        used = int(numbers.max(initial=-1)) + 1
-        name_of = [b""] * used
-        for name, number in zip(names, numbers.tolist(), strict=True):
-            name_of[number] = name
-        taken = set(numbers.tolist())
-        unused = [number for number in range(used) if number not in taken]
-        return KeyNumbers(dict(zip(names, numbers.tolist(), strict=True)), name_of, unused)
-
-    def _number(self, name: bytes) -> int:
-        number = self.number_of.get(name)
-        if number is not None:
-            return number
-        if self.unused:
-            number = self.unused.pop()
-            self.name_of[number] = name
-        else:
-            number = len(self.name_of)
-            self.name_of.append(name)
-        self.number_of[name] = number
-        return number
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:

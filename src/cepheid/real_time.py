@@ -35,8 +35,9 @@ from cepheid.kept import Kept, Run
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.withheld import ranges
+from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency
-from cepheid.live_matcher import KeyNumbers, detector_of, events_of, in_order
+from cepheid.live_matcher import detector_of, events_of, in_order
 from cepheid.output import TIMEOUT, late_rows
 from cepheid.passed import Passed
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
