@@ -45,6 +45,8 @@ def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Whe
     """The occurrences of each case for each policy, in one query: each case has a key of its own, and counts the rows
     of its own patterns.
     """
+    from cepheid.hosts.spark_session import local_session
+
     events = pa.concat_tables([_numbered(case, number) for number, (case, _) in enumerate(asked)], **PROMOTED)
     patterns = {
         f"{number} {policy}": algebra_case.pattern(case).policy(policy)
@@ -54,7 +56,8 @@ def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Whe
     options: dict[str, Any] = {"key": [CASE], "time": AT, "sequence": ID, "columns": [ID]}
     found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in asked]
     if where == "spark":
-        rows = detect(session_of_cases().createDataFrame(events), patterns, **options).toArrow().to_pylist()
+        frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
+        rows = detect(frame, patterns, **options).toArrow().to_pylist()
     else:
         marker = _numbered(dict(asked[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
         rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
