@@ -91,7 +91,7 @@ def test_explain(cepheid: Cepheid, chain: Path) -> None:
     assert planned.startswith(query)
     assert "\nJoins:\n  when h comes: h ⋈ s ⋈ a, about " in planned
     drawn = cepheid("explain", "chain.yaml", "--events", "works.csv", *TIMES, "--mermaid").stdout
-    assert drawn.startswith('flowchart BT\n    h0["h comes"]\n')
+    assert drawn.startswith('flowchart BT\n    v0_0["h comes"]\n')
     done = cepheid("explain", "chain.yaml", "--mermaid")
     assert (done.returncode, done.stdout) == (2, "")
     assert "name a file of them with --events" in " ".join(done.stderr.replace("│", " ").split())

@@ -30,7 +30,7 @@ from cepheid.errors import (
 )
 from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.hosts.request import Report
-from cepheid.intervals import IntervalMatcher, interval_pattern
+from cepheid.intervals import IntervalMatcher, IntervalPattern, interval_pattern
 from cepheid.lang.interval_values import End
 from cepheid.live_intervals import LiveIntervalMatcher
 from cepheid.plan.interval_build import build_interval_plan
@@ -65,7 +65,7 @@ def table(events: Iterable[Row]) -> pa.Table:
     )
 
 
-def matcher(pattern: str = PAPER, delay: str | None = "8 seconds", **options: Any) -> IntervalMatcher:
+def matcher(pattern: str | IntervalPattern = PAPER, delay: str | None = "8 seconds", **options: Any) -> IntervalMatcher:
     return IntervalMatcher(pattern, table(EVENTS).schema, delay=delay, **(NAMES | options))
 
 
@@ -538,17 +538,36 @@ def test_the_plan_as_a_drawing() -> None:
     """Each tree of joins, from the event that comes to the negations."""
     assert matcher("EVENT SEQ(A a, !D d, B b)", delay=None).diagram() == (
         "flowchart BT\n"
-        '    a0["a comes"]\n'
-        '    a1(("⋈"))\n'
-        "    a0 --> a1\n"
-        '    a1s[("b")] --> a1\n'
-        '    a1 --> an0{"no d"}\n'
-        '    b0["b comes"]\n'
-        '    b1(("⋈"))\n'
-        "    b0 --> b1\n"
-        '    b1s[("a")] --> b1\n'
-        '    b1 --> bn0{"no d"}'
+        '    v0_0["a comes"]\n'
+        '    v0_1(("⋈"))\n'
+        "    v0_0 --> v0_1\n"
+        '    v0_1s[("b")] --> v0_1\n'
+        '    v0_1 --> v0_n0{"no d"}\n'
+        '    v1_0["b comes"]\n'
+        '    v1_1(("⋈"))\n'
+        "    v1_0 --> v1_1\n"
+        '    v1_1s[("a")] --> v1_1\n'
+        '    v1_1 --> v1_n0{"no d"}'
     )
+
+
+def test_variables_of_any_name() -> None:
+    """Words of the query text, and what is no word, are explained, drawn and kept as any other."""
+    odd = IntervalPattern.pal(order="A", end="B").relate("order", "before", "end").where("order.user = `end`.user")
+    odd = odd.without('"no"\n#1`', "D", between=("order", "end")).within("1 minute").emitting("realtime")
+    live, again = (matcher(odd) for _ in range(2))
+    assert "\n  WHERE `order`.user = `end`.user\n" in live.explain()
+    assert live.diagram().splitlines()[1:6] == [
+        '    v0_0["order comes"]',
+        '    v0_1(("⋈"))',
+        "    v0_0 --> v0_1",
+        '    v0_1s[("end")] --> v0_1',
+        '    v0_1 --> v0_n0{"no #quot;no#quot; #35;1#96;"}',
+    ]
+    live.process(table([("A", 0, 1, "a1", "u"), ("A", 0, 1, "a2", "v")]))
+    again.restore(live.snapshot())
+    (row,) = again.process(table([("B", 5, 6, "b1", "u")])).to_pylist()
+    assert (row["order"]["id"], row["end"]["id"]) == ("a1", "b1")
 
 
 def test_events_that_agree_in_all_columns_are_different_events() -> None:

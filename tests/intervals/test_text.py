@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.intervals.strategies import patterns
 
 from cepheid.errors import PatternError
 from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_grammar import CLAUSES, quoted
 from cepheid.lang.interval_text import interval_pattern, interval_text
 from cepheid.lang.interval_values import Consistency, Relation, Scope
 
@@ -74,10 +78,21 @@ def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
     assert interval_pattern(interval_text(pattern)) == pattern
 
 
-@pytest.mark.parametrize("name", ["a b", "within", "überlang", "1st", "overlap", "a`b"])
+WORDS = ["a b", "within", "überlang", "1st", "overlap", "a`b", "end", "gap", "PAL", *CLAUSES, *map(str.lower, CLAUSES)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=st.sampled_from(WORDS) | st.from_regex(r"[A-Za-z_]\w*", fullmatch=True) | st.text())
 def test_any_name_can_be_quoted(name: str) -> None:
-    """Names that are words of the language, or no words, stand between back-quotes."""
-    pattern = IntervalPattern.pal(**{name: name, "z": "Z"}).relate(name, "before", "z")
+    """Names that are words of the language, or no words, stand between back-quotes; in conditions words need none."""
+    written = name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else quoted(name)
+    pattern = (
+        IntervalPattern.pal(**{name: name, "z": "Z"})
+        .relate(name, "before", "z")
+        .ordered(f"end({quoted(name)}) < start(z)")
+        .without("d", name, between=(name, "z"), where=f"{written}.n = d.n AND {written}.n > 1")
+        .where(f"{written}.n = z.{written} OR {written}.u IS NULL")
+    )
     assert interval_pattern(interval_text(pattern)) == pattern
 
 
@@ -200,9 +215,11 @@ def test_all_problems_come_at_once() -> None:
 
 
 def test_a_condition_that_cannot_be_printed() -> None:
-    """A condition with a bare word that begins a clause would be cut there."""
+    """A condition with a bare word that begins a clause would be cut there; calls put it between back-quotes."""
+    pattern = IntervalPattern.pal(a="A").where("a.n > 1 AND within")
+    assert pattern.condition == "a.n > 1 AND `within`"
     with pytest.raises(PatternError, match=r"has the word WITHIN, which begins a clause of the query text"):
-        interval_text(IntervalPattern.pal(a="A").where("a.n > 1 AND within"))
+        interval_text(replace(pattern, condition="a.n > 1 AND within"))
 
 
 def test_calls_refuse_what_no_later_call_makes_right() -> None:

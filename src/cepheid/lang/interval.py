@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.interval_grammar import order, read, tree
+from cepheid.lang.interval_grammar import clause_words, order, read, tree
 from cepheid.lang.interval_values import (
     DEFAULT_SCOPE,
     Comparison,
@@ -160,11 +160,18 @@ def _names(part: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _condition(given: object) -> str:
-    """The condition from its first word to its last: in the query text comments around it belong to no clause."""
+    """The condition from its first word to its last: in the query text comments around it belong to no clause. Words
+    that would begin one are quoted.
+    """
     if not isinstance(given, str) or not given.strip():
         raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
     try:
         *words, _ = tokenize(given)
     except PatternError:
         return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
-    return given[words[0].start : words[-1].end] if words else given.strip()
+    if not words:
+        return given.strip()
+    found = given[words[0].start : words[-1].end]
+    for token in reversed([*clause_words(found)]):
+        found = f"{found[: token.start]}`{found[slice(*token.span)]}`{found[token.end :]}"
+    return found

@@ -7,7 +7,7 @@ inverses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ from cepheid.lang.interval_values import (
     Scope,
     Tree,
 )
-from cepheid.lang.tokens import Kind
+from cepheid.lang.tokens import Kind, Token, tokenize
 
 _T = TypeVar("_T")
 
@@ -80,6 +80,17 @@ def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
         cursor.tell(error)
     cursor.take()
     return names.get(written.lower()) or next(iter(names.values()))
+
+
+def clause_words(condition: str) -> Iterator[Token]:
+    """The words that would begin a clause behind the condition: those outside of parentheses, and behind no point."""
+    depth, name_follows = 0, False
+    for token in tokenize(condition):
+        if token.kind is Kind.SYMBOL:
+            depth += (token.text == "(") - (token.text == ")")
+        elif depth == 0 and token.kind is Kind.WORD and token.text in CLAUSES and not name_follows:
+            yield token
+        name_follows = token.text == "."
 
 
 def listed(cursor: Cursor, rule: Callable[[Cursor], _T]) -> tuple[_T, ...]:

@@ -20,6 +20,7 @@ from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_grammar import (
     CLAUSES,
+    clause_words,
     known,
     listed,
     name,
@@ -45,7 +46,7 @@ from cepheid.lang.interval_values import (
     Tree,
     variables_of,
 )
-from cepheid.lang.tokens import Kind, Token, tokenize
+from cepheid.lang.tokens import Kind, Token
 
 
 def interval_pattern(text: str) -> IntervalPattern:
@@ -322,12 +323,7 @@ def _negation_words(negation: Negation) -> Iterator[str]:
 
 
 def _printable(condition: str) -> str:
-    depth, name_follows = 0, False
-    for token in tokenize(condition):
-        if token.kind is Kind.SYMBOL:
-            depth += (token.text == "(") - (token.text == ")")
-        elif depth == 0 and token.kind is Kind.WORD and token.text in CLAUSES and not name_follows:
-            message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
-            raise PatternError(f"{message}. Write it between back-quotes")
-        name_follows = token.text == "."
+    for token in clause_words(condition):
+        message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
+        raise PatternError(f"{message}. Write it between back-quotes")
     return condition

@@ -49,19 +49,27 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
     """The joins as a Mermaid flowchart: for each variable that may come last a tree, and negations above it."""
-    names, orders = plan.pattern.variables, join_order(plan, frequencies).orders
+    names, orders = [_label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
     lines = ["flowchart BT"]
     for order in orders:
-        first = names[order[0]]
-        at = f"{first}0"
-        lines.append(f'    {at}["{first} comes"]')
+        tree = f"v{order[0]}"
+        at = f"{tree}_0"
+        lines.append(f'    {at}["{names[order[0]]} comes"]')
         for level, variable in enumerate(order[1:], 1):
-            joined = f"{first}{level}"
-            lines.append(f'    {joined}(("⋈")) ')
+            joined = f"{tree}_{level}"
+            lines.append(f'    {joined}(("⋈"))')
             lines.append(f"    {at} --> {joined}")
-            lines.append(f'    {first}{level}s[("{names[variable]}")] --> {joined}')
+            lines.append(f'    {joined}s[("{names[variable]}")] --> {joined}')
             at = joined
-        for number, negation in enumerate(plan.pattern.negations):
-            lines.append(f'    {at} --> {first}n{number}{{"no {negation.variable}"}}')
-            at = f"{first}n{number}"
-    return "\n".join(line.rstrip() for line in lines)
+        for number, name in enumerate(names[plan.positives :]):
+            lines.append(f'    {at} --> {tree}_n{number}{{"no {name}"}}')
+            at = f"{tree}_n{number}"
+    return "\n".join(lines)
+
+
+_ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "`": "#96;", "<": "#lt;", ">": "#gt;"})
+
+
+def _label(name: str) -> str:
+    """Between quotes Mermaid takes any text on one line, but these characters."""
+    return " ".join(name.translate(_ENTITIES).split()) or " "

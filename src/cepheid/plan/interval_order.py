@@ -1,8 +1,11 @@
 """In which order the events of a match are looked for, once one of them has come: the cheapest tree of joins.
 
 Whichever event comes last completes a match, so there is an order for each variable to begin with. The cost of an order
-is the number of partial results that it makes, as the types' frequencies and the conditions let one expect; the least
-is found over all orders, by dynamic programming over sets of variables.
+is the number of partial results that it makes, as the types' frequencies and the conditions let one expect. Of up to
+MOST_EXACT variables the least is found over all orders, by dynamic programming over sets of variables, which takes
+twice as long and more for each further one; of more variables each next one is that which makes the fewest. Both are
+DP-LD and GREEDY of Kolchinsky and Schuster, Join Query Optimization Techniques for Complex Event Processing
+Applications, PVLDB 11(11), 2018.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import prod
 
 from cepheid.plan.interval_bounds import FREE, Bounds, bounds_of
 from cepheid.plan.interval_plan import IntervalPlan
@@ -18,8 +22,8 @@ from cepheid.plan.script import Operation, Operator
 _BOTH_SIDES, _ONE_SIDE, _EQUALITY, _OTHER = 0.02, 0.4, 0.1, 0.5
 """The share of events that a bound on both sides, or on one, lets pass, and a condition that is an equality or not."""
 
-_EXACT = 12
-"""Up to so many variables all orders are compared; of more each next one is the best for the moment."""
+MOST_EXACT = 9
+"""Variables of which all orders are compared: of 9 in 13 to 27 ms (2.4 times those of 8), of 12 in a second."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +66,21 @@ def _share_of_bounds(u: int, v: int, bounds: Bounds) -> float:
 def _cheapest(
     first: int, rates: Sequence[float], selectivity: Mapping[frozenset[int], float]
 ) -> tuple[tuple[int, ...], float]:
-    everyone = frozenset(range(len(rates)))
-
-    def results(chosen: frozenset[int]) -> float:
-        size = 1.0
-        for v in chosen - {first}:
-            size *= rates[v]
-        for pair in combinations(sorted(chosen), 2):
-            size *= selectivity[frozenset(pair)]
-        return size
-
-    best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset({first}): (0.0, (first,))}
+    everyone, start = frozenset(range(len(rates))), frozenset({first})
+    sizes = {start: 1.0}
+    """Of sets of variables: partial results for an event of the first."""
+    best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {start: (0.0, (first,))}
     for _ in range(len(rates) - 1):
         following: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
         for chosen, (cost, order) in best.items():
             for v in everyone - chosen:
                 larger = chosen | {v}
-                candidate = cost + results(larger), (*order, v)
+                if larger not in sizes:
+                    shares = prod(selectivity[frozenset((u, v))] for u in chosen)
+                    sizes[larger] = sizes[chosen] * rates[v] * shares
+                candidate = cost + sizes[larger], (*order, v)
                 if larger not in following or candidate < following[larger]:
                     following[larger] = candidate
-        best = following if len(rates) <= _EXACT else dict([min(following.items(), key=lambda item: item[1])])
+        best = following if len(rates) <= MOST_EXACT else dict([min(following.items(), key=lambda item: item[1])])
     cost, order = best[everyone]
     return order, cost
