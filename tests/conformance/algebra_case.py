@@ -29,16 +29,10 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], pa.DataType]] = {
 }
 
 
-def answer(case: Mapping[str, Any], policy: str, *, on_spark: bool = False) -> Answer:
+def answer(case: Mapping[str, Any], policy: str) -> Answer:
     """The case's occurrences, in the order in which `detect` gives them."""
-    events: Any = table(case)
-    if on_spark:
-        from cepheid.hosts.spark_session import local_session
-
-        events = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
-    found = detect(events, pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
-    rows = found.toArrow() if on_spark else found
-    return [shown(row) for row in rows.to_pylist()]
+    found = detect(table(case), pattern(case).policy(policy), time=AT, sequence=ID, columns=[ID])
+    return [shown(row) for row in found.to_pylist()]
 
 
 def shown(row: Mapping[str, Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from tests.conformance.algebra_case import AT, ID
 from tests.conformance.check import QUERIES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
-from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_streamed
+from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_together
 from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 
 from cepheid import CepheidWarning, Matcher, OccurrencePattern
@@ -101,10 +101,10 @@ def _final(case: Case, where: Where = "process") -> dict[str, Any]:
     events = [event for event in case["events"] if event["id"] not in case["expected"].get("late", ())]
     if "expr" in case:
         in_time = dict(case) | {"events": events}
-        if where == "stream":
-            found = occurrences_streamed(in_time, ["unrestricted"])["unrestricted"]
+        if where == "process":
+            found = algebra_case.answer(in_time, "unrestricted")
         else:
-            found = algebra_case.answer(in_time, "unrestricted", on_spark=where == "spark")
+            found = occurrences_together([(in_time, ["unrestricted"])], where)[0]["unrestricted"]
         return {name: [ids for _, _, ids in found]}
     asked = question(dict(case) | {"events": events})
     if where == "stream":

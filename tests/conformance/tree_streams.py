@@ -35,12 +35,6 @@ PROMOTED: Mapping[str, Any] = {"promote_options": "default"}
 """Where tables are put together: a column that one has not is NULL there."""
 
 
-def occurrences_streamed(case: Case, policies: Sequence[str]) -> dict[str, Answer]:
-    """The case's occurrences for each policy, of all of which one query is asked."""
-    (found,) = occurrences_together([(case, policies)], "stream")
-    return found
-
-
 def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Where) -> list[dict[str, Answer]]:
     """The occurrences of each case for each policy, in one query: each case has a key of its own, and counts the rows
     of its own patterns.
