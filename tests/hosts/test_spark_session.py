@@ -36,6 +36,7 @@ def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> No
 
 def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:
     """A second call gives the active session; another time zone is set beside it, not on it."""
+    spark.createDataFrame([(1,)], "n int")  # makes its session the active one: a test before may have left another
     assert local_session() is spark
     beside = local_session(time_zone="America/New_York")
     assert beside.conf.get("spark.sql.session.timeZone") == "America/New_York"
