@@ -9,6 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -21,7 +22,7 @@ from tests.conformance.algebra_case import AT, ID
 from tests.conformance.check import QUERIES_AT_A_TIME, Failed, Passed, Result
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
-from tests.conformance.tree_streams import Where, intervals_streamed, occurrences_together
+from tests.conformance.tree_streams import Where, intervals_together, occurrences_together
 from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 
 from cepheid import CepheidWarning, Matcher, OccurrencePattern
@@ -34,6 +35,7 @@ from cepheid.plan.interval_build import build_interval_plan
 
 Case: TypeAlias = Mapping[str, Any]
 Log: TypeAlias = list[list[Any]]
+CASES_A_QUERY = 12
 Ask: TypeAlias = Callable[[Consistency, Mapping[int, Consistency]], Log]
 
 
@@ -50,21 +52,41 @@ def read_intervals(path: Path) -> list[Case]:
 
 
 def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result; logs are there in process only, on Spark their final matches. There several are asked
-    at a time, as most wait for its scheduler.
+    """Each case and its result; logs are there in process only. On Spark those of intervals come before those of the
+    event algebra, several in a query and several queries at a time, as most wait for its scheduler.
     """
-    with warnings.catch_warnings(), ThreadPoolExecutor(1 if where == "process" else QUERIES_AT_A_TIME) as pool:
-        warnings.simplefilter("ignore", CepheidWarning)  # there is no key, so on Spark one partition
-        known = list(cases)
-        yield from zip(known, pool.map(partial(check_intervals, where=where), known), strict=True)
+    if where == "process":
+        yield from ((case, check_intervals(case)) for case in cases)
+        return
+    with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
+        warnings.simplefilter("ignore", CepheidWarning)  # real time lets some patterns grow without end
+        kinds: dict[bool, list[Case]] = {False: [], True: []}
+        for case in cases:
+            kinds["expr" in case].append(case)
+        groups = [some[i : i + CASES_A_QUERY] for some in kinds.values() for i in range(0, len(some), CASES_A_QUERY)]
+        for checked in pool.map(partial(_check_together, where=where), groups):
+            yield from checked
+
+
+def _check_together(cases: Sequence[Case], where: Where) -> list[tuple[Case, Result]]:
+    """Where one fails on the events of another, each is asked alone."""
+    if len(cases) > 1:
+        with suppress(Exception):  # what failed is told by the case that fails alone
+            found = _final_matches(cases, where)
+            return [(case, _compared(case, {_name(case): ids})) for case, ids in zip(cases, found, strict=True)]
+    return [(case, check_intervals(case, where)) for case in cases]
 
 
 def check_intervals(case: Case, where: Where = "process") -> Result:
     """Whether all required answers are right."""
     try:
-        found = answer(case) if where == "process" else _final(case, where)
+        found = answer(case) if where == "process" else {_name(case): _final_matches([case], where)[0]}
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
         return Failed(f"{type(error).__name__}: {error}")
+    return _compared(case, found)
+
+
+def _compared(case: Case, found: Mapping[str, Any]) -> Result:
     wrong = [f"{name}: {found[name]}" for name in wrong_fields(case["expected"], found)]
     return Failed("\n".join(wrong)) if wrong else Passed()
 
@@ -95,28 +117,33 @@ def answer(case: Case) -> dict[str, Any]:
     return found
 
 
-def _final(case: Case, where: Where = "process") -> dict[str, Any]:
+def _final(case: Case) -> dict[str, Any]:
     """The matches of all events that are not late, in a table."""
-    name = "matches" if "arrival" not in case else "final"
-    events = [event for event in case["events"] if event["id"] not in case["expected"].get("late", ())]
+    in_time = _in_time(case)
     if "expr" in case:
-        in_time = dict(case) | {"events": events}
-        if where == "process":
-            found = algebra_case.answer(in_time, "unrestricted")
-        else:
-            found = occurrences_together([(in_time, ["unrestricted"])], where)[0]["unrestricted"]
-        return {name: [ids for _, _, ids in found]}
-    asked = question(dict(case) | {"events": events})
-    if where == "stream":
-        return {name: intervals_streamed(asked)}
-    given: Any = asked.events
-    if where == "spark":
-        from cepheid.hosts.spark_session import local_session
+        return {_name(case): [ids for _, _, ids in algebra_case.answer(in_time, "unrestricted")]}
+    asked = question(in_time)
+    rows = detect(asked.events, asked.pattern, start="start", end="end", columns=["id"]).to_pylist()
+    return {_name(case): [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
 
-        given = local_session("cepheid conformance", time_zone="UTC").createDataFrame(given)
-    matches = detect(given, asked.pattern, start="start", end="end", columns=["id"])
-    rows = (matches.toArrow() if where == "spark" else matches).to_pylist()
-    return {name: [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
+
+def _final_matches(cases: Sequence[Case], where: Where) -> list[list[list[str]]]:
+    """Of each case, of one kind all, from Spark."""
+    in_time = [_in_time(case) for case in cases]
+    if "expr" not in cases[0]:
+        return intervals_together([question(case) for case in in_time], where)
+    found = occurrences_together([(case, ["unrestricted"]) for case in in_time], where)
+    return [[ids for _, _, ids in answers["unrestricted"]] for answers in found]
+
+
+def _in_time(case: Case) -> dict[str, Any]:
+    late = case["expected"].get("late", ())
+    return dict(case) | {"events": [event for event in case["events"] if event["id"] not in late]}
+
+
+def _name(case: Case) -> str:
+    """Under which a case expects its final matches."""
+    return "final" if "arrival" in case else "matches"
 
 
 def _fields(case: Case, log: Ask) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 from tests.conformance import algebra_case
@@ -20,7 +20,13 @@ from tests.conformance.streaming import session_of_cases
 from tests.conformance.together import CASE
 from tests.stream.running import detected
 
-from cepheid import PatternError, detect
+from cepheid import detect
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import End
+from cepheid.plan.interval_growth import never_certain
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Case: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Literal["process", "spark", "stream"]
@@ -31,6 +37,8 @@ END = 10**9
 """Seconds: when the last event is, behind all others and the lateness."""
 PARTS = 3
 """Micro-batches."""
+STREAMS_LATENESS = End.END
+"""By which of their times events are late to Spark."""
 PROMOTED: Mapping[str, Any] = {"promote_options": "default"}
 """Where tables are put together: a column that one has not is NULL there."""
 
@@ -39,8 +47,6 @@ def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Whe
     """The occurrences of each case for each policy, in one query: each case has a key of its own, and counts the rows
     of its own patterns.
     """
-    from cepheid.hosts.spark_session import local_session
-
     events = pa.concat_tables([_numbered(case, number) for number, (case, _) in enumerate(asked)], **PROMOTED)
     patterns = {
         f"{number} {policy}": algebra_case.pattern(case).policy(policy)
@@ -50,8 +56,7 @@ def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Whe
     options: dict[str, Any] = {"key": [CASE], "time": AT, "sequence": ID, "columns": [ID]}
     found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in asked]
     if where == "spark":
-        frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
-        rows = detect(frame, patterns, **options).toArrow().to_pylist()
+        rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
     else:
         marker = _numbered(dict(asked[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
         rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
@@ -67,22 +72,40 @@ def _numbered(case: Case, number: int) -> pa.Table:
     return events.append_column(CASE, pa.array([number] * len(events), pa.int32()))
 
 
-def intervals_streamed(asked: Question) -> list[list[str]]:
-    """The ids of the events of each match; in real time those that are left, where none would ever be certain."""
-    times = pa.array([END * SECOND], pa.timestamp("us", "UTC"))
-    empty = pa.table({field.name: pa.nulls(1, field.type) for field in asked.events.schema})
-    marker = empty.drop_columns(["id", "type", "start", "end"])
-    for name, column in {"id": pa.array(["~"]), "type": pa.array(["~"]), "start": times, "end": times}.items():
-        marker = marker.append_column(name, column)
-    events = pa.concat_tables([asked.events, marker.select(asked.events.schema.names)])
-    options: dict[str, Any] = {"start": "start", "end": "end", "columns": ["id"]}
-    try:
-        rows = _rows(events, asked.pattern, **options)
-    except PatternError:
-        rows = _rows(events, asked.pattern.emitting("realtime"), **options)
-    back = {row["match_id"] for row in rows if row["kind"] == "retraction"}
-    left = [row for row in rows if row["match_id"] not in back]
-    return [[row[p.variable]["id"] for p in asked.pattern.positives] for row in left]
+def intervals_together(asked: Sequence[Question], where: Where) -> list[list[list[str]]]:
+    """The ids of the events of each match of each question, in one query, as `occurrences_together` has it; in real
+    time those that are left, on a stream where none would ever be certain.
+    """
+    events = pa.concat_tables(
+        [q.events.append_column(CASE, pa.array([n] * len(q.events), pa.int32())) for n, q in enumerate(asked)],
+        promote_options="permissive",  # an attribute may be whole numbers in one case and any numbers in another
+    )
+    options: dict[str, Any] = {"key": [CASE], "start": "start", "end": "end", "columns": ["id"]}
+    if where == "spark":
+        patterns = {str(number): question.pattern for number, question in enumerate(asked)}
+        rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
+    else:
+        patterns = {str(number): _that_tells(question.pattern) for number, question in enumerate(asked)}
+        times = pa.array([END * SECOND], pa.timestamp("us", "UTC"))
+        marker = pa.table({"id": ["~"], "type": ["~"], "start": times, "end": times, CASE: pa.array([-1], pa.int32())})
+        rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
+    back = {row["match_id"] for row in rows if where == "stream" and row["kind"] == "retraction"}
+    found: list[list[list[str]]] = [[] for _ in asked]
+    for row in rows:
+        number = row[CASE]
+        if row["pattern"] == str(number) and row["match_id"] not in back:
+            found[number].append([row[p.variable]["id"] for p in asked[number].pattern.positives])
+    return found
+
+
+def _that_tells(pattern: IntervalPattern) -> IntervalPattern:
+    return pattern.emitting("realtime") if never_certain(pattern, STREAMS_LATENESS) else pattern
+
+
+def _frame(events: pa.Table) -> DataFrame:
+    from cepheid.hosts.spark_session import local_session
+
+    return local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
 
 
 def _rows(events: pa.Table, pattern: Any, **options: Any) -> list[dict[str, Any]]:
