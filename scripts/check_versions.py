@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 ENDS = (
     # The oldest: the first Spark whose Python API has what the stream host calls.
-    ("python3.11", ("pyspark==4.1.0", "pyarrow==19.0.0", "pandas==2.2.3")),
+    ("python3.11", ("pyspark==4.1.0", "pyarrow==19.0.1", "pandas==2.2.3")),
     ("python3.13", ("pyspark==4.3.0",)),
 )
 TESTS = ("tests/hosts/test_spark_batch.py", "tests/hosts/test_spark_batch_errors.py", "tests/stream")
