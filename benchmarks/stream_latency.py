@@ -70,7 +70,7 @@ def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.nda
         query = writer.start()
         query.awaitTermination(events / A_SECOND + 5)
         while query.status["isTriggerActive"]:
-            time.sleep(0.01)  # stopped amid `take`, Spark 4.3 searches Python's error with a regex that overflows its stack
+            time.sleep(0.01)  # stopped amid `take`, Spark searches Python's error with a regex that overflows
         query.stop()
         server.shutdown()
     return np.array(taken)
