@@ -21,7 +21,7 @@ from cepheid.kernel.algebra_fork import fork_keys
 from cepheid.kernel.algebra_idle import forget_keys, idle_from
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel
-from cepheid.kernel.algebra_told import Told
+from cepheid.kernel.algebra_told import ToldOccurrences
 from cepheid.kernel.layout import Events, Flags, Int32s, Visits
 from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.limits import Limits
@@ -49,9 +49,9 @@ class TreeKernels:
             TreeKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
         ]
 
-    def run(self, events: Events, visits: Visits) -> dict[int, Told]:
+    def run(self, events: Events, visits: Visits) -> dict[int, ToldOccurrences]:
         """What the visits make certain, by the number of the plan; raises as a kernel does."""
-        told: dict[int, Told] = {}
+        told: dict[int, ToldOccurrences] = {}
         for kernel, plans in zip(self.each, self.plans, strict=True):
             told |= zip(plans, kernel.run(events, visits), strict=True)
         return told
@@ -267,7 +267,7 @@ class OccurrenceDetector:
         (schema,) = self.schemas
         return schema
 
-    def _rows(self, number: int, told: Told) -> pa.Table:
+    def _rows(self, number: int, told: ToldOccurrences) -> pa.Table:
         plan = self.pattern.plan.each[number]
         self._matches += len(told.start)
         if self._replays or not len(told.start) or "matches" not in (plan.outputs or ("matches",)):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cepheid.errors import ConditionError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
 from cepheid.identity import digests, joined, raw_bytes
-from cepheid.kernel.algebra_told import Told
+from cepheid.kernel.algebra_told import ToldOccurrences
 from cepheid.kernel.layout import Int32s, distinct
 from cepheid.output import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.plan.algebra import OccurrencePlan, Variable
@@ -52,13 +52,13 @@ def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
 
 
-def positions_in(told: Told, length: int) -> Int32s:
+def positions_in(told: ToldOccurrences, length: int) -> Int32s:
     """Of all events that the occurrences and their variables are made of, each once, in order, all below `length`."""
     found = np.concatenate([told.position, told.first.ravel(), told.last.ravel()])
     return distinct(found[found >= 0], length)
 
 
-def occurrence_rows(plan: OccurrencePlan, told: Told, events: Batch, positions: Int32s) -> pa.Table:
+def occurrence_rows(plan: OccurrencePlan, told: ToldOccurrences, events: Batch, positions: Int32s) -> pa.Table:
     """The occurrences as rows; `events` are those that they and their variables are made of, at ascending positions."""
     schema = occurrence_schema(plan)
     if not len(told.start):
@@ -94,7 +94,7 @@ class _Rows:
     """Occurrences, their events, and where these stand."""
 
     plan: OccurrencePlan
-    told: Told
+    told: ToldOccurrences
     events: Batch
     positions: Int32s
 
@@ -131,7 +131,7 @@ def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
     return hex_ids(digests(named, ends.tolist(), purpose(plan.pattern.name, MATCH)))
 
 
-def _marks(told: Told) -> Iterator[tuple[tuple[int, int], int, int]]:
+def _marks(told: ToldOccurrences) -> Iterator[tuple[tuple[int, int], int, int]]:
     """A mark and the member that it is of, or -1; with the row of the occurrence."""
     member = 0
     for row, stop in enumerate(told.stop.tolist()):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import canonical_bytes, digests
-from cepheid.kernel.interval_kernel import Told
+from cepheid.kernel.interval_kernel import ToldIntervals
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
 from cepheid.kernel.layout import FOREVER, Int32s
 from cepheid.output import event_structs, hex_ids, purpose
@@ -46,7 +46,7 @@ def matches_schema(plans: IntervalPlans) -> pa.Schema:
 _OF_ARRIVAL = ("kind", "detected_at", "event")
 
 
-def told_rows(plan: IntervalPlan, told: Told, events: Batch, place: Int32s) -> pa.Table:
+def told_rows(plan: IntervalPlan, told: ToldIntervals, events: Batch, place: Int32s) -> pa.Table:
     """The rows. `events` has the events that these are about, with ordinals; `place` says for each position in `told`
     which it is.
     """

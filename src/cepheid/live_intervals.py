@@ -21,7 +21,7 @@ from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
 from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
-from cepheid.kernel.interval_kernel import IntervalKernel, Told
+from cepheid.kernel.interval_kernel import IntervalKernel, ToldIntervals
 from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents
 from cepheid.kernel.layout import distinct
 from cepheid.key_numbers import KeyNumbers
@@ -196,7 +196,7 @@ class LiveIntervalMatcher:
         time, mask, values, missing = self.working_set.events
         return IntervalEvents(time, self._end, self._key, mask, self._twin, values, missing)
 
-    def _rows(self, told: Told) -> pa.Table:
+    def _rows(self, told: ToldIntervals) -> pa.Table:
         if not len(told.event):
             return told_schema(self.pattern.plan).empty_table()
         late = told.sign == 0
@@ -209,7 +209,7 @@ class LiveIntervalMatcher:
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
         return told_rows(self.pattern.plan, told, events, place)
 
-    def _made_at(self, told: Told) -> Ints:
+    def _made_at(self, told: ToldIntervals) -> Ints:
         """Where the clock is told: the end of the match or of the event that forbids it, wherever the clock was when
         they came; of late events how far time had passed.
         """

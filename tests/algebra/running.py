@@ -11,7 +11,7 @@ from algebra.strategies import TIME_VALUE
 from cepheid.compile.algebra import Trees, compile_trees, regime_of
 from cepheid.kernel.algebra_kernel import TreeKernel
 from cepheid.kernel.algebra_reference import reference_occurrences
-from cepheid.kernel.algebra_told import Told, told_of
+from cepheid.kernel.algebra_told import ToldOccurrences, told_of
 from cepheid.kernel.layout import FOREVER, Events, Visits
 from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
@@ -52,14 +52,16 @@ def told(
     *,
     by_operator: bool = False,
     until: int = FOREVER,
-) -> Told:
+) -> ToldOccurrences:
     """What the kernel gives."""
     kernel = kernel_of(operators, policy, by_operator=by_operator)
     (found,) = kernel.run(arrays_of(events), one_visit(len(events), until, closes=True))
     return found
 
 
-def defined(operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None) -> Told:
+def defined(
+    operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None
+) -> ToldOccurrences:
     root = len(operators) - 1
     found = reference_occurrences(operators, root, policy, events, time_value=TIME_VALUE, until=until)
     return told_of(found, max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0))
@@ -68,7 +70,7 @@ def defined(operators: Sequence[Operator], events: Sequence[Event], policy: Poli
 Row = tuple[int, int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 
 
-def rows(found: Told) -> list[Row]:
+def rows(found: ToldOccurrences) -> list[Row]:
     """End, start, members and variables of each."""
     begins = [0, *found.stop.tolist()]
     members = list(
@@ -87,6 +89,6 @@ def rows(found: Told) -> list[Row]:
     ]
 
 
-def spans(found: Told) -> list[tuple[int, int]]:
+def spans(found: ToldOccurrences) -> list[tuple[int, int]]:
     """Ends and starts."""
     return list(zip(found.end.tolist(), found.start.tolist(), strict=True))

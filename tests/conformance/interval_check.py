@@ -28,7 +28,7 @@ from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 from cepheid import CepheidWarning, Matcher, OccurrencePattern
 from cepheid.compile.interval import compile_intervals
 from cepheid.detect import detect
-from cepheid.kernel.consistency_reference import Told
+from cepheid.kernel.consistency_reference import LogEntry
 from cepheid.lang.algebra import Policy
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_build import build_interval_plan
@@ -188,7 +188,7 @@ def _engine_log(case: Case) -> Ask:
     return log
 
 
-def _shown(told: Told, ids: Sequence[str]) -> list[Any]:
+def _shown(told: LogEntry, ids: Sequence[str]) -> list[Any]:
     match = [told.position] if told.sign == "late" else told.match
     assert isinstance(match, Sequence)
     return [told.when, told.position, told.sign, [ids[i] for i in match]]

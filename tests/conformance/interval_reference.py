@@ -9,7 +9,7 @@ from tests.conformance.interval_case import question
 from tests.intervals.running import as_intervals
 
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.consistency_reference import Arrival, Told, told
+from cepheid.kernel.consistency_reference import Arrival, LogEntry, told
 from cepheid.kernel.interval_reference import by_acceptance, matches
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_build import build_interval_plan
@@ -28,7 +28,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     ids = case["arrival"]
     lateness, switches = End(case["lateness"]), {at: Consistency(mode) for at, mode in case["switches"]}
 
-    def log(consistency: Consistency, switches: Mapping[int, Consistency] | None = None) -> list[Told]:
+    def log(consistency: Consistency, switches: Mapping[int, Consistency] | None = None) -> list[LogEntry]:
         arrivals = [Arrival(event.start, event.end) for event in arrived]
         known = by_acceptance(plan, arrived, lateness)
         delay = case["K"] * 1_000_000
@@ -44,10 +44,10 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     return fields(logs, ids, case["expected"])
 
 
-def fields(logs: Mapping[str, Sequence[Told]], ids: Sequence[str], expected: Mapping[str, Any]) -> dict[str, Any]:
+def fields(logs: Mapping[str, Sequence[LogEntry]], ids: Sequence[str], expected: Mapping[str, Any]) -> dict[str, Any]:
     """The logs as a case has them, and what follows from them."""
 
-    def shown(entry: Told) -> list[Any]:
+    def shown(entry: LogEntry) -> list[Any]:
         match = entry.match if isinstance(entry.match, tuple) else (entry.match,)
         return [entry.when, entry.position, entry.sign, [ids[i] for i in match]]
 

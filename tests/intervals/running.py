@@ -11,7 +11,7 @@ from cepheid.compile.interval import CompiledIntervals
 from cepheid.events import EVENT_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.interval_output import END
-from cepheid.kernel.consistency_reference import Told
+from cepheid.kernel.consistency_reference import LogEntry
 from cepheid.kernel.interval_reference import Interval
 from cepheid.kernel.python_events import script_values
 from cepheid.lang.interval_values import Consistency
@@ -54,7 +54,7 @@ def log_of(
     switches: Mapping[int, Consistency] | None = None,
     cuts: Sequence[int] = (),
     restoring: bool = False,
-) -> list[Told]:
+) -> list[LogEntry]:
     """What the matcher tells of the events, the last rows being those of the end.
 
     `cuts` are positions at which a new batch begins; with `restoring` the matcher is written and read there.
@@ -63,7 +63,7 @@ def log_of(
     matcher.kernel.consistency = consistency
     variables = [p.variable for p in compiled.plan.pattern.positives]
     ids = batch.column(f"{EVENT_PREFIX}id").to_pylist()
-    told: list[Told] = []
+    told: list[LogEntry] = []
     for position in range(len(batch)):
         if switches and position in switches:
             told += _told(matcher.switch(switches[position]), "switch", position, variables, ids)
@@ -76,17 +76,17 @@ def log_of(
     return told + _told(matcher.finish(), "eos", len(batch), variables, ids)
 
 
-def _told(rows: pa.Table, when: str, position: int, variables: Sequence[str], ids: Sequence[str]) -> list[Told]:
+def _told(rows: pa.Table, when: str, position: int, variables: Sequence[str], ids: Sequence[str]) -> list[LogEntry]:
     place = {id_: number for number, id_ in enumerate(ids)}
     found = []
     for row in rows.to_pylist():
         sign = SIGNS[row["kind"]]
         match = place[row["event"]["id"]] if sign == "late" else tuple(place[row[v]["id"]] for v in variables)
-        found.append(Told(when, position, sign, match))
+        found.append(LogEntry(when, position, sign, match))
     return found
 
 
-def same_steps(one: Sequence[Told], other: Sequence[Told]) -> bool:
+def same_steps(one: Sequence[LogEntry], other: Sequence[LogEntry]) -> bool:
     """Whether both tell the same in each step, in any order inside it."""
     key = [sorted((t.when, t.position, t.sign, str(t.match)) for t in log) for log in (one, other)]
     return bool(np.array_equal(key[0], key[1])) if len(key[0]) == len(key[1]) else False

@@ -64,7 +64,7 @@ def explain(
             sys.stdout.write(f"{told.diagram}\n" if mermaid else told.text)
 
 
-class _Told(NamedTuple):
+class _Explained(NamedTuple):
     text: str
     diagram: str | None
     """None where it needs events."""
@@ -81,7 +81,7 @@ def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
             raise PatternError(problems)
 
 
-def _stages(pattern: Pattern, plan: object) -> _Told:
+def _stages(pattern: Pattern, plan: object) -> _Explained:
     from cepheid.compile.compiled import compile_plan, relevance_text
     from cepheid.compile.diagram import automaton_mermaid, automaton_text
     from cepheid.compile.form import form_text
@@ -94,10 +94,10 @@ def _stages(pattern: Pattern, plan: object) -> _Told:
         text = f"{explain_plan(compiled.plan)}{relevance_text(compiled)}\n{form_text(compiled)}\n"
     else:
         text = explain_pattern(pattern)
-    return _Told(f"{text}\n{automaton_text(pattern)}\n", diagram)
+    return _Explained(f"{text}\n{automaton_text(pattern)}\n", diagram)
 
 
-def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
+def _occurrences(pattern: OccurrencePattern, plan: object) -> _Explained:
     from cepheid.plan.algebra import OccurrencePlan
     from cepheid.plan.algebra_explain import (
         explain_occurrence_plan,
@@ -107,15 +107,15 @@ def _occurrences(pattern: OccurrencePattern, plan: object) -> _Told:
     )
 
     if isinstance(plan, OccurrencePlan):
-        return _Told(explain_occurrence_plan(plan), occurrence_mermaid(plan))
-    return _Told(explain_occurrences(pattern), occurrence_drawing(pattern))
+        return _Explained(explain_occurrence_plan(plan), occurrence_mermaid(plan))
+    return _Explained(explain_occurrences(pattern), occurrence_drawing(pattern))
 
 
-def _intervals(pattern: IntervalPattern, plan: object) -> _Told:
+def _intervals(pattern: IntervalPattern, plan: object) -> _Explained:
     from cepheid.plan.interval_explain import explain_interval_pattern, explain_intervals, join_diagram
     from cepheid.plan.interval_growth import interval_warnings
     from cepheid.plan.interval_plan import IntervalPlan
 
     if isinstance(plan, IntervalPlan):
-        return _Told(f"{explain_intervals(plan, warnings=interval_warnings(pattern))}\n", join_diagram(plan))
-    return _Told(f"{explain_interval_pattern(pattern)}\n", None)
+        return _Explained(f"{explain_intervals(plan, warnings=interval_warnings(pattern))}\n", join_diagram(plan))
+    return _Explained(f"{explain_interval_pattern(pattern)}\n", None)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.request import ERROR
-from cepheid.hosts.stream_matcher import OfStages, StageMatcher, shard_pattern
+from cepheid.hosts.stream_matcher import OfStages, StageShardMatcher, shard_pattern
 from cepheid.hosts.stream_state import restored
 from cepheid.hosts.stream_store import SHARD, Entry, Head
 from cepheid.output import open_schema
@@ -65,7 +65,7 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
         for number, kept in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*kept])
             matcher = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns).matcher
-            assert isinstance(matcher, StageMatcher)
+            assert isinstance(matcher, StageShardMatcher)
             matcher.advance_time(look.now)
             listed = matcher.live.partial_matches(look.most)
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()

@@ -131,17 +131,17 @@ class OfStages(Planned):
     def compiled(self) -> CompiledPattern:
         return compile_plan(self.plan)
 
-    def matcher(self) -> StageMatcher:
-        return StageMatcher(self, LiveMatcher(self.compiled))
+    def matcher(self) -> StageShardMatcher:
+        return StageShardMatcher(self, LiveMatcher(self.compiled))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[StageMatcher, dict[str, Any]]:
+    ) -> tuple[StageShardMatcher, dict[str, Any]]:
         live, kept = LiveMatcher.restored(self.compiled, snapshot, made_for, columns)
-        return StageMatcher(self, live), kept
+        return StageShardMatcher(self, live), kept
 
 
-class StageMatcher:
+class StageShardMatcher:
     """Finds a pattern of stages."""
 
     def __init__(self, pattern: ShardPattern, live: LiveMatcher) -> None:

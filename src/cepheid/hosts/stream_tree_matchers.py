@@ -15,7 +15,7 @@ from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
 from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_COUNTS
-from cepheid.hosts.stream_matcher import Planned, StageMatcher
+from cepheid.hosts.stream_matcher import Planned, StageShardMatcher
 from cepheid.interval_output import INSERTION_KIND, RETRACTION_KIND, told_schema
 from cepheid.kernel.interval_layout import BEGINNING
 from cepheid.kernel.layout import FOREVER, NO_TIME
@@ -46,17 +46,17 @@ class OfOccurrences(Planned):
     def compiled(self) -> CompiledOccurrences:
         return compile_occurrences(OccurrencePlans.of([self.plan], named=self.plan.named))
 
-    def matcher(self) -> OccurrenceMatcher:
-        return OccurrenceMatcher(self, LiveMatcher(self.compiled))
+    def matcher(self) -> OccurrenceShardMatcher:
+        return OccurrenceShardMatcher(self, LiveMatcher(self.compiled))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[OccurrenceMatcher, dict[str, Any]]:
+    ) -> tuple[OccurrenceShardMatcher, dict[str, Any]]:
         live, kept = LiveMatcher.restored(self.compiled, snapshot, made_for, columns)
-        return OccurrenceMatcher(self, live), kept
+        return OccurrenceShardMatcher(self, live), kept
 
 
-class OccurrenceMatcher(StageMatcher):
+class OccurrenceShardMatcher(StageShardMatcher):
     """Finds a pattern of occurrences, and lets go of idle keys at every step: its shard need not be kept then."""
 
     def __init__(self, pattern: OfOccurrences, live: LiveMatcher) -> None:
@@ -98,17 +98,17 @@ class OfIntervals(Planned):
         """The watermark is what time is told, so there is no delay left."""
         return compile_intervals(self.plan, delay=0, lateness=self.lateness, told=True)
 
-    def matcher(self) -> IntervalMatcher:
-        return IntervalMatcher(self, LiveIntervalMatcher(self.compiled))
+    def matcher(self) -> IntervalShardMatcher:
+        return IntervalShardMatcher(self, LiveIntervalMatcher(self.compiled))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[IntervalMatcher, dict[str, Any]]:
+    ) -> tuple[IntervalShardMatcher, dict[str, Any]]:
         live, kept = LiveIntervalMatcher.restored(self.compiled, snapshot, made_for, columns)
-        return IntervalMatcher(self, live), kept
+        return IntervalShardMatcher(self, live), kept
 
 
-class IntervalMatcher:
+class IntervalShardMatcher:
     """Finds an interval pattern: the clock is at the watermark, the first time that is not late."""
 
     def __init__(self, pattern: OfIntervals, live: LiveIntervalMatcher) -> None:

@@ -24,7 +24,7 @@ from cepheid.kernel.algebra_layout import (
 from cepheid.kernel.algebra_lists import compact
 from cepheid.kernel.algebra_nodes import collect, mark_events, place_events
 from cepheid.kernel.algebra_step import visit_keys
-from cepheid.kernel.algebra_told import Reader, Told, chosen_rows, joined_told, sizes_of, told_from, told_of
+from cepheid.kernel.algebra_told import Reader, ToldOccurrences, chosen_rows, joined_told, sizes_of, told_from, told_of
 from cepheid.kernel.compiled import FAILURES
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import FOREVER, Events, Flags, Int32s, Visits, grown
@@ -70,7 +70,7 @@ class TreeKernel:
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
         self.dropped_matches = 0
 
-    def run(self, events: Events, visits: Visits) -> list[Told]:
+    def run(self, events: Events, visits: Visits) -> list[ToldOccurrences]:
         """What the visits make certain, for each root.
 
         Raises:
@@ -209,7 +209,7 @@ class TreeKernel:
 
     # What is found
 
-    def _take_found(self, events: Events) -> list[Told]:
+    def _take_found(self, events: Events) -> list[ToldOccurrences]:
         """For each root."""
         count = int(self.cursor.found)
         self.cursor.found = 0

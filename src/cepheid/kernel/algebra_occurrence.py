@@ -16,7 +16,7 @@ occurrence that it comes behind. So members are in the order of time and, at one
 """
 
 
-class Occurrence(NamedTuple):
+class MemberSet(NamedTuple):
     """Members in ascending order, each once; in the order of end, start and members."""
 
     end: int
@@ -24,14 +24,14 @@ class Occurrence(NamedTuple):
     members: tuple[Member, ...]
 
 
-Binding: TypeAlias = tuple[tuple[int, Occurrence], ...]
+Binding: TypeAlias = tuple[tuple[int, MemberSet], ...]
 """Variables by number, in ascending order, each with what it stands for."""
 
 
 class Derivation(NamedTuple):
     """One way in which an occurrence comes about."""
 
-    occurrence: Occurrence
+    occurrence: MemberSet
     binding: Binding = ()
 
 
@@ -40,7 +40,7 @@ Events: TypeAlias = Mapping[int, Event]
 
 
 def of_event(event: Event) -> Derivation:
-    return Derivation(Occurrence(event.time, event.time, ((event.time, event.position),)))
+    return Derivation(MemberSet(event.time, event.time, ((event.time, event.position),)))
 
 
 def is_temporal(member: Member) -> bool:
@@ -51,14 +51,14 @@ def joined(left: Derivation, right: Derivation) -> Derivation:
     """What both are together."""
     a, b = left.occurrence, right.occurrence
     members = tuple(sorted({*a.members, *b.members}))
-    both = Occurrence(max(a.end, b.end), min(a.start, b.start), members)
+    both = MemberSet(max(a.end, b.end), min(a.start, b.start), members)
     return Derivation(both, tuple(sorted((*left.binding, *right.binding))))
 
 
 def delayed(derivation: Derivation, delay: int) -> Derivation:
     """The temporal event so long behind the end."""
     time = derivation.occurrence.end + delay
-    return Derivation(Occurrence(time, time, ((time, -1, delay, derivation.occurrence.members),)), derivation.binding)
+    return Derivation(MemberSet(time, time, ((time, -1, delay, derivation.occurrence.members),)), derivation.binding)
 
 
 def bound(derivation: Derivation, variable: int) -> Derivation:
@@ -88,7 +88,7 @@ def recency(derivation: Derivation) -> tuple[int, list[Member]]:
 
 def least_of_each(derivations: Iterable[Derivation]) -> list[Derivation]:
     """Each occurrence once, in order, with the variables of its least derivation: the earliest members."""
-    least: dict[Occurrence, Derivation] = {}
+    least: dict[MemberSet, Derivation] = {}
     for derivation in sorted(derivations):
         least.setdefault(derivation.occurrence, derivation)
     return list(least.values())
@@ -98,7 +98,7 @@ class _Row(NamedTuple):
     values: tuple[Value, ...]
 
 
-def holds(script: Script, binding: Iterable[tuple[int, Occurrence]], events: Events, time_value: int | None) -> bool:
+def holds(script: Script, binding: Iterable[tuple[int, MemberSet]], events: Events, time_value: int | None) -> bool:
     """Whether the script is true of what the variables stand for: not false, and not unknown.
 
     A variable that is one event has its values. Any other has two rows without values, but for number `time_value`: its
@@ -108,7 +108,7 @@ def holds(script: Script, binding: Iterable[tuple[int, Occurrence]], events: Eve
     return evaluate(script, taken, ()) is True
 
 
-def _rows(occurrence: Occurrence, events: Events, time_value: int | None) -> list[_Row]:
+def _rows(occurrence: MemberSet, events: Events, time_value: int | None) -> list[_Row]:
     first, last = occurrence.members[0], occurrence.members[-1]
     if first is last and not is_temporal(first):
         return [_Row(events[first[1]].values)]

@@ -14,7 +14,7 @@ from cepheid.kernel.algebra_nodes import list_events
 from cepheid.kernel.algebra_occurrence import (
     Derivation,
     Member,
-    Occurrence,
+    MemberSet,
     bound,
     delayed,
     is_temporal,
@@ -27,7 +27,7 @@ from cepheid.kernel.layout import Events, Flags
 from cepheid.lang.algebra import Policy
 
 
-class Told(NamedTuple):
+class ToldOccurrences(NamedTuple):
     """Occurrences in the order of emission: n of them, m members, v variables."""
 
     start: Ints
@@ -54,19 +54,19 @@ class Told(NamedTuple):
     """(n, v) the start and the end of what a variable stands for."""
     to: Ints
 
-    def of_variables(self, numbers: Sequence[int]) -> Told:
+    def of_variables(self, numbers: Sequence[int]) -> ToldOccurrences:
         """With these variables alone, in this order."""
         names = ("first", "first_delay", "last", "last_delay", "is_event", "from_", "to")
         return self._replace(**{name: getattr(self, name)[:, numbers] for name in names})
 
 
-def joined_told(parts: Sequence[Told]) -> Told:
+def joined_told(parts: Sequence[ToldOccurrences]) -> ToldOccurrences:
     """One behind the other; there is one at least."""
     if len(parts) == 1:
         return parts[0]
     counts = np.cumsum([0, *(len(part.position) for part in parts)])
     moved = [part._replace(stop=part.stop + count) for part, count in zip(parts, counts, strict=False)]
-    return Told(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
+    return ToldOccurrences(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
 
 
 def chosen_rows(found: Records, policies: Sequence[Policy], reader: Reader) -> Ints:
@@ -104,7 +104,7 @@ class Reader:
     def _derivation(self, node: int) -> Derivation:
         if node < 0:
             time = int(self._times[~node])
-            return Derivation(Occurrence(time, time, ((time, ~node),)))
+            return Derivation(MemberSet(time, time, ((time, ~node),)))
         kind, left, right, number = (int(self._nodes[name][node]) for name in ("kind", "left", "right", "number"))
         of = self.derivation(left)
         match NodeKind(kind):
@@ -116,7 +116,7 @@ class Reader:
                 return delayed(of, number)
 
 
-def told_of(derivations: Sequence[Derivation], variables: int) -> Told:
+def told_of(derivations: Sequence[Derivation], variables: int) -> ToldOccurrences:
     """The same from derivations, where there are temporal events."""
     listed = [list(_listed(one.occurrence.members)) for one in derivations]
     columns = np.array([row for rows in listed for row in rows], np.int64).reshape(-1, 4).T.copy()
@@ -129,7 +129,7 @@ def told_of(derivations: Sequence[Derivation], variables: int) -> Told:
             times = occurrence.start, occurrence.end
             bindings[:, row, variable] = (*_behind(first), *_behind(last), is_event, *times)
     position, time, delay, depth = columns
-    return Told(
+    return ToldOccurrences(
         start=np.array([one.occurrence.start for one in derivations], np.int64),
         end=np.array([one.occurrence.end for one in derivations], np.int64),
         stop=np.cumsum([*map(len, listed)], dtype=np.int64),
@@ -165,7 +165,7 @@ def _behind(member: Member) -> tuple[int, int]:
     return position, delay + member[2]
 
 
-def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> Told:
+def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> ToldOccurrences:
     """What is chosen of what is found, where there are no temporal events; `Forest.members` has room for any of it."""
     most = int(sizes_of(forest, chosen).sum())
     position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
@@ -175,7 +175,7 @@ def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -
         list_variables(forest, events, chosen, first, last)
     position = position[: stop[-1] if len(stop) else 0]
     nothing, none = np.zeros(len(position), np.int64), np.zeros(first.shape, np.int64)
-    return Told(
+    return ToldOccurrences(
         start=chosen["start"],
         end=chosen["end"],
         stop=stop,

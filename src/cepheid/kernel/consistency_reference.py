@@ -32,7 +32,7 @@ class Arrival(NamedTuple):
     end: int
 
 
-class Told(NamedTuple):
+class LogEntry(NamedTuple):
     """An entry of the log; `position` is that of the arrival, all of them for the end of the stream."""
 
     when: str
@@ -52,7 +52,7 @@ def told(
     lateness: End,
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,
-) -> Iterator[Told]:
+) -> Iterator[LogEntry]:
     """What is told: `matches` is asked with the positions of the accepted events and the clock, the latest of their
     ends, and in the end with NEVER.
 
@@ -70,20 +70,20 @@ def told(
                 yield from _inserted("switch", position, now, out)
         key = arrival.start if lateness is End.START else arrival.end
         if key + delay < clock:
-            yield Told("arrive", position, "late", position)
+            yield LogEntry("arrive", position, "late", position)
             continue
         accepted.append(position)
         clock = max(clock, arrival.end)
         now = matches(accepted, clock)
         for match in [match for match in out if match not in now]:
             del out[match]
-            yield Told("arrive", position, "-", match)
+            yield LogEntry("arrive", position, "-", match)
         certain = {m: life for m, life in now.items() if _may_be_told(life, clock - delay, consistency)}
         yield from _inserted("arrive", position, certain, out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:
         del out[match]
-        yield Told("eos", len(arrivals), "-", match)
+        yield LogEntry("eos", len(arrivals), "-", match)
     yield from _inserted("eos", len(arrivals), now, out)
 
 
@@ -98,8 +98,8 @@ def _may_be_told(life: Life, horizon: float, consistency: Consistency) -> bool:
             return max(life.end, life.forbidden_until) < horizon
 
 
-def _inserted(when: str, position: int, known: Mapping[M, Life], out: dict[M, None]) -> Iterator[Told]:
+def _inserted(when: str, position: int, known: Mapping[M, Life], out: dict[M, None]) -> Iterator[LogEntry]:
     for match in known:
         if match not in out:
             out[match] = None
-            yield Told(when, position, "+", match)
+            yield LogEntry(when, position, "+", match)

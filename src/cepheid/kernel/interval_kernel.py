@@ -34,7 +34,7 @@ from cepheid.plan.limits import Limits
 _ROOM = 1 << 10
 
 
-class Told(NamedTuple):
+class ToldIntervals(NamedTuple):
     """What is told, in order: of each arrival first what is taken back, then what is new, each by (end, start)."""
 
     event: Ints
@@ -65,7 +65,7 @@ class IntervalKernel:
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
         self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), _flags(depth), levels)
-        self._taken: list[Told] = []
+        self._taken: list[ToldIntervals] = []
         self.consistency = consistency
 
     @property
@@ -79,7 +79,7 @@ class IntervalKernel:
         self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
         order_anew(self.open, self.cursor)
 
-    def run(self, events: IntervalEvents, behind: int) -> Told:
+    def run(self, events: IntervalEvents, behind: int) -> ToldIntervals:
         """Takes the events up to position `behind`.
 
         Raises:
@@ -105,12 +105,12 @@ class IntervalKernel:
                 case JoinStatus.FAILED:
                     raise ConditionError(f"{FAILURES[int(self.cursor.failure)]} in {self._failed_condition}")
 
-    def switch(self, consistency: Consistency) -> Told:
+    def switch(self, consistency: Consistency) -> ToldIntervals:
         """What the change makes certain: for real time all that is open and not told."""
         self.consistency = consistency
         return self._tell_open() if consistency is Consistency.REALTIME else self._all_told()
 
-    def advance(self, clock: int) -> Told:
+    def advance(self, clock: int) -> ToldIntervals:
         """Time is at `clock`, as if an event had ended then."""
         if clock > self.cursor.clock:
             self.cursor.clock = clock
@@ -118,7 +118,7 @@ class IntervalKernel:
             release(self.open, self._told, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
         return self._all_told()
 
-    def finish(self) -> Told:
+    def finish(self) -> ToldIntervals:
         """No event comes any more: what does is late."""
         told = self._tell_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
@@ -176,7 +176,7 @@ class IntervalKernel:
 
     # What is told
 
-    def _tell_open(self) -> Told:
+    def _tell_open(self) -> ToldIntervals:
         rows = self.open.rows[: self.cursor.matches]
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
@@ -193,19 +193,19 @@ class IntervalKernel:
         self._taken.append(self._shown(*(told[name].copy() for name in ("row", "sign", "event", "clock"))))
         self.cursor.told = 0
 
-    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> Told:
+    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> ToldIntervals:
         shape = rows.shape
         matches = self.open.rows[rows]
         events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
-        return Told(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
+        return ToldIntervals(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
 
-    def _all_told(self) -> Told:
+    def _all_told(self) -> ToldIntervals:
         self._take_told()
         parts = [*zip(*self._taken, strict=True)]
         event, sign, clock, start, end, match = (np.concatenate(part) for part in parts)
         self._taken = []
         order = np.lexsort((*match.T[::-1], start, end, sign, event))
-        return Told(event[order], sign[order], clock[order], start[order], end[order], match[order])
+        return ToldIntervals(event[order], sign[order], clock[order], start[order], end[order], match[order])
 
     # Memory
 

@@ -35,7 +35,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.plan import Plan
 
 
-class Told(NamedTuple):
+class Emission(NamedTuple):
     """A match, or a partial match that ran out of time: stages and positions of its events, and the time."""
 
     taken: tuple[tuple[int, int], ...]
@@ -65,7 +65,7 @@ class KeyMatcher(ReferenceMatcher):
         self._bounds = bounds
         self._truths: dict[int, bool] = {}
 
-    def take(self, event: Event) -> list[Told]:
+    def take(self, event: Event) -> list[Emission]:
         """What the event makes certain."""
         matches = self.process(event)
         most = self._bounds.limits.most_partial_matches
@@ -75,10 +75,10 @@ class KeyMatcher(ReferenceMatcher):
             matches += self._release(self._longest([]), event.time)
         return self._told(matches)
 
-    def pass_time(self, until: int) -> list[Told]:
+    def pass_time(self, until: int) -> list[Emission]:
         return self._told(self.advance_time(until))
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[Emission]:
         return self._told(self.finish())
 
     def copy(self) -> KeyMatcher:
@@ -98,12 +98,12 @@ class KeyMatcher(ReferenceMatcher):
         earliest = self._earliest_deadline()
         return FOREVER if earliest is None else earliest
 
-    def listed(self, most: int) -> list[Told]:
+    def listed(self, most: int) -> list[Emission]:
         """The open partial matches that started last, each as the timeout that it would be."""
         last = self.partial_matches[-most:]
         deadlines = [self._deadline(partial_match) for partial_match in last]
         return [
-            Told(positions_of(partial_match), NO_TIME if deadline is None else deadline, timeout=True)
+            Emission(positions_of(partial_match), NO_TIME if deadline is None else deadline, timeout=True)
             for partial_match, deadline in zip(last, deadlines, strict=True)
         ]
 
@@ -120,15 +120,17 @@ class KeyMatcher(ReferenceMatcher):
         ending = [p for p in self.partial_matches if not p.whole and (states[p.state].pending or self._complete(p))]
         return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
-    def _told(self, matches: list[Match]) -> list[Told]:
+    def _told(self, matches: list[Match]) -> list[Emission]:
         """In the order of time; at one time what timed out comes first."""
         timeouts, self.timeouts = self.timeouts, []
         told = [
-            Told(match.taken, NO_TIME if match.detected_at is None else match.detected_at, timeout=False)
+            Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, timeout=False)
             for match in matches
         ]
         if timeouts and "timeouts" in (self._plan.outputs or ()):
-            told += [Told(timeout.taken, timeout.deadline, timeout=True) for timeout in sorted(timeouts, key=_by_start)]
+            told += [
+                Emission(timeout.taken, timeout.deadline, timeout=True) for timeout in sorted(timeouts, key=_by_start)
+            ]
             told.sort(key=lambda row: (row.time == NO_TIME, row.time, not row.timeout))
         return told
 
@@ -196,7 +198,7 @@ class PythonKernel:
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         events = events_of(self._columns, batch, first)
         counts = np.diff(visits.end, prepend=self._place(first)).tolist()
-        told: list[Told] = []
+        told: list[Emission] = []
         try:
             for key, count, until, closes in zip(
                 visits.key.tolist(), counts, visits.until.tolist(), visits.closes.tolist(), strict=True
@@ -319,7 +321,7 @@ class PythonKernel:
         for key in keys:
             self._note(key)
 
-    def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Told]:
+    def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Emission]:
         matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
         told = [row for event in events for row in matcher.take(event)]
         told += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
@@ -349,7 +351,7 @@ class PythonKernel:
             return bisect_left(self._held, position)
         return position - self._first + len(self._held)
 
-    def _emitted(self, told: Sequence[Told]) -> Emitted:
+    def _emitted(self, told: Sequence[Emission]) -> Emitted:
         taken = [pair for row in told for pair in row.taken]
         return Emitted(
             end=np.array([*accumulate(len(row.taken) for row in told)], np.int64),

@@ -124,9 +124,8 @@ class Filtered(Occurrence):
     condition: str
 
 
-Pair: TypeAlias = Both | Either | Then | Without
-Single: TypeAlias = Within | Delayed | Bound | Filtered
-"""Operators over two expressions, and over one."""
+OfTwo: TypeAlias = Both | Either | Then | Without
+"""Operators over two expressions."""
 
 
 def operands(expression: Occurrence) -> tuple[Occurrence, ...]:

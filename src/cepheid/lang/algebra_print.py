@@ -13,7 +13,7 @@ from cepheid.lang.algebra import (
     Leaf,
     Occurrence,
     OccurrencePattern,
-    Pair,
+    OfTwo,
     RestrictedType,
     Then,
     Within,
@@ -57,7 +57,7 @@ def expression_text(expression: Occurrence) -> str:
             return f"{expression_text(of)}[{condition}]"
         case Bound(variable, of):
             inner = expression_text(of)
-            return f"?{variable}:{inner if isinstance(of, Leaf | Pair) else f'({inner})'}"
+            return f"?{variable}:{inner if isinstance(of, Leaf | OfTwo) else f'({inner})'}"
     raise AssertionError(expression)
 
 

@@ -29,7 +29,7 @@ from cepheid.lang.algebra import (
     Leaf,
     Occurrence,
     OccurrencePattern,
-    Pair,
+    OfTwo,
     RestrictedType,
     Then,
     Within,
@@ -55,7 +55,7 @@ _IN_BRACES = re.compile(r"\{([^{}]*)\}")
 
 _WORD_BETWEEN = re.compile(r"([^\W\d_]\w*)\s*(?=[(?`]|\s[^\W\d_])")
 
-_OPERATORS: dict[str, type[Pair]] = {
+_OPERATORS: dict[str, type[OfTwo]] = {
     ";": Then,
     "&": Both,
     "\N{LOGICAL AND}": Both,
