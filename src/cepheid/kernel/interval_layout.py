@@ -86,6 +86,15 @@ TOLD = np.dtype(
 )
 
 
+class Memory(NamedTuple):
+    """What an event changes, beside the cursor."""
+
+    stores: Stores
+    open: OpenMatches
+    told: Records
+    """(any,) TOLD; JoinCursor.told of them."""
+
+
 class Scratch(NamedTuple):
     """Room for one join."""
 

@@ -19,9 +19,9 @@ from cepheid.kernel.interval_layout import (
     RETRACTION,
     IntervalEvents,
     JoinCursor,
+    Memory,
     OpenMatches,
     Scratch,
-    Stores,
 )
 from cepheid.kernel.interval_negation import (
     bind,
@@ -49,15 +49,13 @@ class JoinStatus(IntEnum):
 def arrive(
     tables: IntervalTables,
     events: IntervalEvents,
-    stores: Stores,
-    open_: OpenMatches,
-    told: Records,
+    memory: Memory,
     scratch: Scratch,
     cursor: JoinCursor,
     behind: int,
 ) -> int:
     """Takes the events from Cursor.event to `behind`, in the order of their positions; a JoinStatus."""
-    settings = tables.settings[0]
+    settings, open_, told = tables.settings[0], memory.open, memory.told
     while cursor.event < behind:
         position = cursor.event
         key = events.end[position] if settings.by_end else events.start[position]
@@ -68,7 +66,7 @@ def arrive(
             cursor.late += 1
             cursor.event += 1
             continue
-        found = join(tables, events, stores, open_, scratch, cursor, position)
+        found = join(tables, events, memory, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
         if found == NO_ROOM:
@@ -82,9 +80,9 @@ def arrive(
         # From here on nothing is repeated: repeated, the event would be judged late by its own end.
         if events.end[position] > cursor.clock and not settings.told:
             cursor.clock = events.end[position]
-        if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
+        if not add_matches(tables, events, memory, scratch, cursor, kept):
             return JoinStatus.FAILED
-        accept(tables, events, stores, open_, told, scratch, cursor, position)
+        accept(tables, events, memory, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
         release(open_, told, cursor, cursor.clock - settings.delay)
@@ -103,21 +101,19 @@ def tell(told: Records, cursor: JoinCursor, sign: int, row: int) -> None:
 def add_matches(
     tables: IntervalTables,
     events: IntervalEvents,
-    stores: Stores,
-    open_: OpenMatches,
-    told: Records,
+    memory: Memory,
     scratch: Scratch,
     cursor: JoinCursor,
     found: int,
 ) -> bool:
     """Opens those of the found matches that no event forbids; False where a condition failed."""
-    positives = tables.settings[0].positives
+    positives, open_ = tables.settings[0].positives, memory.open
     first = cursor.matches
     for candidate in range(first, first + found):
         bind(open_, scratch, candidate)
         forbidden = False
         for number in range(len(tables.negations)):
-            forbidden = forbidden or is_forbidden(tables, events, stores, scratch, cursor, number)
+            forbidden = forbidden or is_forbidden(tables, events, memory.stores, scratch, cursor, number)
         if cursor.failure != NO_FAILURE:
             return False
         if forbidden:
@@ -131,7 +127,7 @@ def add_matches(
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:
-            tell(told, cursor, INSERTION, row)
+            tell(memory.told, cursor, INSERTION, row)
         cursor.matches += 1
         push(open_, cursor, row)
         set_scopes(tables, events, open_, scratch, row)
@@ -143,9 +139,7 @@ def add_matches(
 def accept(
     tables: IntervalTables,
     events: IntervalEvents,
-    stores: Stores,
-    open_: OpenMatches,
-    told: Records,
+    memory: Memory,
     scratch: Scratch,
     cursor: JoinCursor,
     position: int,
@@ -155,23 +149,23 @@ def accept(
     for variable in range(len(tables.bits)):
         if not events.mask[position] >> tables.bits[variable] & 1:
             continue
-        store(events, stores, variable, position)
+        store(events, memory.stores, variable, position)
         if variable >= positives:
-            end_forbidden(tables, events, open_, told, scratch, cursor, variable - positives, position)
+            end_forbidden(tables, events, memory, scratch, cursor, variable - positives, position)
 
 
 @kernel
 def end_forbidden(
     tables: IntervalTables,
     events: IntervalEvents,
-    open_: OpenMatches,
-    told: Records,
+    memory: Memory,
     scratch: Scratch,
     cursor: JoinCursor,
     number: int,
     position: int,
 ) -> None:
     """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as it."""
+    open_ = memory.open
     key, start, end = events.key[position], events.start[position], events.end[position]
     for place in range(first_in_scope(events, open_, number, key, start), open_.counts[number]):
         row = open_.by_scope[place, number]
@@ -186,7 +180,7 @@ def end_forbidden(
         if forbids(tables, events, scratch, cursor, number, position):
             match.alive = 0
             if match.out:
-                tell(told, cursor, RETRACTION, row)
+                tell(memory.told, cursor, RETRACTION, row)
         if cursor.failure != NO_FAILURE:
             return
 
