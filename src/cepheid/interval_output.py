@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
 from cepheid.identity import canonical_bytes, digests
-from cepheid.kernel.interval_kernel import ToldIntervals
-from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION
+from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION, ToldIntervals
 from cepheid.kernel.layout import FOREVER, Int32s
 from cepheid.output import event_structs, hex_ids, purpose
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,9 @@ from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
 from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
-from cepheid.kernel.interval_kernel import IntervalKernel, ToldIntervals
-from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents
+from cepheid.kernel.interval_kernel import IntervalKernel
+from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents, ToldIntervals
+from cepheid.kernel.interval_state import kernel_state, restore_kernel
 from cepheid.kernel.layout import distinct
 from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency, End
@@ -139,7 +139,7 @@ class LiveIntervalMatcher:
         header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
         held = self.working_set.all
         batches = {} if held is None else {"held": held.data}
-        return to_bytes(Snapshot(header, {**self.kernel.state(), "ordinal": self._ordinal}, batches))
+        return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal}, batches))
 
     @staticmethod
     def restored(
@@ -159,7 +159,7 @@ class LiveIntervalMatcher:
                     raise SnapshotError(f"the snapshot's events have other columns: {held.schema}")
                 matcher._add(Batch(held))
                 matcher._take_ordinals(snapshot.arrays["ordinal"])
-            matcher.kernel.restore(snapshot.arrays, matcher._events, index(len(matcher.working_set)))
+            restore_kernel(matcher.kernel, snapshot.arrays, matcher._events, len(matcher.working_set))
             matcher.kernel.consistency = Consistency(snapshot.header["consistency"])
             kept: dict[str, Any] = snapshot.header["kept"]
         return matcher, kept

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.interval import CompiledIntervals, join_limits
 from cepheid.compile.tables import Ints, Records
-from cepheid.errors import ConditionError, LimitExceeded, SnapshotError
+from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.kernel.compiled import FAILURES
 from cepheid.kernel.interval_layout import (
     BEGINNING,
     INSERTION,
-    OPEN,
     TOLD,
     IntervalEvents,
-    OpenMatches,
+    Memory,
     Scratch,
     Stores,
+    ToldIntervals,
     new_join_cursor,
+    new_open_matches,
 )
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, order_anew, release
@@ -34,22 +35,6 @@ from cepheid.plan.limits import Limits
 _ROOM = 1 << 10
 
 
-class ToldIntervals(NamedTuple):
-    """What is told, in order: of each arrival first what is taken back, then what is new, each by (end, start)."""
-
-    event: Ints
-    """(m,) the position of the arrival."""
-    sign: Ints
-    """(m,) LATE, INSERTION or RETRACTION."""
-    clock: Ints
-    """(m,) then."""
-    start: Ints
-    """(m,) of the match; of a late event nothing is said."""
-    end: Ints
-    match: Int32s
-    """(m, n) the position of each variable's event."""
-
-
 class IntervalKernel:
     """Runs the kernel over the working set, and keeps what is stored of it and what is open."""
 
@@ -60,11 +45,12 @@ class IntervalKernel:
         variables, positives = len(tables.bits), len(tables.order)
         rows = np.zeros((variables, _ROOM), np.int32)
         self.stores = Stores(rows, rows.copy(), np.zeros(variables, np.int64))
-        self.open = _room(_ROOM, positives, len(tables.negations))
+        self.open = new_open_matches(_ROOM, positives, len(tables.negations))
         self._told = np.zeros(8 * _ROOM, TOLD)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
-        self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), _flags(depth), levels)
+        null: Flags = np.zeros(depth, np.bool_)
+        self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), null, levels)
         self._taken: list[ToldIntervals] = []
         self.consistency = consistency
 
@@ -271,6 +257,23 @@ class IntervalKernel:
         order_anew(self.open, self.cursor)
         self._order_scopes(events)
 
+    def open_anew(
+        self, matches: Int32s, rows: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
+    ) -> None:
+        """Continues with these open matches, none of them over, and the first `count` events, all of them taken: for
+        each match the positions of its events, and its fields of OPEN.
+        """
+        found, positives = matches.shape
+        self.open = new_open_matches(max(_ROOM, 2 * found), positives, len(self.pattern.tables.negations))
+        self.open.events[:found] = matches
+        for name, values in {**rows, "alive": 1}.items():
+            self.open.rows[name][:found] = values
+        self.cursor.matches = found
+        self._store_all(events, count)
+        order_anew(self.open, self.cursor)
+        set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
+        self._order_scopes(events)
+
     def _store_all(self, events: IntervalEvents, count: int) -> None:
         """Stores the first `count` events in the place of what is stored; all of them are taken."""
         self.cursor.event = count
@@ -292,61 +295,3 @@ class IntervalKernel:
             rows = np.flatnonzero(least <= greatest)
             self.open.by_scope[: len(rows), number] = rows[np.lexsort((greatest[rows], keys[rows]))]
             self.open.counts[number] = len(rows)
-
-    # Snapshots
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        """What is kept beside the events, once `keep` has been called."""
-        rows = self.open.rows[: self.cursor.matches]
-        return {
-            **{name: np.array(rows[name]) for name in _KEPT},
-            "matches": self.open.events[: self.cursor.matches].copy(),
-            "cursor": np.array([self.cursor.clock, self.cursor.late, self.cursor.dropped]),
-        }
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int) -> None:
-        """Continues where the kernel was whose state it is, with `count` events.
-
-        Raises:
-            SnapshotError: the arrays are not those of such a kernel.
-        """
-        matches, cursor = arrays["matches"], arrays["cursor"]
-        found = len(matches)
-        plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
-        shapes = matches.shape == (found, len(self.pattern.tables.order)) and cursor.shape == (3,)
-        if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
-            raise SnapshotError(
-                "the snapshot's arrays are not those of this pattern: was it written by another version?"
-            )
-        if ((matches < 0) | (matches >= count)).any():
-            raise SnapshotError("the snapshot's matches are about events that are not there")
-        self.open = _room(max(_ROOM, 2 * found), matches.shape[1], len(self.pattern.tables.negations))
-        self.open.events[:found] = matches
-        for name in _KEPT:
-            self.open.rows[name][:found] = arrays[name]
-        self.open.rows["alive"][:found] = 1
-        self.cursor.matches = found
-        self.cursor.clock, self.cursor.late, self.cursor.dropped = cursor.tolist()
-        self._store_all(events, count)
-        order_anew(self.open, self.cursor)
-        set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
-        self._order_scopes(events)
-
-
-_KEPT = ("start", "end", "until", "out")
-"""Of OPEN, what a snapshot has of a match that is alive."""
-
-
-def _room(capacity: int, positives: int, negations: int) -> OpenMatches:
-    return OpenMatches(
-        rows=np.zeros(capacity, OPEN),
-        events=np.zeros((capacity, positives), np.int32),
-        heap=np.zeros(capacity, np.int64),
-        scopes=np.zeros((capacity, negations, 4), np.int64),
-        by_scope=np.zeros((capacity, negations), np.int64),
-        counts=np.zeros(negations, np.int64),
-    )
-
-
-def _flags(count: int) -> Flags:
-    return np.zeros(count, np.bool_)

@@ -76,6 +76,18 @@ class OpenMatches(NamedTuple):
     """(g,)"""
 
 
+def new_open_matches(capacity: int, positives: int, negations: int) -> OpenMatches:
+    """Room for so many, of a pattern with so many events and negations."""
+    return OpenMatches(
+        rows=np.zeros(capacity, OPEN),
+        events=np.zeros((capacity, positives), np.int32),
+        heap=np.zeros(capacity, np.int64),
+        scopes=np.zeros((capacity, negations, 4), np.int64),
+        by_scope=np.zeros((capacity, negations), np.int64),
+        counts=np.zeros(negations, np.int64),
+    )
+
+
 TOLD = np.dtype(
     [
         ("event", np.int64),  # position of the arrival
@@ -84,6 +96,22 @@ TOLD = np.dtype(
         ("clock", np.int64),  # then
     ]
 )
+
+
+class ToldIntervals(NamedTuple):
+    """What is told, in order: of each arrival first what is taken back, then what is new, each by (end, start)."""
+
+    event: Ints
+    """(m,) the position of the arrival."""
+    sign: Ints
+    """(m,) LATE, INSERTION or RETRACTION."""
+    clock: Ints
+    """(m,) then."""
+    start: Ints
+    """(m,) of the match; of a late event nothing is said."""
+    end: Ints
+    match: Int32s
+    """(m, n) the position of each variable's event."""
 
 
 class Memory(NamedTuple):
