@@ -27,7 +27,7 @@ from cepheid.kernel.interval_layout import (
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, order_anew, release
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
-from cepheid.lang.interval_values import Consistency
+from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_bounds import FREE
 from cepheid.plan.interval_growth import Purge
 from cepheid.plan.limits import Limits
@@ -128,13 +128,7 @@ class IntervalKernel:
         never is.
         """
         found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
-        window = FREE if self.pattern.plan.window is None else self.pattern.plan.window
-        for variable, count in enumerate(self.stores.counts.tolist()):
-            purge = self._purge(variable)
-            times = events.end if purge is Purge.END else events.start
-            positions = self.stores.by_start[variable, :count]
-            bounded = window < FREE and purge is not Purge.KEEP
-            found.append(times[positions] + window if bounded else np.full(count, FREE))
+        found += [self._needed_until(variable, events) for variable in range(len(self.stores.counts))]
         return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
 
     def _final_from(self, rows: Records) -> Ints:
@@ -222,8 +216,11 @@ class IntervalKernel:
 
     def needed(self, events: IntervalEvents) -> Int32s:
         """The positions of the events that a match to come, or an open one, may still be about."""
+        horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
-        found += [self._kept(variable, events) for variable in range(len(self.stores.counts))]
+        for variable in range(len(self.stores.counts)):
+            until = self._needed_until(variable, events)
+            found.append(self._stored(variable)[(until >= FREE) | (until >= horizon)])
         return distinct(np.concatenate(found), len(events.end))
 
     @property
@@ -231,20 +228,22 @@ class IntervalKernel:
         alive: Flags = self.open.rows["alive"][: self.cursor.matches] == 1
         return alive
 
-    def _kept(self, variable: int, events: IntervalEvents) -> Int32s:
-        """Of a variable's events, those that a match to come may be about."""
+    def _stored(self, variable: int) -> Int32s:
         positions: Int32s = self.stores.by_start[variable, : self.stores.counts[variable]]
-        window, purge = self.pattern.plan.window, self._purge(variable)
-        if window is None or window >= FREE or purge is Purge.KEEP:
-            return positions
-        times = events.end if purge is Purge.END else events.start
-        kept = times[positions] >= self.cursor.clock - int(self.pattern.tables.settings["delay"][0]) - window
-        chosen: Int32s = positions[kept]
-        return chosen
+        return positions
 
-    def _purge(self, variable: int) -> Purge:
-        positives = len(self.pattern.tables.order)
-        return Purge.START if variable < positives else self.pattern.purges[variable - positives]
+    def _needed_until(self, variable: int, events: IntervalEvents) -> Ints:
+        """For each stored event of a variable the greatest key of an event with which it may be in a match to come, or
+        which it may forbid one of; FREE where that may be any.
+        """
+        positions, positives = self._stored(variable), len(self.pattern.tables.order)
+        if variable == 0 and positives == 1:  # in no other match; but one that is equal must be told from it
+            return (events.end if self.pattern.lateness is End.END else events.start)[positions]
+        window = self.pattern.plan.window
+        purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
+        if window is None or window >= FREE or purge is Purge.KEEP:
+            return np.full(len(positions), FREE)
+        return (events.end if purge is Purge.END else events.start)[positions] + window
 
     def keep(self, positions: Int32s, events: IntervalEvents) -> None:
         """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""

@@ -94,7 +94,7 @@ def interval_growth(pattern: IntervalPattern, lateness: End) -> tuple[str, ...]:
 
 
 def _growth(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
-    if pattern.window is None:
+    if pattern.window is None and (len(pattern.positives) > 1 or pattern.negations):
         yield "without within an interval pattern needs all its events for ever. Add within(…)"
     for negation in pattern.negations:
         if pattern.window is not None and purge_of(pattern, negation) is Purge.KEEP:
