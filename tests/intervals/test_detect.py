@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.intervals.test_matcher import EVENTS, NAMES, table
+from tests.intervals.events import EVENTS, NAMES, table
 
 from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, PatternError, Report, SchemaError, detect
 from cepheid.hosts.interval_counts import IntervalCounts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.intervals.test_matcher import NAMES, Row, table
+from tests.intervals.events import NAMES, Row, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError

@@ -1,0 +1,101 @@
+"""What an interval matcher holds, forgets, and writes into a snapshot."""
+
+from __future__ import annotations
+
+import pytest
+from tests.intervals.events import EVENTS, NAMES, PAPER, matcher, shown, table
+from tests.intervals.running import ENGINE, batch_of
+from tests.intervals.strategies import SECOND
+
+from cepheid.compile.interval import compile_intervals
+from cepheid.detect import detect
+from cepheid.errors import CepheidWarning, SnapshotError
+from cepheid.intervals import interval_pattern
+from cepheid.lang.interval_values import End
+from cepheid.live_intervals import LiveIntervalMatcher
+from cepheid.plan.interval_build import build_interval_plan
+from cepheid.plan.interval_plan import IntervalSchema
+
+
+def test_a_snapshot_goes_on() -> None:
+    """Restored, a matcher tells what the other would have told; ids are the same."""
+    one, other = (matcher(f"{PAPER} REALTIME 1") for _ in range(2))
+    one.process(table(EVENTS[:3]))
+    other.restore(one.snapshot())
+    assert other.counts == one.counts
+    assert other.process(table(EVENTS[3:])) == one.process(table(EVENTS[3:]))
+
+
+def test_a_snapshot_of_another_pattern_is_refused() -> None:
+    """As one of another delay, and one that is damaged; the consistency may be another."""
+    data = matcher(f"{PAPER} REALTIME 1").snapshot()
+    matcher(PAPER).restore(data)
+    with pytest.raises(SnapshotError, match=r'interval pattern\[2\] was "WITHIN 10 seconds" and'):
+        matcher("EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 9 seconds").restore(data)
+    with pytest.raises(SnapshotError, match="delay was 8000000 and is 9000000"):
+        matcher(delay="9 seconds").restore(data)
+    with pytest.raises(SnapshotError, match="damaged"):
+        matcher().restore(data[:-1] + b"x")
+
+
+def test_what_no_match_can_be_about_is_forgotten() -> None:
+    """Memory is that of the window and the delay; the logs of all tests of the engine hold with it."""
+    live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds", delay="5 seconds")
+    live.process(table([("ABC"[i % 3], i, i + 2, str(i)) for i in range(500)]))
+    live.restore(live.snapshot())
+    assert live.counts.held <= 20
+
+
+def test_a_long_negated_event_is_kept_by_its_end() -> None:
+    """intersects_gap: an event from long before the match forbids it, if it lasts."""
+    live = matcher("EVENT PAL(A a, (!D d intersects_gap), C c) WITHIN 10 seconds", delay="30 seconds")
+    live.process(table([("D", 0, 60, "d1")]))
+    live.process(table([("A", 50, 52, "a1"), ("B", 75, 78, "b1")]))
+    live.restore(live.snapshot())
+    assert shown(live.process(table([("C", 58, 60, "c1")]))) == []
+    assert shown(live.finish()) == []
+
+
+@pytest.mark.parametrize(("negation", "most"), [("", 1 << 10), ("(!D d gap), ", 1 << 11)])
+def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
+    """There is room for few more rows than there are open matches, however many matches there were."""
+    rows = table([("AB"[i % 2], i, i, str(i)) for i in range(3000)])
+    pattern = f"EVENT PAL(A a, {negation}B b) RELATE a before b WITHIN 60 seconds REALTIME 1"
+    schema = IntervalSchema(rows.schema, (), "begins", "ends")
+    plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
+    live = LiveIntervalMatcher(compile_intervals(plan, delay=10 * SECOND, lateness=End.START))
+    assert live.process(batch_of(plan, rows)).num_rows > 40_000
+    assert live.open_matches < most // 2
+    assert len(live.kernel.open.rows) <= most
+
+
+def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
+    """Once, where it is made, with what to do; its plan says it, too. With an unlimited delay all is kept anyhow."""
+    grows = {
+        "EVENT PAL(A a before B b)": "without within an interval pattern needs all its events for ever. Add within(…).",
+        "EVENT PAL(A a) WITHOUT (D d ORDER end(d) < start(a)) WITHIN 1 hour": (
+            "nothing bounds the negation of 'd', whose events are kept. Give it a scope."
+        ),
+    }
+    for pattern, message in grows.items():
+        with pytest.warns(CepheidWarning) as caught:
+            live = matcher(pattern)
+        assert [str(warning.message) for warning in caught] == [message]
+        assert caught[0].filename == __file__
+        assert live.explain().splitlines()[-1] == f"Warning: {message}"
+        assert "Warning" not in matcher(pattern, None).explain()
+
+
+def test_events_that_agree_in_all_columns_are_different_events() -> None:
+    """Their matches have ids of their own, also over several calls and a snapshot; a retraction has the right one."""
+    live, again = (matcher("EVENT PAL(A a, (!D d gap), C c) WITHIN 1 hour REALTIME 1") for _ in range(2))
+    twins = [("A", 0, 1, "a"), ("A", 0, 1, "a")]
+    live.process(table(twins))
+    again.restore(live.snapshot())
+    rows = again.process(table([*twins[:1], ("C", 5, 6, "c")]))
+    ids = rows.column("match_id").to_pylist()
+    assert len(set(ids)) == len(ids) == 3
+    assert sorted(again.process(table([("D", 2, 3, "d")])).column("match_id").to_pylist()) == sorted(ids)
+    pair = interval_pattern("EVENT PAL(A a, C c)")
+    together = detect(table([*twins, *twins[:1], ("C", 5, 6, "c")]), pair, **NAMES)
+    assert len(set(together.column("match_id").to_pylist())) == 3
