@@ -18,12 +18,12 @@ from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.compile.tables import Ints
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
-from cepheid.identity import canonical_bytes
+from cepheid.identity import canonical_bytes, late_ordinals
 from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel
 from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents, ToldIntervals
 from cepheid.kernel.interval_state import kernel_state, restore_kernel
-from cepheid.kernel.layout import distinct
+from cepheid.kernel.layout import Int32s, distinct
 from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_bounds import FREE
@@ -52,7 +52,9 @@ class LiveIntervalMatcher:
         self._end = np.zeros(0, np.int64)
         self._key = np.zeros(0, np.int64)
         self._ordinal = np.zeros(0, np.int32)
-        """How many held events before it are the same in all that an event is known by."""
+        """How many held events before it are the same in all that an event is known by; of a late event what tells it
+        from equal ones.
+        """
         self._twin = np.zeros(0, np.bool_)
         self._most_held = _LEAST_HELD
 
@@ -66,8 +68,10 @@ class LiveIntervalMatcher:
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
+            before = self.late
             told = self.kernel.run(self._events, len(self.working_set))
             self._number_twins(len(piece))
+            self._number_late(told, before)
             rows.append(self._rows(told))
             if len(self.working_set) > self._most_held:
                 self.forget()
@@ -179,12 +183,21 @@ class LiveIntervalMatcher:
         count = len(self.working_set)
         times = self._events.start[:count] * 31 + self._end * 37 + self._key  # of different ones rarely equal
         positions = np.flatnonzero(np.isin(times, times[self._twin])).astype(np.int32)
-        identities = canonical_bytes(identity(self.pattern.plan, found := self.working_set.take(positions)), len(found))
         seen: Counter[bytes] = Counter()
-        for position, name in zip(positions.tolist(), identities.to_pylist(), strict=True):
+        for position, name in zip(positions.tolist(), self._identities(positions).to_pylist(), strict=True):
             if position >= count - added:
                 self._ordinal[position] = seen[name]
             seen[name] = max(seen[name], int(self._ordinal[position])) + 1
+
+    def _number_late(self, told: ToldIntervals, before: int) -> None:
+        """Gives those that were late their ordinals; so many were before."""
+        late = told.event[told.sign == LATE].astype(np.int32)
+        if len(late):
+            self._ordinal[late] = late_ordinals(self._identities(late), before)
+
+    def _identities(self, positions: Int32s) -> pa.Array:
+        found = self.working_set.take(positions)
+        return canonical_bytes(identity(self.pattern.plan, found), len(found))
 
     def _take_ordinals(self, ordinals: npt.NDArray[Any]) -> None:
         if ordinals.shape != self._ordinal.shape or ordinals.dtype.kind != "i":
@@ -199,7 +212,7 @@ class LiveIntervalMatcher:
     def _rows(self, told: ToldIntervals) -> pa.Table:
         if not len(told.event):
             return told_schema(self.pattern.plan).empty_table()
-        late = told.sign == 0
+        late = told.sign == LATE
         if self.pattern.told:
             told = told._replace(clock=self._made_at(told))
         about = np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from operator import index
 from typing import Any
@@ -12,12 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.events import ORDINAL, TIME, Batch, Schema
-from cepheid.identity import canonical_bytes, key_names
+from cepheid.identity import canonical_bytes, key_names, late_ordinals
 from cepheid.kernel.layout import NO_TIME, Flags
 from cepheid.waiting import times_of
-
-_ORDINALS = 1 << 31
-"""As many as there are: late events may be more."""
 
 
 class Passed:
@@ -97,14 +93,9 @@ class Passed:
 
 
 def _numbered(events: Batch, first: int) -> Batch:
-    """With ordinals from `first` on, of which equal events have different ones, whatever their order."""
+    """With their ordinals."""
     columns = [*events.keys, events.column(TIME), *events.sequence, *events.chosen]
-    seen = Counter[bytes]()
-    ordinals = np.zeros(len(events), np.int64)
-    for row, event in enumerate(canonical_bytes(columns, len(events)).to_pylist()):
-        ordinals[row] = first + seen[event]
-        seen[event] += 1
-    return events.with_column(ORDINAL, pa.array(ordinals % _ORDINALS, pa.int32()))
+    return events.with_column(ORDINAL, pa.array(late_ordinals(canonical_bytes(columns, len(events)), first)))
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from tests.intervals.events import EVENTS, NAMES, PAPER, matcher, shown, table
 from tests.intervals.running import ENGINE, batch_of
@@ -44,6 +45,22 @@ def test_what_no_match_can_be_about_is_forgotten() -> None:
     live.process(table([("ABC"[i % 3], i, i + 2, str(i)) for i in range(500)]))
     live.restore(live.snapshot())
     assert live.counts.held <= 20
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("within", ["", " WITHIN 1 day"])
+@pytest.mark.parametrize("lateness", ["start", "end"])
+def test_a_pattern_of_one_event_holds_few(within: str, lateness: str) -> None:
+    """Events that are in no other match are forgotten when none that is equal can come in time any more."""
+    pattern = f"EVENT PAL(A a){within} CONSISTENCY earliest"
+    live, again = (matcher(pattern, lateness=lateness) for _ in range(2))
+    rows = [live.process(table([("A", i, i + 2, "a")])) for i in range(0, 1000, 2)]
+    again.restore(live.snapshot())
+    assert again.counts.held == (4 if lateness == "start" else 5)  # behind the clock at 1000: from 992 to 998
+    rows.append(again.process(table([("A", 998, 1000, "a"), ("A", 992, 994, "a"), ("A", 989, 991, "a")])))
+    assert shown(rows[-1]) == ["a late", "+a", "+a"]
+    ids = pa.concat_tables(rows).column("match_id").to_pylist()
+    assert len({*ids}) == len(ids) == 503
 
 
 def test_a_long_negated_event_is_kept_by_its_end() -> None:
@@ -99,3 +116,16 @@ def test_events_that_agree_in_all_columns_are_different_events() -> None:
     pair = interval_pattern("EVENT PAL(A a, C c)")
     together = detect(table([*twins, *twins[:1], ("C", 5, 6, "c")]), pair, **NAMES)
     assert len(set(together.column("match_id").to_pylist())) == 3
+
+
+def test_equal_late_events_are_told_apart() -> None:
+    """Late events that are the same have ids of their own: those of one call, of later ones, and behind a snapshot."""
+    live, again = (matcher("EVENT PAL(A a, B b) WITHIN 1 hour") for _ in range(2))
+    live.process(table([("A", 100, 101, "a"), ("A", 95, 96, "a"), ("A", 95, 96, "a")]))
+    late, other = ("A", 0, 1, "a"), ("B", 0, 1, "b")
+    ids = live.process(table([late, other, late])).column("match_id").to_pylist()
+    again.restore(live.snapshot())
+    for _ in range(2):
+        ids += live.process(table([late])).column("match_id").to_pylist()
+    assert len({*ids}) == len(ids) == 5
+    assert again.process(table([late])).column("match_id").to_pylist() == ids[3:4]

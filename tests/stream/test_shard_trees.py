@@ -239,6 +239,20 @@ def test_what_a_micro_batch_takes_back_itself_is_not_told() -> None:
     assert kinds(stream_of(LATER.emitting("realtime")).batch(spans(*both, ("d", "D", 4, 20)))) == []
 
 
+def test_ids_of_late_intervals_go_on() -> None:
+    """Equal late events of several micro-batches have ids of their own, the same ones if another worker goes on."""
+    told_: dict[bool, list[str]] = {}
+    for restarts in (False, True):
+        stream = stream_of(LATER)
+        stream.batch(spans(("a", "A", 50, 51)))
+        told_[restarts] = []
+        for _ in range(3):
+            stream.live = Live() if restarts else stream.live
+            told_[restarts] += stream.batch(spans(("b", "B", 1, 2))).column("match_id").to_pylist()
+    assert told_[False] == told_[True]
+    assert len({*told_[True]}) == 3
+
+
 def going_on(stream: Stream, after: Stream) -> Stream:
     """The query, started again otherwise."""
     after.states, after.timers = stream.states, stream.timers
