@@ -13,8 +13,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-from cepheid.hosts.interval_counts import IntervalCounts
-from cepheid.hosts.request import EventCounts, Nulls, Report
+from cepheid.hosts.request import Nulls, ReadCounts, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +94,7 @@ def _run(asked: _Detection) -> None:
     _show(matches, counts, asked, perf_counter() - start)
 
 
-def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, EventCounts]:
+def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, ReadCounts]:
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import detect as find
 
@@ -111,19 +110,15 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
         return matches, report.counts
 
 
-def _say_dropped(counts: EventCounts) -> None:
+def _say_dropped(counts: ReadCounts) -> None:
     """Also in a pipe: matches may be missing for it."""
-    backwards = counts.reversed if isinstance(counts, IntervalCounts) else 0
-    if counts.null_keys or counts.null_times or backwards:
-        dropped = f"{counts.null_keys:,} events without key and {counts.null_times:,} without time"
-        dropped += f" and {backwards:,} that end before they start" if backwards else ""
-        sys.stderr.write(f"dropped: {dropped}, of {counts.events:,}\n")
-    if counts.dropped_partial_matches or counts.dropped_matches:
-        over = f"{counts.dropped_partial_matches:,} partial matches and {counts.dropped_matches:,} matches"
-        sys.stderr.write(f"dropped: {over} over the limits\n")
+    if counts.unusable:
+        sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
+    if counts.over_limits:
+        sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
 
 
-def _show(rows: pa.Table, counts: EventCounts, asked: _Detection, seconds: float) -> None:
+def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
@@ -144,9 +139,9 @@ def _show(rows: pa.Table, counts: EventCounts, asked: _Detection, seconds: float
         write_json_lines(rows, sys.stdout)
 
 
-def _counts_asked(counts: EventCounts, asked: _Detection) -> dict[str, int]:
+def _counts_asked(counts: ReadCounts, asked: _Detection) -> dict[str, int]:
     """Without those of timeouts where nobody has looked for them."""
     shown: dict[str, int] = asdict(counts)
     if "timeouts" not in (asked.events.outputs or ()):
-        del shown["timeouts"]
+        shown.pop("timeouts", None)
     return shown

@@ -10,7 +10,7 @@ from cepheid.algebra_matcher import OccurrenceMatcher
 from cepheid.events import Schema, microseconds
 from cepheid.hosts.ahead import ahead
 from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.in_process import check_columns, ordered_batches, tell, with_measures
+from cepheid.hosts.in_process import check_columns, ordered_batches, tell, tell_ties, with_measures
 from cepheid.hosts.intake import timed, usable, used_columns
 from cepheid.hosts.request import Request, instant_of, planned_occurrences, warn_of
 from cepheid.hosts.tables import plain_schema, without_views
@@ -34,9 +34,11 @@ def detect_occurrences(events: pa.Table, request: Request) -> pa.Table:
     matcher = OccurrenceMatcher(plans, until=until)
     found = [matcher.process(batch) for batch in ahead(ordered_batches(usable_events, plans, plans.relevant, engine))]
     found.append(matcher.finish())
+    counts = replace(counts, **matcher.counts)
+    tell(counts, request)
     # What is simultaneous is so in any order; only contexts use up one of such events before another.
-    ties_matter = any(plan.policy.is_context for plan in plans.each)
-    tell(replace(counts, **matcher.counts), request, ties_matter=ties_matter)
+    if any(plan.policy.is_context for plan in plans.each):
+        tell_ties(counts, request)
     tables = [pa.concat_tables(parts) for parts in zip(*found, strict=True)]
     tables = [
         rows if plan.measures is None else with_measures(rows, plan.measures, engine)

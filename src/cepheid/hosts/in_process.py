@@ -28,9 +28,8 @@ from cepheid.hosts.intake import (
     usable,
     used_columns,
 )
-from cepheid.hosts.interval_counts import IntervalCounts
 from cepheid.hosts.ordering import Ranked, is_ordered, order_of
-from cepheid.hosts.request import EventCounts, Request, instant_of, planned, repeated_names, warn
+from cepheid.hosts.request import EventCounts, ReadCounts, Request, instant_of, planned, repeated_names, warn
 from cepheid.hosts.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.output import filled, merged
@@ -67,7 +66,9 @@ def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
         matchers.process(batch) for batch in ahead(ordered_batches(usable_events, plans, patterns.relevant, engine))
     ]
     found.append(matchers.finish())
-    tell(replace(counts, **matchers.counts), request)
+    counts = replace(counts, **matchers.counts)
+    tell(counts, request)
+    tell_ties(counts, request)
     return _output(plans, [pa.concat_tables(rows) for rows in zip(*found, strict=True)], engine)
 
 
@@ -105,20 +106,20 @@ def _groups(type_: pa.DataType) -> bool:
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
-def tell(counts: EventCounts, request: Request, *, ties_matter: bool = True) -> None:
+def tell(counts: ReadCounts, request: Request) -> None:
     """The counts, in the report or, where they matter, as warnings."""
-    backwards = counts.reversed if isinstance(counts, IntervalCounts) else 0
-    dropped = counts.null_keys or counts.null_times or backwards
     if request.report is not None:
         request.report.set(lambda: counts)
-    elif dropped:
-        what = f"{counts.null_keys} events without key and {counts.null_times} without time"
-        what += f" and {backwards} that end before they start" if backwards else ""
+        return
+    if what := counts.unusable:
         warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
-    over = counts.dropped_partial_matches, counts.dropped_matches
-    if any(over) and request.report is None:
-        warn(f"{over[0]} partial matches and {over[1]} matches were over a limit and dropped, as on_limit says")
-    if counts.ties and ties_matter and not request.sequence:
+    if what := counts.over_limits:
+        warn(f"{what} were over a limit and dropped, as on_limit says")
+
+
+def tell_ties(counts: EventCounts, request: Request) -> None:
+    """Warns of them where no sequence orders them."""
+    if counts.ties and not request.sequence:
         each = ", counted for each pattern" if len(request.asked) > 1 else ""
         message = f"{counts.ties} events agree in key and time with another{each}; their content orders them"
         warn(f"{message}. Name a sequence column")

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepheid.hosts.request import EventCounts
+from cepheid.hosts.request import ReadCounts
 
 
 @dataclass(frozen=True)
-class IntervalCounts(EventCounts):
+class IntervalCounts(ReadCounts):
     """How many events were read and what became of those that are no intervals."""
 
     reversed: int = 0
     """Events with key and times that end before they start, dropped."""
+
+    @property
+    def unusable(self) -> str:
+        if not self.reversed:
+            return super().unusable
+        others = f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+        return f"{others} and {self.reversed:,} that end before they start"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from cepheid.plan.interval_build import build_interval_plans
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema
 
 WORK = "cepheid.hosts.worker.find_intervals"
+_FOUND = ("matches", "dropped_matches")
+"""Of MATCHER_COUNTS, what there is of intervals."""
 
 
 def intervals_on_spark(events: DataFrame, request: Request) -> DataFrame:
@@ -32,7 +34,7 @@ def intervals_on_spark(events: DataFrame, request: Request) -> DataFrame:
     plans = interval_plans_on_spark(events, request)
     read, found = Observation(), Observation()
     if request.report is not None:
-        request.report.set(lambda: IntervalCounts(**read.get, **found.get))
+        request.report.set(lambda: IntervalCounts(**read.get, **{name: found.get[name] for name in _FOUND}))
     zone = request.time_zone or session_zone(events)
     start, end = (Times.of(events, name, zone) for name in (plans.schema.start, plans.schema.end))
     lift = _shared(plans, start, end)

@@ -163,7 +163,7 @@ class IntervalTableMatcher(HalfWay):
         """Continues where the matcher was that wrote the snapshot."""
         with restoring(), fitting():
             matcher, kept = LiveIntervalMatcher.restored(self._compiled, data, self._made_for, self._batch_columns)
-            counts = IntervalCounts(**kept)
+            counts = IntervalCounts(**{name: kept[name] for name in _COUNTS})  # older ones have more, of other patterns
         self._matcher, self._counts, self._failure = matcher, counts, None
 
     @property
@@ -191,9 +191,11 @@ class IntervalTableMatcher(HalfWay):
         return _batch(usable, self.plan, self._engine), counts
 
 
+_COUNTS = [field.name for field in fields(IntervalCounts)]
+
+
 def _sum(one: IntervalCounts, other: IntervalCounts) -> IntervalCounts:
-    names = [field.name for field in fields(IntervalCounts)]
-    return IntervalCounts(**{name: getattr(one, name) + getattr(other, name) for name in names})
+    return IntervalCounts(**{name: getattr(one, name) + getattr(other, name) for name in _COUNTS})
 
 
 def _used_columns(plan: IntervalPlan) -> list[str]:

@@ -50,8 +50,8 @@ Nulls: TypeAlias = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
-class EventCounts:
-    """How many events were read and what became of those that a matcher cannot use."""
+class ReadCounts:
+    """How many events were read, what became of those that a matcher cannot use, and how many matches came of all."""
 
     events: int = 0
     """Events read, up to `as_of`."""
@@ -59,15 +59,39 @@ class EventCounts:
     """Events with a NULL in the key, dropped."""
     null_times: int = 0
     """Events with a key but without a time, dropped."""
+    matches: int = 0
+    dropped_matches: int = 0
+    """Matches dropped because of `Limits.max_matches_per_event`."""
+
+    @property
+    def unusable(self) -> str:
+        """Which events were dropped, in words; empty if none was."""
+        if not (self.null_keys or self.null_times):
+            return ""
+        return f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+
+    @property
+    def over_limits(self) -> str:
+        """What was dropped because of limits, in words; empty if nothing was."""
+        return f"{self.dropped_matches:,} matches" if self.dropped_matches else ""
+
+
+@dataclass(frozen=True)
+class EventCounts(ReadCounts):
+    """The same, and what else is counted of patterns of stages or of occurrences."""
+
     ties: int = 0
     """Events that agree with another of their key in time and sequence, so that their content orders them."""
-    matches: int = 0
     timeouts: int = 0
     """Partial matches that ran out of time, where timeouts are among the outputs."""
     dropped_partial_matches: int = 0
     """Open partial matches dropped because of `Limits.max_partial_matches`."""
-    dropped_matches: int = 0
-    """Matches dropped because of `Limits.max_matches_per_event`."""
+
+    @property
+    def over_limits(self) -> str:
+        if not (self.dropped_partial_matches or self.dropped_matches):
+            return ""
+        return f"{self.dropped_partial_matches:,} partial matches and {self.dropped_matches:,} matches"
 
 
 @dataclass(frozen=True)
@@ -93,14 +117,15 @@ class Report:
     """
 
     def __init__(self) -> None:
-        self._read: Callable[[], EventCounts] | None = None
+        self._read: Callable[[], ReadCounts] | None = None
 
-    def set(self, read: Callable[[], EventCounts]) -> None:
+    def set(self, read: Callable[[], ReadCounts]) -> None:
         """For hosts: how to read the counts."""
         self._read = read
 
     @property
-    def counts(self) -> EventCounts:
+    def counts(self) -> ReadCounts:
+        """An EventCounts, or of interval patterns an IntervalCounts."""
         if self._read is None:
             raise RuntimeError("this report was not given to detect(…, report=…) yet")
         return self._read()
