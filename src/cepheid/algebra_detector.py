@@ -170,6 +170,9 @@ class TreeKernels:
 class OccurrenceDetector:
     """Finds patterns in the events of many keys, each known by a number."""
 
+    whole_instants, in_sets = True, False
+    """As a Detector's: events of one time are taken together, and there are no partial matches."""
+
     def __init__(self, compiled: CompiledOccurrences) -> None:
         constants = compiled.tables.constants.copy()  # those that are strings change with every working set
         each = tuple(
@@ -235,6 +238,12 @@ class OccurrenceDetector:
             self.working_set.add(held)
         self._kept = len(self.working_set)
         self._matches = found.matches
+
+    def forget_told(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
+        """There is nothing to forget."""
+
+    def idle_from(self, keys: Int32s) -> Ints:
+        return self.kernel.idle_from(keys)
 
     def partial_matches(self, now: int, most: int) -> pa.Table:  # noqa: ARG002
         """Raises PatternError: what is open here is not a partial match, which has a stage."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from cepheid.compile.compiled import CompiledPattern, limit_settings
 from cepheid.compile.form import choose_form
+from cepheid.compile.tables import Ints
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events import EVENT_PREFIX, Batch, python_values
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
-from cepheid.kernel.layout import Int32s, Visits
+from cepheid.kernel.layout import FOREVER, Flags, Int32s, Visits
 from cepheid.kernel.listing import Kernel, only, open_partial_matches
 from cepheid.kernel.python_kernel import PythonKernel
 from cepheid.kernel.set_kernel import SetKernel
@@ -44,6 +45,9 @@ class Found:
 
 class Detector:
     """Finds one pattern in the events of many keys, each known by a number."""
+
+    whole_instants = False
+    """Whether events of one time are taken together, once all are there; else what is open is looked at with each."""
 
     def __init__(self, pattern: CompiledPattern) -> None:
         tables = pattern.tables
@@ -131,6 +135,26 @@ class Detector:
             return self.kernel.first_starts(keys)
         assert isinstance(self.kernel, CompiledKernel)
         return self.kernel.first_starts(keys, self.working_set.events.time)
+
+    def forget_told(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
+        """Forgets the timeouts told of keys that have nothing open any more and, of the others, those that began before
+        what is open; `names` has the names of keys by their numbers.
+        """
+        if self.told is None:
+            return
+        self.told.forget(names[number] for number in keys[~is_open].tolist())
+        busy = keys[is_open]
+        for number, start in zip(busy.tolist(), self.first_starts(busy), strict=True):
+            self.told.keep_from(names[number], start)
+
+    def idle_from(self, keys: Int32s) -> Ints:
+        """(k,) as `algebra_idle.idle_from`: here deadlines end what is open, or nothing does."""
+        return np.full(len(keys), FOREVER)
+
+    @property
+    def in_sets(self) -> bool:
+        """Whether partial matches are kept in sets: of their deadlines nothing comes."""
+        return isinstance(self.kernel, SetKernel)
 
     def partial_matches(self, now: int, most: int) -> pa.Table:
         """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key the `most`

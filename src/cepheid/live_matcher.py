@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from cepheid.algebra_detector import OccurrenceDetector
 from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
-from cepheid.compile.form import choose_form
 from cepheid.detector import Detector, Found
 from cepheid.errors import SnapshotError
 from cepheid.events import MASK, ORDINAL, TIME, Batch, join
@@ -99,11 +98,9 @@ class LiveMatcher:
         Returns in microseconds when the last of the others will be idle, of those that will without another event;
         FOREVER if none will.
         """
-        if isinstance(self.detector, Detector):  # whose deadlines end what is open
-            return FOREVER
         kernel = self.detector.kernel
         keys = kernel.open_keys
-        from_ = kernel.idle_from(keys)
+        from_ = self.detector.idle_from(keys)
         idle = keys[from_ <= self.now]
         kernel.drop(idle)
         self.keys.free(idle)
@@ -121,12 +118,6 @@ class LiveMatcher:
     @property
     def found(self) -> Found:
         return self.detector.found
-
-    @property
-    def in_sets(self) -> bool:
-        """Whether partial matches are kept in sets, which `on_limit` may forbid."""
-        pattern = self.detector.pattern
-        return isinstance(pattern, CompiledPattern) and choose_form(pattern).sets
 
     @property
     def open_partial_matches(self) -> int:
@@ -223,13 +214,8 @@ class LiveMatcher:
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         rows = self.detector.step(batch, visits)
         is_open = kernel.is_open(keys)
-        over = keys[~is_open]
-        if isinstance(self.detector, Detector) and (told := self.detector.told) is not None:
-            told.forget(self.keys.name_of[number] for number in over.tolist())
-            busy = keys[is_open]
-            for number, start in zip(busy.tolist(), self.detector.first_starts(busy), strict=True):
-                told.keep_from(self.keys.name_of[number], start)
-        self.keys.free(over)
+        self.detector.forget_told(keys, is_open, self.keys.name_of)
+        self.keys.free(keys[~is_open])
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows

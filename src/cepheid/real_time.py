@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.algebra_detector import OccurrenceDetector
 from cepheid.changes import Matches, change_schema, inserted, retracted
 from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
@@ -33,7 +32,6 @@ from cepheid.forks import KeyStates
 from cepheid.identity import canonical_bytes
 from cepheid.kept import Kept, Run
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
-from cepheid.kernel.set_kernel import SetKernel
 from cepheid.kernel.withheld import ranges
 from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency
@@ -128,9 +126,8 @@ class RealTimeMatcher:
         points, oldest = self.states.settle(least, self._step)
         self.waiting.forget(points)
         self.told.forget(points)
-        if isinstance(self.detector, OccurrenceDetector):
-            settled, kernel = self.states.settled, self.detector.kernel
-            kernel.drop(settled[kernel.idle_from(settled) <= self.passed.now])
+        settled = self.states.settled
+        self.detector.kernel.drop(settled[self.detector.idle_from(settled) <= self.passed.now])
         over = self.states.over()
         if self.detector.told is not None:
             self.detector.told.forget(self.keys.name_of[key] for key in over.tolist())
@@ -283,7 +280,7 @@ class RealTimeMatcher:
         kernel = self.detector.kernel
         closes = self.passed.now == FOREVER
         # Nothing comes of the deadlines of sets: what is out of time may stay until that is certain.
-        until = self.passed.now if isinstance(kernel, SetKernel) else self.clock
+        until = self.passed.now if self.detector.in_sets else self.clock
         keys = self.states.keys(kernel.open_keys if closes else kernel.due(until))
         if not len(keys):
             return []
@@ -293,7 +290,7 @@ class RealTimeMatcher:
         visits = Visits(self.states.numbers(keys), ends, np.full(len(keys), until), np.full(len(keys), closes))
         found = self._run(self.detector.working_set.take(np.zeros(0, np.int32)), visits)
         # Deadlines pass before the events of their time, and occurrences end when all of these are there.
-        behind = until + 1 if isinstance(self.detector, OccurrenceDetector) and until < FOREVER else until
+        behind = until + 1 if self.detector.whole_instants and until < FOREVER else until
         self.states.move(keys, np.full(len(keys), behind), ends)
         return [found]
 

@@ -117,14 +117,12 @@ class TableMatcher(HalfWay):
         self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
 
     def _restored(self, data: bytes) -> tuple[LiveMatcher | RealTimeMatcher, dict[str, Any]]:
-        if isinstance(self._matcher, RealTimeMatcher):
-            return RealTimeMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
-        return LiveMatcher.restored(self._pattern, data, self._made_for, self._batch_columns)
+        return self._matcher.restored(self._pattern, data, self._made_for, self._batch_columns)
 
     def _follow(self, time: int, lateness: int) -> pa.Table:
         """Time follows the latest event."""
         self._latest = max(self._latest, time)
-        if lateness or isinstance(self._pattern, CompiledOccurrences):  # which end when all of their time is known
+        if lateness or self._matcher.detector.whole_instants:
             return self._matcher.advance_time(self._latest - lateness - 1)
         return self._matcher.settle(self._latest)
 
@@ -168,9 +166,10 @@ def _compiled(
 
 
 def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> RealTimeMatcher:
-    plan = pattern.plan if isinstance(pattern, CompiledPattern) else pattern.plan.only
+    matcher = RealTimeMatcher(pattern, consistency)
+    plan = matcher.detector.plan
     names = [field.name for field in change_schema(plan)]
     names += [measure.name for measure in plan.measures or ()]
     if names.count(FOUND) > 1:
         raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
-    return RealTimeMatcher(pattern, consistency)
+    return matcher

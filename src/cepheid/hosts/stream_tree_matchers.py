@@ -184,10 +184,8 @@ class IntervalShardMatcher:
 
     @property
     def _outputs(self) -> tuple[OutputName, ...]:
-        assert isinstance(self.pattern, OfIntervals)
         return self.pattern.outputs
 
     @property
     def _consistency(self) -> Consistency:
-        assert isinstance(self.pattern, OfIntervals)
         return self.pattern.plan.pattern.consistency
