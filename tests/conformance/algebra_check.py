@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.conformance.algebra_case import Answer, answer
-from tests.conformance.check import QUERIES_AT_A_TIME, Failed, NotThere, Passed, Result
+from tests.conformance.check import Failed, NotThere, Passed, Result, checked_in_groups
 from tests.conformance.translate import Unsupported
 from tests.conformance.tree_streams import Where, occurrences_together
 
@@ -37,39 +35,37 @@ def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Cas
     """Each case and its result; on Spark several in a query, and several queries at a time, as most wait for its
     scheduler.
     """
-    with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
-        warnings.simplefilter("ignore", CepheidWarning)  # the recent policy with conditions is asked on purpose
-        cases = list(cases)
-        if where == "process":
+    if where == "process":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CepheidWarning)  # the recent policy with conditions is asked on purpose
             yield from ((case, check_algebra(case)) for case in cases)
-            return
-        together = [cases[start : start + CASES_A_QUERY] for start in range(0, len(cases), CASES_A_QUERY)]
-        for checked in pool.map(partial(_check_together, where=where), together):
-            yield from checked
+        return
+
+    def together(cases: Sequence[Case]) -> list[Result]:
+        found = occurrences_together([(case, _policies(case)) for case in cases], where)
+        return [_result(_wrong(case, answers.__getitem__)) for case, answers in zip(cases, found, strict=True)]
+
+    known = list(cases)
+    groups = [known[start : start + CASES_A_QUERY] for start in range(0, len(known), CASES_A_QUERY)]
+    yield from checked_in_groups(groups, together, partial(check_algebra, where=where))
 
 
 def check_algebra(case: Case, where: Where = "process") -> Result:
     """Whether all required answers are right."""
     try:
         if where == "process":
-            wrong = [*_wrong(case, partial(answer, case))]
-        else:
-            (found,) = occurrences_together([(case, _policies(case))], where)
-            wrong = [*_wrong(case, found.__getitem__)]
+            return _result(_wrong(case, partial(answer, case)))
+        (found,) = occurrences_together([(case, _policies(case))], where)
+        return _result(_wrong(case, found.__getitem__))
     except Unsupported as gap:
         return NotThere(gap.feature)
     except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
         return Failed(f"{type(error).__name__}: {error}")
-    return Failed("\n".join(wrong)) if wrong else Passed()
 
 
-def _check_together(cases: Sequence[Case], where: Where) -> list[tuple[Case, Result]]:
-    """Where one fails on the events of another, each is asked alone."""
-    with suppress(Exception):  # what failed is told by the case that fails alone
-        found = occurrences_together([(case, _policies(case)) for case in cases], where)
-        wrong = [[*_wrong(case, answers.__getitem__)] for case, answers in zip(cases, found, strict=True)]
-        return [(case, Failed("\n".join(told)) if told else Passed()) for case, told in zip(cases, wrong, strict=True)]
-    return [(case, check_algebra(case, where)) for case in cases]
+def _result(wrong: Iterable[str]) -> Result:
+    told = "\n".join(wrong)
+    return Failed(told) if told else Passed()
 
 
 def _policies(case: Case) -> list[str]:

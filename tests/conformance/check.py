@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from tests.conformance.case import Answer, Case, Fails, Match, Rejected
@@ -33,6 +33,7 @@ ACCEPTED: Mapping[str, str] = {
 NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be found"
 """FlinkCEP's message where the stage to skip to is in a group, too; Cepheid skips to it."""
 
+C = TypeVar("C")
 Host: TypeAlias = Callable[[Question], Found]
 QUERIES_AT_A_TIME = 4
 RAISED_ON_SPARK = "USER_RAISED_EXCEPTION"
@@ -167,10 +168,32 @@ def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]
     if host not in TOGETHER:
         yield from ((case, check(case, host)) for case in cases)
         return
+
+    def together(cases: Sequence[Case]) -> list[Result]:
+        found = TOGETHER[host]([translate(case) for case in cases])
+        return [_compared(case, answer) for case, answer in zip(cases, found, strict=True)]
+
+    yield from checked_in_groups(_fitting(cases), together, partial(check, host=host))
+
+
+def checked_in_groups(
+    groups: Iterable[Sequence[C]], together: Callable[[Sequence[C]], Sequence[Result]], alone: Callable[[C], Result]
+) -> Iterator[tuple[C, Result]]:
+    """Each case and its result: a query a group, several at a time. Where a case fails on the events of another, those
+    of its group are asked alone.
+    """
+
+    def checked(cases: Sequence[C]) -> list[tuple[C, Result]]:
+        if len(cases) > 1:
+            with suppress(Exception):  # what failed is told by the case that fails alone
+                return [*zip(cases, together(cases), strict=True)]
+        return [(case, alone(case)) for case in cases]
+
     with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
-        warnings.simplefilter("ignore", CepheidWarning)  # most cases have no key, and so one partition
-        for checked in pool.map(partial(_check_together, host=host), _fitting(cases)):
-            yield from checked
+        # Most cases have no key, and so one partition; some ask on purpose for what grows or costs.
+        warnings.simplefilter("ignore", CepheidWarning)
+        for results in pool.map(checked, groups):
+            yield from results
 
 
 def check(case: Case, host: Host) -> Result:
@@ -204,15 +227,6 @@ def _fitting(cases: Iterable[Case]) -> Iterator[list[Case]]:
             yield [case]
     for numbers in grouped(questions):
         yield [answered[number] for number in numbers]
-
-
-def _check_together(cases: Sequence[Case], host: Host) -> list[tuple[Case, Result]]:
-    """Where one pattern fails on the events of another case, each case is asked alone."""
-    if len(cases) > 1:
-        with suppress(Exception):  # what failed is told by the case that fails alone
-            found = TOGETHER[host]([translate(case) for case in cases])
-            return [(case, _compared(case, answer)) for case, answer in zip(cases, found, strict=True)]
-    return [(case, check(case, host)) for case in cases]
 
 
 def _check_order(question: Question) -> None:

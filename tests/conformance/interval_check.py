@@ -6,10 +6,7 @@ Matches are those of `detect`; logs are those of the matchers, an event at a tim
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -19,13 +16,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID
-from tests.conformance.check import QUERIES_AT_A_TIME, Failed, Passed, Result
+from tests.conformance.check import Failed, Passed, Result, checked_in_groups
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
 from tests.conformance.tree_streams import Where, intervals_together, occurrences_together
 from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 
-from cepheid import CepheidWarning, Matcher, OccurrencePattern
+from cepheid import Matcher, OccurrencePattern
 from cepheid.compile.interval import compile_intervals
 from cepheid.detect import detect
 from cepheid.kernel.consistency_reference import LogEntry
@@ -58,23 +55,16 @@ def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[C
     if where == "process":
         yield from ((case, check_intervals(case)) for case in cases)
         return
-    with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
-        warnings.simplefilter("ignore", CepheidWarning)  # real time lets some patterns grow without end
-        kinds: dict[bool, list[Case]] = {False: [], True: []}
-        for case in cases:
-            kinds["expr" in case].append(case)
-        groups = [some[i : i + CASES_A_QUERY] for some in kinds.values() for i in range(0, len(some), CASES_A_QUERY)]
-        for checked in pool.map(partial(_check_together, where=where), groups):
-            yield from checked
 
+    def together(cases: Sequence[Case]) -> list[Result]:
+        found = _final_matches(cases, where)
+        return [_compared(case, {_name(case): ids}) for case, ids in zip(cases, found, strict=True)]
 
-def _check_together(cases: Sequence[Case], where: Where) -> list[tuple[Case, Result]]:
-    """Where one fails on the events of another, each is asked alone."""
-    if len(cases) > 1:
-        with suppress(Exception):  # what failed is told by the case that fails alone
-            found = _final_matches(cases, where)
-            return [(case, _compared(case, {_name(case): ids})) for case, ids in zip(cases, found, strict=True)]
-    return [(case, check_intervals(case, where)) for case in cases]
+    kinds: dict[bool, list[Case]] = {False: [], True: []}
+    for case in cases:
+        kinds["expr" in case].append(case)
+    groups = [some[i : i + CASES_A_QUERY] for some in kinds.values() for i in range(0, len(some), CASES_A_QUERY)]
+    yield from checked_in_groups(groups, together, partial(check_intervals, where=where))
 
 
 def check_intervals(case: Case, where: Where = "process") -> Result:
