@@ -16,7 +16,8 @@ from cepheid.lang.arguments import shown
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_pattern, interval_text
+from cepheid.lang.interval_print import interval_text
+from cepheid.lang.interval_text import interval_pattern
 from cepheid.lang.interval_values import Consistency, End, consistency_named
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.interval_explain import explain_intervals, join_diagram

@@ -14,7 +14,8 @@ from tests.intervals.strategies import patterns
 from cepheid.errors import PatternError
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_grammar import CLAUSES, quoted
-from cepheid.lang.interval_text import interval_pattern, interval_text
+from cepheid.lang.interval_print import interval_text
+from cepheid.lang.interval_text import interval_pattern
 from cepheid.lang.interval_values import Consistency, Relation, Scope
 
 

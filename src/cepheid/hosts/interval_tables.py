@@ -24,7 +24,7 @@ from cepheid.hosts.tables import as_plain, fitted, plain_schema, without_views
 from cepheid.interval_output import END, INSERTION_KIND, RETRACTION_KIND, matches_schema
 from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_text
+from cepheid.lang.interval_print import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.live_intervals import LiveIntervalMatcher, all_matches, in_order_of_content
 from cepheid.order import check_times

@@ -16,7 +16,7 @@ from cepheid.lang.algebra_document import occurrence_to_document
 from cepheid.lang.document import pattern_form
 from cepheid.lang.document_values import parameters_document, taxonomy_document
 from cepheid.lang.fingerprint import pattern_fingerprint
-from cepheid.lang.interval_text import interval_text
+from cepheid.lang.interval_print import interval_text
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.interval_plan import IntervalPlan
 

@@ -29,7 +29,8 @@ from cepheid.lang.document_values import (
 )
 from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_pattern, interval_text
+from cepheid.lang.interval_print import interval_text
+from cepheid.lang.interval_text import interval_pattern
 from cepheid.lang.marked_text import MarkedText, Value
 
 KEY = "interval"

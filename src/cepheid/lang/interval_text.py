@@ -9,29 +9,24 @@ in a hierarchy stands between the two parts that it is about, in a list between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from cepheid.errors import PatternError, did_you_mean
 from cepheid.lang.cursor import Cursor, refused
-from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_grammar import (
     CLAUSES,
-    clause_words,
     known,
     listed,
     name,
     order,
-    order_text,
-    quoted,
     read,
     relations,
-    relations_text,
     tree,
-    tree_text,
     variable,
 )
 from cepheid.lang.interval_values import (
@@ -268,62 +263,3 @@ _CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
     "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
     "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
 }
-
-
-# The other way
-
-
-def interval_text(pattern: IntervalPattern) -> str:
-    """The query text that `interval_pattern` reads as the pattern, its name aside.
-
-    Raises:
-        PatternError: a condition has a word that begins a clause, outside of parentheses.
-    """
-    return "\n".join(_lines(pattern))
-
-
-def _lines(pattern: IntervalPattern) -> Iterator[str]:
-    types = {p.variable: p.type for p in pattern.positives}
-    inline = pattern.tree is not None and tuple(variables_of(pattern.tree)) == tuple(types)
-    events = [f"{quoted(p.type)} {quoted(p.variable)}" for p in pattern.positives]
-    if inline and pattern.tree is not None and not isinstance(pattern.tree, str):
-        whole = tree_text(pattern.tree, lambda v: f"{quoted(types[v])} {quoted(v)}")
-        yield f"EVENT {pattern.mode.value}{whole}"
-    else:
-        yield f"EVENT {pattern.mode.value}({', '.join(events)})"
-        if pattern.tree is not None:
-            yield f"TREE {tree_text(pattern.tree)}"
-    if pattern.pairs:
-        pairs = (f"{quoted(p.left)} {relations_text(p.relations)} {quoted(p.right)}" for p in pattern.pairs)
-        yield f"RELATE {', '.join(pairs)}"
-    if pattern.order:
-        yield f"ORDER {order_text(pattern.order)}"
-    for negation in pattern.negations:
-        yield f"WITHOUT ({' '.join(_negation_words(negation))})"
-    if pattern.condition is not None:
-        yield f"WHERE {_printable(pattern.condition)}"
-    if pattern.window is not None:
-        yield f"WITHIN {format_duration(pattern.window) or '0 seconds'}"
-    if pattern.consistency is Consistency.REALTIME:
-        yield "REALTIME 1"
-    elif pattern.consistency is not Consistency.CONSERVATIVE:
-        yield f"CONSISTENCY {pattern.consistency.value}"
-
-
-def _negation_words(negation: Negation) -> Iterator[str]:
-    yield quoted(negation.type)
-    yield quoted(negation.variable)
-    if negation.scope is not None:
-        left, right = (", ".join(map(quoted, part)) for part in (negation.left, negation.right))
-        yield f"{negation.scope.value}({left} | {right})"
-    if negation.order:
-        yield f"ORDER {order_text(negation.order)}"
-    if negation.condition is not None:
-        yield f"WHERE {_printable(negation.condition)}"
-
-
-def _printable(condition: str) -> str:
-    for token in clause_words(condition):
-        message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
-        raise PatternError(f"{message}. Write it between back-quotes")
-    return condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_text
+from cepheid.lang.interval_print import interval_text
 from cepheid.plan.interval_growth import interval_warnings
 from cepheid.plan.interval_order import join_order
 from cepheid.plan.interval_plan import IntervalPlan
