@@ -40,6 +40,7 @@ LAYERS = (
     "forks",
     "kept",
     "changes",
+    "telling",
     "real_time",
     "interval_output",
     "live_intervals",

@@ -59,6 +59,9 @@ class Kept:
         """Takes the rows of each key behind its point, the i-th of `points`."""
         return self._take([run.step > points[run.key] for run in self._runs])
 
+    def take_all(self) -> Run | None:
+        return self._take([run.step != GONE for run in self._runs])
+
     def take_until(self, time: int, column: str) -> Run | None:
         """Takes the rows with a time up to `time` in the column."""
         return self._take([(run.step != GONE) & (_times(run, column) <= time) for run in self._runs])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +30,15 @@ class KeyNumbers:
             return np.full(len(events), self._number(b""), np.int32)
         names = canonical_bytes(events.keys, len(events)).dictionary_encode()
         numbers: Int32s = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
+        places: Int32s = names.indices.to_numpy()
+        return numbers[places]
+
+    def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
+        """The number of each row's key, as all have one; `key` are the columns."""
+        if not key:
+            return np.full(length, self.number_of.get(b"", 0), np.int32)
+        names = canonical_bytes(key, length).dictionary_encode()
+        numbers: Int32s = np.array([self.number_of[name] for name in names.dictionary.to_pylist()], np.int32)
         places: Int32s = names.indices.to_numpy()
         return numbers[places]
 

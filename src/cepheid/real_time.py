@@ -16,45 +16,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.changes import Matches, change_schema, inserted, retracted
+from cepheid.changes import change_schema, inserted
 from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.detector import Found
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch, join
 from cepheid.forks import KeyStates
-from cepheid.identity import canonical_bytes
 from cepheid.kept import Kept, Run
 from cepheid.kernel.layout import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.kernel.withheld import ranges
 from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency
 from cepheid.live_matcher import detector_of, events_of, in_order
-from cepheid.output import TIMEOUT, late_rows
+from cepheid.output import late_rows
 from cepheid.passed import Passed
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
+from cepheid.telling import NOTHING_BEHIND, Behind, Telling
 from cepheid.waiting import times_of
 from cepheid.working_set import relevant
 
-_KEPT = ("waiting", "told", "untold")
 FEW = 4096
 """Rows that may be kept in any case."""
-
-
-class Behind(NamedTuple):
-    """What keys that went back had come to."""
-
-    keys: Int32s
-    told: pa.RecordBatch | None
-
-
-NOTHING_BEHIND = Behind(np.zeros(0, np.int32), None)
 
 
 class RealTimeMatcher:
@@ -73,12 +62,8 @@ class RealTimeMatcher:
         self.states = KeyStates(self.detector.kernel)
         self.waiting = Kept()
         """Events that an earlier one may still come before."""
-        self.told = Kept()
-        self.untold = Kept()
-        """What was found and is not told: none in real time."""
+        self.telling = Telling(self.detector.plan)
         self._step = 0
-        self._matches = 0
-        self._timeouts = 0
         self._most_kept = FEW
 
     def process(self, batch: Batch) -> pa.Table:
@@ -125,7 +110,7 @@ class RealTimeMatcher:
         least = self.passed.now + (self.passed.now_is_over and self.passed.now < FOREVER)
         points, oldest = self.states.settle(least, self._step)
         self.waiting.forget(points)
-        self.told.forget(points)
+        self.telling.told.forget(points)
         settled = self.states.settled
         self.detector.kernel.drop(settled[self.detector.idle_from(settled) <= self.passed.now])
         over = self.states.over()
@@ -133,12 +118,12 @@ class RealTimeMatcher:
             self.detector.told.forget(self.keys.name_of[key] for key in over.tolist())
             self.detector.told.pass_time(min(oldest, self.passed.now))
         self.keys.free(over)
-        self._most_kept = max(FEW, 2 * (self.waiting.size + self.told.size))
+        self._most_kept = max(FEW, 2 * self._kept_rows)
 
     @property
     def found(self) -> Found:
         """What was told, less what was taken back. What was over a limit counts each time."""
-        return Found(self._matches, self._timeouts, *self.detector.kernel.dropped)
+        return Found(self.telling.matches, self.telling.timeouts, *self.detector.kernel.dropped)
 
     @property
     def open_partial_matches(self) -> int:
@@ -160,6 +145,7 @@ class RealTimeMatcher:
         """All that is here; the arguments as in LiveMatcher.snapshot."""
         self.forget()
         self.detector.forget()
+        told = {"matches": self.telling.matches, "timeouts": self.telling.timeouts}
         header = {
             "made_for": made_for,
             "kept": kept,
@@ -167,7 +153,7 @@ class RealTimeMatcher:
             "consistency": self.consistency.value,
             "clock": self.clock,
             "step": self._step,
-            "counts": {"late": self.late, "ties": self.ties, "matches": self._matches, "timeouts": self._timeouts},
+            "counts": {"late": self.late, "ties": self.ties, **told},
         }
         arrays = {**self.detector.kernel.state(), **self.states.state()}
         batches = {"names": self.keys.listed}
@@ -177,8 +163,9 @@ class RealTimeMatcher:
             batches["told_timeouts"] = self.detector.told.all
         if (held := self.detector.working_set.all) is not None:
             batches["held"] = held.data
-        for name in _KEPT:
-            more, rows = getattr(self, name).state(name)
+        all_kept = {"waiting": self.waiting, "told": self.telling.told, "untold": self.telling.untold}
+        for name, rows_kept in all_kept.items():
+            more, rows = rows_kept.state(name)
             arrays, batches = arrays | more, batches | rows
         return to_bytes(Snapshot(header, arrays, batches))
 
@@ -201,18 +188,20 @@ class RealTimeMatcher:
         self.states.restore(arrays)
         self.keys = KeyNumbers.of(batches["names"])
         rows = self.detector.schema
-        for name in _KEPT:
-            setattr(self, name, Kept.of(snapshot, name, columns if name == "waiting" else rows))
+        self.waiting, told, untold = (
+            Kept.of(snapshot, name, of) for name, of in (("waiting", columns), ("told", rows), ("untold", rows))
+        )
+        self.telling.told, self.telling.untold = told, untold
         numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
-        if not numbered or not np.isin(np.concatenate([self.waiting.keys, self.told.keys]), self.states.used).all():
+        if not numbered or not np.isin(np.concatenate([self.waiting.keys, told.keys]), self.states.used).all():
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
-        self.states.make_room(int(self.untold.keys.max(initial=-1)) + 1)
+        self.states.make_room(int(untold.keys.max(initial=-1)) + 1)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told_timeouts"])
         self.passed = Passed.of(header, batches.get("last"))
         self.clock, self._step = index(header["clock"]), index(header["step"])
         counts = (index(header["counts"][name]) for name in ("late", "ties", "matches", "timeouts"))
-        self.late, self.ties, self._matches, self._timeouts = counts
+        self.late, self.ties, self.telling.matches, self.telling.timeouts = counts
 
     def _tell(self, events: Batch | None = None) -> list[pa.RecordBatch]:
         """Brings what was told to where events and time are: retractions, then insertions, of each key in the order in
@@ -222,8 +211,9 @@ class RealTimeMatcher:
             ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
         """
         behind, found = self._go_through(events) if events is not None and len(events) else (NOTHING_BEHIND, [])
-        rows = self._difference(behind, found + self._pass_time())
-        if self.waiting.size + self.told.size > self._most_kept:
+        found += self._pass_time()
+        rows = self.telling.difference(behind, found, until=self._certain_until, clock=self.clock)
+        if self._kept_rows > self._most_kept:
             self.forget()
         return rows
 
@@ -247,12 +237,11 @@ class RealTimeMatcher:
         keys, first = np.unique(keys[order], return_index=True)
         points = np.full(len(self.states.forks), np.iinfo(np.int64).max)
         points[keys] = self.states.go_back(keys, times[order][first])
-        again, told, untold = (kept.take_behind(points) for kept in (self.waiting, self.told, self.untold))
-        rows = [run.rows for run in (told, untold) if run is not None]
+        behind, rows = self.telling.go_back(keys, points)
         if self.detector.told is not None:
             for part in rows:
                 self.detector.told.take_back(part)
-        return Behind(keys, told and told.rows), again
+        return behind, self.waiting.take_behind(points)
 
     def _in_pieces(self, events: Batch, keys: Int32s) -> list[Run]:
         """What comes of the events, which are in order. Many of a key are cut in two, so that there is a fork close to
@@ -297,52 +286,21 @@ class RealTimeMatcher:
     def _run(self, batch: Batch, visits: Visits) -> Run:
         self._step += 1
         rows = whole(self.detector.step(batch, visits))
-        return Run(rows, self._keys_of(rows), np.full(len(rows), self._step))
+        key = [rows.column(name) for name in self.detector.pattern.plan.schema.key]
+        return Run(rows, self.keys.known(key, len(rows)), np.full(len(rows), self._step))
 
-    def _keys_of(self, rows: pa.RecordBatch) -> Int32s:
-        """The number of each row's key."""
-        columns = [rows.column(name) for name in self.detector.pattern.plan.schema.key]
-        if not columns:
-            return np.full(len(rows), self.keys.number_of.get(b"", 0), np.int32)
-        names = canonical_bytes(columns, len(rows)).dictionary_encode()
-        known = np.array([self.keys.number_of[name] for name in names.dictionary.to_pylist()], np.int32)
-        keys: Int32s = known[names.indices.to_numpy()]
-        return keys
-
-    def _difference(self, behind: Behind, found: list[Run]) -> list[pa.RecordBatch]:
-        """Tells what was found and not told yet, and takes back what is not found again."""
-        plan = self.detector.plan
-        before = Matches(plan, behind.told)
-        rows: list[pa.RecordBatch] = []
-        for run in found:
-            stays = before.taken(run.rows, np.isin(run.key, behind.keys))
-            self.told.add(run.take(stays))
-            self.untold.add(run.take(~stays))
-        if behind.told is not None:
-            gone = before.taken(behind.told, np.ones(len(behind.told), np.bool_))
-            if gone.any():
-                lost = behind.told.filter(pa.array(gone))
-                self._count(lost, -1)
-                rows.append(retracted(plan, lost, self.clock))
-        if (certain := self._certain()) is not None:
-            self.told.add(certain)
-            self._count(certain.rows, 1)
-            rows.append(inserted(plan, certain.rows))
-        return rows
-
-    def _certain(self) -> Run | None:
-        """Takes what may be told now."""
+    @property
+    def _certain_until(self) -> int | None:
+        """Up to when what is found may be told now; None: all of it."""
         now = self.passed.now
         if self.consistency is Consistency.REALTIME or now == FOREVER:
-            everything = np.full(len(self.states.forks), -1, np.int64)
-            return self.untold.take_behind(everything)
+            return None
         is_over = self.passed.now_is_over or self._in_sequence
-        return self.untold.take_until(now if is_over or now == NO_TIME else now - 1, "detected_at")
+        return now if is_over or now == NO_TIME else now - 1
 
-    def _count(self, rows: pa.RecordBatch, by: int) -> None:
-        timeouts = rows.column("kind").to_pylist().count(TIMEOUT)
-        self._timeouts += by * timeouts
-        self._matches += by * (len(rows) - timeouts)
+    @property
+    def _kept_rows(self) -> int:
+        return self.waiting.size + self.telling.told.size
 
     @property
     def _in_sequence(self) -> bool:
