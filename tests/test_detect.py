@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Matcher, Pattern, Report, SchemaError, detect
+from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, Pattern, Report, SchemaError, detect
 from cepheid.intervals import interval_pattern
 
 T = datetime(2024, 1, 1, tzinfo=UTC)
@@ -131,6 +131,28 @@ def test_times_of_pandas_with_and_without_zones() -> None:
     events = pd.DataFrame({"at": pd.Series(zones, dtype=object)})
     found = detect(events, Pattern.begin("a"), time="at", nulls="drop", report=Report())
     assert found["match_start"].tolist() == [instant, instant + timedelta(hours=1)]
+
+
+def test_dates_and_times_of_pandas_in_one_column() -> None:
+    """Arrow would take the dates of the times; within lists and dicts, too. A dict may have both, each in its field."""
+    day, noon = date(2024, 5, 1), datetime(2024, 5, 1, 12, tzinfo=UTC).replace(tzinfo=None)
+    values = {"at": [day, noon], "x": [[day], [pd.Timestamp(noon)]], "y": [{"then": noon}, {"then": day}]}
+    frame = pd.DataFrame({name: pd.Series(given, dtype=object) for name, given in values.items()})
+    what = "holds dates and times: the dates have no time of day, and the times would lose theirs. "
+    how = "Make all times, or all dates, for example with pandas.to_datetime"
+    told = [f"column {name!r} of the events {what}{how}" for name in values]
+    assert refusal(frame, key=None, sequence=None) == told
+    with pytest.raises(SchemaError) as caught:
+        detect(frame[["at"]].assign(z="A"), interval_pattern("EVENT PAL(A a)").taxonomy("z"), start="at", end="at")
+    assert str(caught.value) == told[0]
+    with pytest.raises(SchemaError) as caught:
+        detect(frame[["at"]].assign(z="A"), OccurrencePattern.of("A").taxonomy("z"), time="at")
+    assert str(caught.value) == told[0]
+    both = [{"day": day, "noon": noon, "instant": noon.replace(tzinfo=UTC)}, {"day": day, "noon": pd.NaT}]
+    days = pd.Series([day, pd.NaT], dtype=object)
+    events = pd.DataFrame({"at": [T, T + timedelta(hours=1)], "both": both, "day": days})
+    found = detect(events, Pattern.begin("a"), time="at")["a"].tolist()
+    assert (found[0]["both"]["noon"], found[0]["day"]) == (noon, day)
 
 
 # Warnings

@@ -303,6 +303,8 @@ def test_all_slips_at_once() -> None:
     now = datetime.now(UTC)
     rows = [{"id": 1, "time": 0, "x": now}, {"id": 2, "time": 1, "x": now.replace(tzinfo=None)}]
     assert refusal([], rows)[0].startswith("events: column 'x' holds times with a zone and times without one: which")
+    rows = [{"id": 1, "time": 0, "x": now.date()}, {"id": 2, "time": 1, "x": now}]
+    assert refusal([], rows)[0].startswith("events: column 'x' holds dates and times: the dates have no time of day")
 
 
 def test_faults_of_the_pattern_are_detect_s() -> None:

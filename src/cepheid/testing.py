@@ -19,7 +19,7 @@ import pyarrow as pa
 from cepheid.detect import detect, is_spark
 from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.events import python_values
-from cepheid.hosts.tables import MIXES_ZONES, mixes_zones, to_arrow
+from cepheid.hosts.tables import mixed_times, to_arrow
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.build import check_pattern
 from cepheid.plan.explain import describe_pattern
@@ -159,8 +159,8 @@ def _table(columns: Mapping[str, list[Any]], time: str | None) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             faults.append(f"events: column {name!r} is no column of one type: {error}")
             continue
-        if "timestamp" in str(arrays[name].type) and mixes_zones(values):
-            faults.append(f"events: column {name!r} {MIXES_ZONES}")
+        if mixed := mixed_times(values, arrays[name].type):
+            faults.append(f"events: column {name!r} {mixed}")
     if faults:
         raise SchemaError("\n".join(faults))
     return pa.table(arrays)

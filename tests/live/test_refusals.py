@@ -14,6 +14,7 @@ from cepheid import (
     ConditionError,
     LimitExceeded,
     Limits,
+    Matcher,
     MatcherFailed,
     Pattern,
     SchemaError,
@@ -53,6 +54,24 @@ def test_no_consistency() -> None:
     assert str(caught.value) == (
         "switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)"
     )
+
+
+def test_integers_that_pandas_has_made_floats() -> None:
+    """Where some are missing. A matcher says so, as large ones are rounded; those of the type Int64 are not."""
+    columns = pa.schema({"at": pa.timestamp("us", "UTC"), "x": pa.int64()})
+    live = Matcher(Pattern.begin("a").where("x IS NULL OR x > 9007199254740992"), columns, time="at", lateness="0s")
+    frame = pd.DataFrame({"at": [at(0), at(1)], "x": [9_007_199_254_740_993, None]})
+    with pytest.raises(SchemaError) as caught:
+        live.process(frame)
+    assert str(caught.value) == (
+        "column 'x' is of type double; the matcher was made for int64. pandas makes floats of integers where some are "
+        "missing, and rounds large ones: give the column the type Int64 where the table is made"
+    )
+    with pytest.raises(SchemaError, match=r"is of type double; the matcher was made for int64$"):
+        live.process(frame.fillna(1))
+    values = pd.array([9_007_199_254_740_993, None], "Int64")
+    rows = [*live.process(frame.assign(x=values)).to_pylist(), *live.finish().to_pylist()]
+    assert [row["a"]["x"] for row in rows] == [9_007_199_254_740_993, None]
 
 
 def test_wrong_columns() -> None:

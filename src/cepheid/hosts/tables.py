@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -69,7 +69,7 @@ def _from_pandas(frame: Any) -> pa.Table:
     """
     Raises:
         SchemaError: with all columns whose values are of several types, or of none that Arrow has, or mix times with a
-            zone and times without.
+            zone and times without, or times and dates.
     """
     if faults := repeated_names([str(name) for name in frame.columns]):
         raise SchemaError("\n".join(faults))
@@ -80,48 +80,54 @@ def _from_pandas(frame: Any) -> pa.Table:
         faults = [fault for column in columns if (fault := _pandas_fault(column))]
         raise SchemaError("\n".join(faults) or str(error)) from error
     pairs = zip(columns, table.schema.types, strict=True)
-    if faults := [fault for column, type_ in pairs if (fault := _zones_fault(column, type_))]:
+    if faults := [fault for column, type_ in pairs if (fault := _times_fault(column, type_))]:
         raise SchemaError("\n".join(faults))
     return table
 
 
 def _pandas_fault(series: Any) -> str | None:
     try:
-        return _zones_fault(series, pa.Array.from_pandas(series).type)
+        return _times_fault(series, pa.Array.from_pandas(series).type)
     except (pa.ArrowException, TypeError, ValueError) as error:
         kinds = ", ".join(sorted({type(value).__name__ for value in series.dropna()}))
         message = f"column {str(series.name)!r} of the events is no column of one type (it holds {kinds}): {error}."
         return f"{message} Convert it, for example with astype, or leave it out"
 
 
-def _zones_fault(series: Any, type_: pa.DataType) -> str | None:
-    if series.dtype != object or "timestamp" not in str(type_) or not mixes_zones(series):
+def _times_fault(series: Any, type_: pa.DataType) -> str | None:
+    if series.dtype != object or (mixed := mixed_times(series, type_)) is None:
         return None
-    return f"column {str(series.name)!r} of the events {MIXES_ZONES}"
+    return f"column {str(series.name)!r} of the events {mixed}"
 
 
-MIXES_ZONES = (
+_MIXES_ZONES = (
     "holds times with a zone and times without one: which instants these are is not known. "
     "Give each its zone, or take it from all"
 )
+_MIXES_DATES = (
+    "holds dates and times: the dates have no time of day, and the times would lose theirs. "
+    "Make all times, or all dates, for example with pandas.to_datetime"
+)
 
 
-def mixes_zones(values: Iterable[Any]) -> bool:
-    """Whether some of the times, also within lists and dicts, have a zone and some have not. Arrow takes such a column,
-    and the zone of its first time for all.
+def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
+    """How times are mixed, also within lists and dicts, in a column of which Arrow has made this type. It takes the
+    zone of the first time for all, and where the first is a date only the dates of the others.
     """
-    return len({time.tzinfo is None for time in _times_in(values)}) > 1
-
-
-def _times_in(values: Iterable[Any]) -> Iterator[datetime]:
-    for value in values:
-        if isinstance(value, datetime):
-            if type(value).__name__ != "NaTType":  # pandas's own; it is not imported here
-                yield value
-        elif isinstance(value, Mapping):
-            yield from _times_in(value.values())
-        elif isinstance(value, list | tuple | np.ndarray):
-            yield from _times_in(value)
+    if pa.types.is_struct(type_):
+        rows = [value for value in values if isinstance(value, Mapping)]
+        parts = (mixed_times([row.get(field.name) for row in rows], field.type) for field in type_)
+        return next(filter(None, parts), None)
+    if pa.types.is_list(type_):
+        inner = [one for value in values if isinstance(value, list | tuple | np.ndarray) for one in value]
+        return mixed_times(inner, type_.value_type)
+    if not pa.types.is_temporal(type_):
+        return None
+    # NaT, which has no place here, is a datetime; pandas is not imported for it.
+    times = [value for value in values if isinstance(value, datetime) and type(value).__name__ != "NaTType"]
+    if pa.types.is_date(type_):
+        return _MIXES_DATES if times else None
+    return _MIXES_ZONES if len({time.tzinfo is None for time in times}) > 1 else None
 
 
 def _to_pandas(table: pa.Table) -> Any:
@@ -197,10 +203,22 @@ def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
             # An empty pandas column has no type, and an instant is the same in any zone.
             events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
         elif found.type != field.type:
-            faults.append(f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}")
+            fault = f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}"
+            faults.append(fault + (_OF_PANDAS if _has_lost_integers(events.column(i), field.type) else ""))
     if faults:
         raise SchemaError("\n".join(faults))
     return events
+
+
+_OF_PANDAS = (
+    ". pandas makes floats of integers where some are missing, and rounds large ones: "
+    "give the column the type Int64 where the table is made"
+)
+
+
+def _has_lost_integers(column: pa.ChunkedArray, type_: pa.DataType) -> bool:
+    """Whether these may be integers that pandas has made floats, as some are missing."""
+    return bool(pa.types.is_integer(type_) and pa.types.is_floating(column.type) and column.null_count)
 
 
 def _is_instant(type_: pa.DataType) -> bool:
