@@ -15,7 +15,7 @@ from cepheid.plan.algebra_build import check_occurrences
 from cepheid.plan.algebra_explain import explain_occurrences, occurrence_drawing
 from cepheid.plan.algebra_types import misread_types
 
-KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any"}
+KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any", "Any": []}
 
 
 def plan(text: str, policy: str = "recent") -> OccurrencePlan:
@@ -143,7 +143,7 @@ def test_without_a_taxonomy() -> None:
 
 @pytest.mark.parametrize(("text", "window"), [("Login; Buy_2h", "(Buy)_2h"), ("Login_120s; Buy", "(Login)_120s")])
 def test_windows_that_are_names(text: str, window: str) -> None:
-    """A name that ends as a window does is told: an error where the types are declared, else a warning."""
+    """A name that ends as a window does is told: an error where all types are listed, else a warning."""
     name = window.replace("(", "").replace(")", "")
     length = name.partition("_")[2]
     hint = f"For a window write parentheses: {window}, or (A; B)_{length} around all that it is about."
@@ -153,7 +153,9 @@ def test_windows_that_are_names(text: str, window: str) -> None:
     pattern = OccurrencePattern.of(text).taxonomy("type")
     with pytest.warns(CepheidWarning, match=re.escape(f"{name!r} is read as the name of a type. {hint} If it is one,")):
         detect(shop(), pattern, time="at")
-    assert explain_occurrences(pattern).endswith("If it is one, declare the types in the taxonomy\n")
+    assert explain_occurrences(pattern).endswith(
+        'If it is one, list all types in the taxonomy, as in {"transfer": []}\n'
+    )
     assert not check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS | {name: "Any"}))
 
 
@@ -171,6 +173,24 @@ def test_restricted_types_that_are_misspelled() -> None:
     with pytest.warns(CepheidWarning, match="'Daer' is read as a type of the events, and a restricted type is not"):
         detect(shop(), OccurrencePattern.of(text).taxonomy("type"), time="at")
     assert not list(misread_types(OccurrencePattern.of(f"{text}; Dear").taxonomy("type")))
+
+
+def test_types_that_the_taxonomy_does_not_have() -> None:
+    """Where it does not list all types another is one of its own, and is told where it seems to be misspelled."""
+    kinds = {"Login": "Session", "Logout": "Session"}
+    pattern = OccurrencePattern.of("Dear = Buy[price > 10] (Session; Dear)").taxonomy("type", kinds)
+    all_types = pattern.taxonomy("type", kinds | {"Buy": []})
+    assert not list(misread_types(pattern))
+    found = detect(shop(), pattern, time="at")
+    assert found.num_rows > 0
+    assert found == detect(shop(), all_types, time="at")
+    for name in ("Logoff", "login"):
+        misspelled = OccurrencePattern.of(f"{name}; Buy").taxonomy("type", kinds)
+        told = f"{name!r} is read as a type of its own, as the taxonomy does not have it. Did you mean 'Log"
+        with pytest.warns(CepheidWarning, match=told):
+            detect(shop(), misspelled, time="at")
+        with pytest.raises(PatternError, match=f"no type {name!r} in the taxonomy, nor among the restricted types"):
+            detect(shop(), misspelled.taxonomy("type", kinds | {"Buy": []}), time="at")
 
 
 def test_depth() -> None:

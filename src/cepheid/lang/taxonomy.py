@@ -27,6 +27,11 @@ class Taxonomy:
         """All types that are declared, each once."""
         return tuple(dict.fromkeys(name for kind, above in self.kinds for name in (kind, *above)))
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether it is a list of all types: only as such it has those that are kinds of nothing."""
+        return any(not above for _, above in self.kinds)
+
 
 def make_taxonomy(column: str, kinds: Mapping[str, str | Sequence[str]]) -> Taxonomy:
     """The taxonomy of these types: each with the type, or types, that it is a kind of.

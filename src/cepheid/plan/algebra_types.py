@@ -63,7 +63,7 @@ def _problems(pattern: OccurrencePattern) -> Iterator[Problem]:
             hint = "Choose another name: a type of the taxonomy is not restricted, one of its own is made of it."
             yield Problem(f"the type {name!r} is in the taxonomy, too", f"type {name!r}", hint=hint)
     yield from _circles(pattern)
-    if declared:
+    if pattern.types is not None and pattern.types.lists_all:
         known = [*declared, *names]
         for name, where in _asked(pattern):
             if name not in known:
@@ -85,19 +85,22 @@ def _unknown(name: str, where: str | None, known: list[str]) -> Problem:
 
 
 def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
-    """Names that are types, as no taxonomy declares what types there are, and that are hardly meant as types."""
-    if pattern.types is None or pattern.types.types:
+    """Names that are types of their own, as no taxonomy lists what types there are, and are hardly meant as types."""
+    if pattern.types is None or pattern.types.lists_all:
         return
-    restricted = [one.name for one in pattern.restricted]
-    asked = [name for name in dict.fromkeys(name for name, _ in _asked(pattern)) if name not in restricted]
-    declare = "If it is one, declare the types in the taxonomy"
+    declared, restricted = pattern.types.types, [one.name for one in pattern.restricted]
+    names = dict.fromkeys(name for name, _ in _asked(pattern))
+    asked = [name for name in names if name not in (*declared, *restricted)]
+    declare = 'If it is one, list all types in the taxonomy, as in {"transfer": []}'
     for name in asked:
         if (length := _window_in(name)) is not None:
             yield f"{name!r} is read as the name of a type. {_as_window(name, length)}. {declare}"
-    unused = [name for name in restricted if name not in {name for name, _ in _asked(pattern)}]
-    for name in asked if unused else ():
+    unused = [name for name in restricted if name not in names]
+    for name in asked:
         if (hint := did_you_mean(name, unused)).startswith("Did"):
             yield f"{name!r} is read as a type of the events, and a restricted type is not used. {hint} {declare}"
+        elif (hint := did_you_mean(name, declared)).startswith("Did"):
+            yield f"{name!r} is read as a type of its own, as the taxonomy does not have it. {hint} {declare}"
 
 
 _WINDOW = re.compile(r"(.+)_([0-9]+[a-zA-Zµ]+)")
