@@ -27,7 +27,7 @@ from cepheid.arguments import (
 )
 from cepheid.errors import PatternError, Problem, SchemaError
 from cepheid.hosts.request import SHARDS, AskedIntervals, Nulls, Report, Request
-from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.algebra import Occurrence, OccurrencePattern
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern
 from cepheid.plan.algebra_build import AskedOccurrences
@@ -394,10 +394,13 @@ def _named(patterns: Mapping[object, object], kind: type[P]) -> list[P]:
 
 
 def _not_a_pattern(given: object, kind: type[P]) -> str:
+    if isinstance(given, Occurrence):
+        return f"an expression is no pattern yet: make one of it with OccurrencePattern.of(…), got {given!r}"
     if kind is not Pattern:
         what = "intervals" if kind is IntervalPattern else "occurrences"
         return f"where one of several patterns is of {what} all are: an {kind.__name__} is expected, got {given!r}"
-    return f"a pattern is made with Pattern.begin(…) or read with read_pattern(path), got {given!r}"
+    made = "Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
+    return f"a pattern is made with {made}, or read with read_pattern(path), got {given!r}"
 
 
 def arrow_table(events: object) -> pa.Table:

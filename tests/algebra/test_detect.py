@@ -302,7 +302,21 @@ def test_conditions_that_fail() -> None:
             PatternError,
             "no column named 'no'",
         ),
-        (lambda _: detect(shop(), event("Buy"), time="at"), PatternError, "a pattern is made with Pattern.begin(…)"),
+        (
+            lambda _: detect(shop(), event("Buy"), time="at"),
+            PatternError,
+            "an expression is no pattern yet: make one of it with OccurrencePattern.of(…), got Leaf(type='Buy')",
+        ),
+        (
+            lambda p: detect(shop(), {"a": p, "b": event("Buy")}, time="at"),
+            PatternError,
+            "make one of it with OccurrencePattern.of(…), got Leaf(type='Buy') (pattern 'b')",
+        ),
+        (
+            lambda _: detect(shop(), None, time="at"),
+            PatternError,
+            "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…), or read with",
+        ),
         (lambda p: detect(shop(), p, time="at", columns="no"), SchemaError, "columns: no column named 'no'"),
         (
             lambda p: detect(shop().append_column("time", [[1] * len(ROWS)]), p, time="at"),

@@ -179,7 +179,8 @@ def test_what_can_matter_to_none_is_dropped() -> None:
             (
                 "a pattern's name is text that is not empty, got ''\n"
                 "a pattern's name is text that is not empty, got 3\n"
-                "a pattern is made with Pattern.begin(…) or read with read_pattern(path), got 'a then b' (pattern 'x')"
+                "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…), "
+                "or read with read_pattern(path), got 'a then b' (pattern 'x')"
             ),
         ),
         (

@@ -195,7 +195,18 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.times(1, 2.5), "times takes whole numbers, got 2.5; write times(3) or times(2, 5)"),
         (lambda: ANY.times(minimum=True), "times takes whole numbers, got True; write times(3) or times(2, 5)"),
         (lambda: ANY.times(None), "times takes whole numbers, got None; write times(3) or times(2, 5)"),
-        (lambda: ANY.times_or_more("a"), "times takes whole numbers, got 'a'; write times(3) or times(2, 5)"),
+        (lambda: ANY.times_or_more("a"), "times_or_more takes a whole number, got 'a'; write times_or_more(3)"),
+        (
+            lambda: ANY.times_or_more(minimum=True),
+            "times_or_more takes a whole number, got True; write times_or_more(3)",
+        ),
+        (
+            lambda: ANY.times_or_more(0),
+            (
+                "times_or_more(0) cannot be: write times_or_more(n) with n at least 1; for none or more, "
+                "one_or_more().optional()"
+            ),
+        ),
         (lambda: ANY.times(0), f"times(0) cannot be: {_TIMES}"),
         (lambda: ANY.times(-1, 2), f"times(-1, 2) cannot be: {_TIMES}"),
         (lambda: ANY.times(3, 2), f"times(3, 2) cannot be: {_TIMES}"),

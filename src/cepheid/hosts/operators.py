@@ -239,7 +239,7 @@ def _sign(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
     value = args[0]
     if arrow.is_null(value.type):
         value = Fragment("CAST(NULL AS DOUBLE)", pa.float64())
-    type_ = type_of_call(Call("negate", call.args, call.span), [value.type])
+    type_ = type_of_call(call, [value.type])
     text = f"abs({value.text})" if call.function == "abs" else f"(-({value.text}))"
     return Fragment(f"CAST({text} AS {duckdb_type(type_)})", type_, raises=value.raises or not _is_inexact(type_))
 

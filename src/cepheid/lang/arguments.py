@@ -18,6 +18,17 @@ def check_times(minimum: int, maximum: int | None) -> None:
         )
 
 
+def check_times_or_more(minimum: int) -> None:
+    """Raises PatternError where this is no argument of `Pattern.times_or_more`."""
+    if isinstance(minimum, bool) or not isinstance(minimum, int):
+        raise PatternError(f"times_or_more takes a whole number, got {minimum!r}; write times_or_more(3)")
+    if minimum < 1:
+        raise PatternError(
+            f"times_or_more({minimum}) cannot be: write times_or_more(n) with n at least 1; "
+            "for none or more, one_or_more().optional()"
+        )
+
+
 def stage_name(call: str, name: str) -> str:
     """The name, if it is text that is not empty; `call` is told as the place where it is not."""
     hint = f'Name the stage, as in {call}("late").'

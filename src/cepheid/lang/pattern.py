@@ -16,7 +16,7 @@ from enum import Enum
 import numpy as np
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.arguments import check_times, pattern_name, shown, stage_name, version_text
+from cepheid.lang.arguments import check_times, check_times_or_more, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.function import Function, make_function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
@@ -307,7 +307,7 @@ class Pattern:
 
     def times_or_more(self, minimum: int, *, window: timedelta | str | None = None) -> Pattern:
         """The last stage takes `minimum` events or more, each less than `window` after the one before it."""
-        check_times(minimum, None)
+        check_times_or_more(minimum)
         return self._repeat("times_or_more", Times(minimum, None), window)
 
     def optional(self) -> Pattern:

@@ -241,7 +241,8 @@ def _is_null(_: Call, __: Sequence[pa.DataType]) -> pa.DataType:
 
 def _signed(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     if not (is_numeric(types[0]) or arrow.is_duration(types[0])):
-        raise _problem(f"{call.function} cannot be applied to {sql_name(types[0])}", call.args[0].span)
+        written = {"negate": "'-'", "positive": "'+'"}.get(call.function, call.function)
+        raise _problem(f"{written} cannot be applied to {sql_name(types[0])}", call.args[0].span)
     return types[0]
 
 
