@@ -120,7 +120,7 @@ def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
     plan, told = rows.plan, rows.told
     ids = identities(plan.schema, plan.columns, rows.events)
     ends: Positions = told.stop
-    if plan.has_delays:
+    if (members < 0).any():
         marked = list(_marks(told))
         marks = np.array([mark for mark, _, _ in marked], _MARK)
         members = np.array([-1 if member < 0 else members[member] for _, member, _ in marked], np.int32)

@@ -274,10 +274,10 @@ def spans_of(operators: Sequence[Operator]) -> list[int]:
     return spans
 
 
-def temporal_operators(operators: Sequence[Operator]) -> list[bool]:
-    """For each operator whether temporal events may be below what it makes."""
-    temporal: list[bool] = []
+def made_with(operators: Sequence[Operator], kind: Kind) -> list[bool]:
+    """For each operator whether what it makes may come of one of this kind."""
+    found: list[bool] = []
     for op in operators:
         given = op.operands[:1] if op.kind is Kind.WITHOUT else op.operands
-        temporal.append(op.kind is Kind.DELAYED or any(temporal[row] for row in given))
-    return temporal
+        found.append(op.kind is kind or any(found[row] for row in given))
+    return found

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, temporal_operators, tree_limits
+from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, made_with, tree_limits
 from cepheid.compile.tables import Records
 from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.kernel.algebra_layout import (
@@ -63,8 +63,10 @@ class TreeKernel:
         self.timers = (trees.tables.operators["memory"][trees.tables.delayed]).tolist()
         """Which lists of a key have timers."""
         self.lists_of_key = int(trees.tables.settings["lists"][0])
-        temporal = temporal_operators(trees.trees.operators)
+        temporal, bound = (made_with(trees.trees.operators, kind) for kind in (Kind.DELAYED, Kind.BOUND))
         self._temporal = [temporal[root] for root in trees.trees.roots]
+        self._plain = [not (temporal[root] or bound[root]) for root in trees.trees.roots]
+        """Whether occurrences of a root are nothing but their events."""
         self.cursor = new_tree_cursor()
         self.forest = new_forest(trees.tables, _ROOM)
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
@@ -214,11 +216,11 @@ class TreeKernel:
         count = int(self.cursor.found)
         self.cursor.found = 0
         found = self.forest.found[:count].copy()
+        self._make_room_for_members(2 * int(sizes_of(self.forest, found).max(initial=0)) + 2)
         reader = Reader(self.forest, events)
         if self._trees.regime is Regime.ALL:
-            found = found[chosen_rows(found, self._policies, reader)]
+            found = found[chosen_rows(found, self._policies, self._plain, reader)]
         found = self._within_limit(found)
-        self._make_room_for_members(2 * int(sizes_of(self.forest, found).max(initial=0)) + 2)
         told = []
         for root in range(len(self._policies)):
             own = found if len(self._policies) == 1 else found[found["root"] == root]
@@ -234,9 +236,9 @@ class TreeKernel:
         if len(found) <= most:
             return found
         borders = np.flatnonzero((np.diff(found["instant"]) != 0) | (np.diff(found["root"]) != 0)) + 1
-        groups = np.split(np.arange(len(found)), borders)
-        if max(map(len, groups)) <= most:
+        if np.diff(borders, prepend=0, append=len(found)).max() <= most:
             return found
+        groups = np.split(np.arange(len(found)), borders)
         if self._limits.on_limit == "raise":
             raise LimitExceeded(f"one instant completes more than {most:,} matches (max_matches_per_event). {_LESS}")
         kept = [np.sort(rows[np.argsort(found["start"][rows], kind="stable")[-most:]]) for rows in groups]

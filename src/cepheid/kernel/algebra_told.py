@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,32 +69,64 @@ def joined_told(parts: Sequence[ToldOccurrences]) -> ToldOccurrences:
     return ToldOccurrences(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
 
 
-def chosen_rows(found: Records, policies: Sequence[Policy], reader: Reader) -> Ints:
+def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool], reader: Reader) -> Ints:
     """Of what is found where operators make all occurrences, those that each root gives, in their order: each once, in
-    its least derivation, by start and members, or of these the most recent.
+    its least derivation, by start and members, or of these the most recent. Those of a `plain` root are nothing but
+    their events.
     """
-    borders = np.flatnonzero((np.diff(found["instant"]) != 0) | (np.diff(found["root"]) != 0)) + 1
+    order: Ints = np.lexsort((found["start"], found["root"], found["instant"]))
+    if not len(found):
+        return order
+    ordered = found[order]
+    is_other = (np.diff(ordered["instant"]) != 0) | (np.diff(ordered["root"]) != 0)
+    borders = np.flatnonzero(is_other | (np.diff(ordered["start"]) != 0)) + 1
     begins, ends = np.append(0, borders), np.append(borders, len(found))
-    if not len(found) or (ends - begins == 1).all():
-        return np.arange(len(found))
-    parts, behind = list[Ints](), 0
-    for group in np.flatnonzero(ends - begins > 1).tolist():
-        begin, end = int(begins[group]), int(ends[group])
-        rows = {reader.derivation(int(found["node"][row])): row for row in range(end - 1, begin - 1, -1)}
-        given = least_of_each(rows)
-        if policies[found["root"][begin]] is Policy.RECENT:
-            given = [max(given, key=recency)]
-        parts += [np.arange(behind, begin), np.array([rows[derivation] for derivation in given], np.int64)]
-        behind = end
-    return np.concatenate([*parts, np.arange(behind, len(found))])
+    roots = ordered["root"][begins]
+    recent = np.array([policy is Policy.RECENT for policy in policies])[roots]
+    given = ~recent | np.append(is_other, True)[ends - 1]
+    kept = np.repeat(given, ends - begins)
+    # What starts and ends alike may be the same, or only its members say which comes first.
+    alike = given & (ends - begins > 1)
+    listed = order[np.repeat(alike & np.array(plain)[roots], ends - begins)]
+    members = dict(zip(listed.tolist(), reader.members(found[listed]), strict=True))
+    for run in np.flatnonzero(alike).tolist():
+        begin, end = int(begins[run]), int(ends[run])
+        rows = order[begin:end].tolist()
+        if plain[roots[run]]:
+            chosen = _by_members({members[row]: row for row in reversed(rows)}, recent=recent[run])
+        else:
+            ways = {reader.derivation(int(found["node"][row])): row for row in reversed(rows)}
+            chosen = _by_derivation(ways, recent=recent[run])
+        order[begin : begin + len(chosen)] = chosen
+        kept[begin + len(chosen) : end] = False
+    return order[kept]
+
+
+def _by_members(rows: Mapping[tuple[int, ...], int], *, recent: bool) -> list[int]:
+    """As `_by_derivation` of what is nothing but its events; to read derivations takes longer than all else."""
+    chosen = [max(rows, key=lambda members: members[::-1])] if recent else sorted(rows)
+    return [rows[members] for members in chosen]
+
+
+def _by_derivation(rows: Mapping[Derivation, int], *, recent: bool) -> list[int]:
+    """The rows of distinct occurrences that start and end alike, in order; or of the most recent one."""
+    least = least_of_each(rows)
+    return [rows[derivation] for derivation in ([max(least, key=recency)] if recent else least)]
 
 
 class Reader:
     """Reads nodes as derivations."""
 
     def __init__(self, forest: Forest, events: Events) -> None:
-        self._nodes, self._times = forest.nodes, events.time
+        self._forest, self._nodes, self._times = forest, forest.nodes, events.time
         self._read: dict[int, Derivation] = {}
+
+    def members(self, found: Records) -> Iterator[tuple[int, ...]]:
+        """The positions of the events of each, ascending."""
+        position, stop = np.zeros(int(sizes_of(self._forest, found).sum()), np.int64), np.zeros(len(found), np.int64)
+        list_found(self._forest, found, position, stop)
+        listed, stops = position.tolist(), stop.tolist()
+        return (tuple(listed[begin:end]) for begin, end in zip([0, *stops], stops, strict=False))
 
     def derivation(self, node: int) -> Derivation:
         if node not in self._read:
