@@ -140,33 +140,30 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
 
 def depth_of(expression: Occurrence) -> int:
     """How many operators and types are within each other."""
-    return max(depth for _, depth in _parts(expression))
+    return max(depth for _, depth, _ in _parts(expression))
 
 
 def has_delays(expression: Occurrence) -> bool:
     """Whether there are temporal events in it."""
-    return any(isinstance(part, Delayed) for part, _ in _parts(expression))
-
-
-def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int]]:
-    """All expressions that it is made of, and how deep they are; found without recursion, as that needs a bound."""
-    open_ = [(expression, 1)]
-    while open_:
-        part, depth = open_.pop()
-        yield part, depth
-        open_ += [(operand, depth + 1) for operand in operands(part)]
+    return any(isinstance(part, Delayed) for part, _, _ in _parts(expression))
 
 
 def delay_of(expression: Occurrence) -> timedelta:
     """The longest that delays within each other take together."""
-    longest, open_ = timedelta(0), [(expression, timedelta(0))]
+    return max(delay for _, _, delay in _parts(expression))
+
+
+def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]]:
+    """All expressions that it is made of, how deep they are, and how long their delay and those around them take
+    together; found without recursion, as that needs a bound.
+    """
+    open_ = [(expression, 1, timedelta(0))]
     while open_:
-        inner, delay = open_.pop()
-        if isinstance(inner, Delayed):
-            delay += min(inner.delay, timedelta.max - delay)
-        longest = max(longest, delay)
-        open_ += [(operand, delay) for operand in operands(inner)]
-    return longest
+        part, depth, delay = open_.pop()
+        if isinstance(part, Delayed):
+            delay += min(part.delay, timedelta.max - delay)
+        yield part, depth, delay
+        open_ += [(operand, depth + 1, delay) for operand in operands(part)]
 
 
 def event(type_: str) -> Occurrence:

@@ -22,14 +22,7 @@ from cepheid.lang.document_problems import (
     taxonomy_problems,
     text_problems,
 )
-from cepheid.lang.document_values import (
-    parameters_document,
-    parameters_of,
-    taxonomy_document,
-    taxonomy_of,
-    version_document,
-    version_of,
-)
+from cepheid.lang.document_values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.marked_text import MarkedText, Value
 
@@ -76,11 +69,7 @@ def occurrence_to_document(pattern: OccurrencePattern) -> dict[str, Value]:
     """
     if pattern.types is None:
         raise PatternError(Problem("a pattern file of occurrences names the column of the types", "taxonomy"))
-    document: dict[str, Value] = {"name": pattern.name}
-    if pattern.version is not None:
-        document["version"] = version_document(pattern.version)
-    document |= parameters_document(pattern.parameters)
-    document["taxonomy"] = taxonomy_document(pattern.types)
+    document = head_document(pattern)
     if pattern.restricted:
         document["types"] = {one.name: restricted_text(one) for one in pattern.restricted}
     if pattern.chosen is not None:

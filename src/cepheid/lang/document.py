@@ -34,11 +34,9 @@ from cepheid.lang.document_problems import (
 from cepheid.lang.document_values import (
     condition_document,
     condition_value,
-    parameters_document,
+    head_document,
     parameters_of,
-    taxonomy_document,
     taxonomy_of,
-    version_document,
     version_of,
     with_conditions,
 )
@@ -152,12 +150,7 @@ def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
 
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
     """The same of any pattern, with names in the place of functions: two patterns are compared by it."""
-    document: dict[str, Value] = {"name": pattern.name}
-    if pattern.version is not None:
-        document["version"] = version_document(pattern.version)
-    document |= parameters_document(pattern.parameters)
-    if pattern.types is not None:
-        document["taxonomy"] = taxonomy_document(pattern.types)
+    document = head_document(pattern)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
     if pattern.skip_strategy != Skip():

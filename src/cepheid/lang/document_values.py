@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from cepheid.errors import PatternError
+from cepheid.lang.algebra import OccurrencePattern
 from cepheid.lang.literals import read_date, read_timestamp
 from cepheid.lang.marked_text import MarkedText, Value
 from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
@@ -120,7 +121,18 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-# Taxonomies and versions
+# What all pattern documents begin with
+
+
+def head_document(pattern: Pattern | OccurrencePattern) -> dict[str, Value]:
+    """The keys name, version, parameters and taxonomy."""
+    document: dict[str, Value] = {"name": pattern.name}
+    if pattern.version is not None:
+        document["version"] = version_document(pattern.version)
+    document |= parameters_document(pattern.parameters)
+    if pattern.types is not None:
+        document["taxonomy"] = taxonomy_document(pattern.types)
+    return document
 
 
 def taxonomy_of(document: dict[str, Any]) -> Taxonomy:

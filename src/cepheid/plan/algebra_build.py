@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import LimitExceeded, PatternError, Problem, in_pattern
+from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events import Schema
 from cepheid.lang.algebra import (
     Both,
@@ -55,6 +56,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS, OutputName
+from cepheid.plan.plans import plans_or_problems
 from cepheid.plan.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.script import Script
 
@@ -93,15 +95,8 @@ def build_occurrence_plans(
         if measures is None:
             found = event_faults(pattern, schema, shared.columns, with_delays=delays)
             faults += [fault for fault in found if fault not in faults]
-    plans, problems = list[OccurrencePlan](), list[Problem]()
-    for one in asked:
-        first_slot = sum(len(plan.slots) for plan in plans)
-        with in_pattern(one.pattern.name, named=named):
-            built = _plan_or_problems(one, schema, engine, shared, sound=not faults, first_slot=first_slot)
-        if isinstance(built, OccurrencePlan):
-            plans.append(built)
-        else:
-            problems += [problem.of_pattern(one.pattern.name) if named else problem for problem in built]
+    build = partial(_plan_or_problems, schema=schema, engine=engine, shared=shared, sound=not faults)
+    plans, problems = plans_or_problems([(one.pattern.name, partial(build, one)) for one in asked], named=named)
     if problems or faults:
         raise refusal(problems, faults)
     return OccurrencePlans.of(plans, named=named)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from cepheid.errors import Problem, in_pattern
@@ -13,7 +14,7 @@ from cepheid.lang.function import Function
 from cepheid.plan.build import Asked, Shared, plan_or_problems, refusal, schema_faults
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import WORD, Lifted, Measure, OutputName, Plan
+from cepheid.plan.plan import WORD, Lifted, Measure, OutputName, Plan, Slot
 from cepheid.plan.resolve import Shape, shape_of
 from cepheid.plan.types import sql_name
 
@@ -124,20 +125,39 @@ def build_plans(
     """
     shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
     faults = schema_faults(schema, shared)
-    plans: list[Plan] = []
-    problems: list[Problem] = []
-    for one in asked:
-        first_slot = sum(len(plan.slots) for plan in plans)
-        with in_pattern(one.pattern.name, named=named):
-            built = plan_or_problems(one, schema, engine, shared, sound=not faults, first_slot=first_slot)
-        if isinstance(built, Plan):
-            plans.append(built)
-        else:
-            problems += [problem.of_pattern(one.pattern.name) if named else problem for problem in built]
+    build = partial(plan_or_problems, schema=schema, engine=engine, shared=shared, sound=not faults)
+    plans, problems = plans_or_problems([(one.pattern.name, partial(build, one)) for one in asked], named=named)
     problems += _disagreements(plans)
     if problems or faults:
         raise refusal(problems, faults)
     return Plans.of(plans, named=named)
+
+
+class _WithSlots(Protocol):
+    @property
+    def slots(self) -> Mapping[str, Slot]: ...
+
+
+S_co = TypeVar("S_co", bound=_WithSlots, covariant=True)
+
+
+class _Build(Protocol[S_co]):
+    def __call__(self, *, first_slot: int) -> S_co | list[Problem]: ...
+
+
+def plans_or_problems(each: Iterable[tuple[str, _Build[S_co]]], *, named: bool) -> tuple[list[S_co], list[Problem]]:
+    """What is built for the patterns of these names, slots numbered through; and all problems, which say of which
+    pattern they are if those are `named`.
+    """
+    plans, problems = list[S_co](), list[Problem]()
+    for name, build in each:
+        with in_pattern(name, named=named):
+            built = build(first_slot=sum(len(plan.slots) for plan in plans))
+        if isinstance(built, list):
+            problems += [problem.of_pattern(name) if named else problem for problem in built]
+        else:
+            plans.append(built)
+    return plans, problems
 
 
 class _Distinct:
