@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.searching import share
+from tests.telling import drawn_states, states_every
 
 from algebra.shop import at, shop
 from algebra.strategies import Row, expressions, shop_rows
-from cepheid import Limits, Matcher, OccurrencePattern, PatternError, detect, real_time
+from cepheid import CepheidWarning, Limits, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.forks import KeyStates
 
 CONDITIONS = [
@@ -62,7 +64,9 @@ def said(row: dict[str, Any]) -> str:
 
 def found(rows: Sequence[Row], pattern: OccurrencePattern, as_of: datetime | None, options: Any) -> Counter[str]:
     """What detect finds."""
-    wanted = detect(shop([*rows]), pattern, as_of=as_of, **{**options, "outputs": ("matches",)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        wanted = detect(shop([*rows]), pattern, as_of=as_of, **{**options, "outputs": ("matches",)})
     return Counter(map(said, wanted.to_pylist()))
 
 
@@ -74,9 +78,7 @@ def test_behind_each_call(
     """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
     with time where it is; matchers that are switched, and restored from snapshots, tell the same in the end.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyStates, "every", data.draw(st.sampled_from([1, 2, KeyStates.every])))
-        patch.setattr(real_time, "FEW", data.draw(st.sampled_from([0, real_time.FEW])))
+    with drawn_states(data):
         check(data, pattern, lateness, in_sequence=in_sequence)
 
 
@@ -133,8 +135,7 @@ def test_long_lists(*, random: Any, text: str, policy: str, every: int) -> None:
     options: dict[str, Any] = {"time": "at", "key": "user"}
     rows = [(n // 3, random.choice("AAABBC"), random.choice("uuuuv"), random.randint(0, 2)) for n in range(150)]
     arriving = sorted(rows, key=lambda row: row[0] + random.choice([0, 0, 0, 9]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyStates, "every", every)
+    with states_every(every):
         live, sink = Matcher(pattern, shop([]), lateness="9 seconds", consistency="realtime", **options), Sink()
         for begin in range(0, len(rows), 15):
             sink.take(live.process(shop(arriving[begin : begin + 15])))

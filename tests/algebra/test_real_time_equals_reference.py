@@ -7,17 +7,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.intervals.running import ENGINE, SIGNS
+from tests.intervals.running import ENGINE
 from tests.searching import share
+from tests.telling import Log, log_of, sorted_log, states_every
 
 from algebra.shop import at, shop
 from algebra.strategies import Row, expressions, shop_rows
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
-from cepheid.forks import KeyStates
 from cepheid.hosts.algebra_in_process import occurrence_plans
 from cepheid.kernel.algebra_occurrence import Member
 from cepheid.kernel.algebra_reference import reference_occurrences
@@ -28,8 +27,6 @@ from cepheid.plan.algebra import Kind
 
 SECOND = timedelta(seconds=1)
 CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
-Log = dict[tuple[str, int], list[tuple[str, Any]]]
-"""What is told by a switch before an event, at an event, and at the end; by its position."""
 
 
 @share(20)
@@ -47,8 +44,7 @@ def test_equals_reference(
     pattern = expression.taxonomy("type").policy(Policy.UNRESTRICTED)
     first = data.draw(CHOICES)
     switches = data.draw(st.dictionaries(st.integers(0, max(0, len(rows) - 1)), CHOICES, max_size=3))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyStates, "every", every)
+    with states_every(every):
         found = by_matcher(pattern, rows, lateness, first, switches)
     assert found == by_definition(pattern, rows, lateness, first, switches)
 
@@ -62,13 +58,7 @@ def by_matcher(
 ) -> Log:
     options: dict[str, Any] = {"key": "user", "time": "at", "sequence": "type", "lateness": lateness * SECOND}
     live = Matcher(pattern, shop([]), consistency=first, **options)
-    log: Log = {}
-    for position, row in enumerate(rows):
-        if position in switches:
-            log["switch", position] = live.switch(switches[position]).to_pylist()
-        log["arrive", position] = live.process(shop([row])).to_pylist()
-    log["eos", len(rows)] = live.finish().to_pylist()
-    return {step: sorted((SIGNS[row["kind"]], shown(row)) for row in told_) for step, told_ in log.items() if told_}
+    return log_of(live, [shop([row]) for row in rows], switches, shown)
 
 
 def shown(row: Mapping[str, Any]) -> str:
@@ -108,18 +98,19 @@ def by_definition(
         replace(one, number=one.number // 1_000_000) if one.kind in (Kind.WITHIN, Kind.DELAYED) else one
         for one in plan.operators
     ]
-    log: Log = {}
-    for when, position, sign, match in told(
+    entries = told(
         [Arrival(row[0], row[0]) for row in rows],
         matches,
         delay=lateness,
         lateness=End.END,
         consistency=first,
         switches=switches,
-    ):
-        time, type_, user, _ = rows[min(position, len(rows) - 1)]
-        log.setdefault((when, position), []).append((sign, str((user, time, type_)) if sign == "late" else str(match)))
-    return {step: sorted(entries) for step, entries in log.items()}
+    )
+    late = [str((user, time, type_)) for time, type_, user, _ in rows]
+    return sorted_log(
+        (when, position, sign, late[position] if sign == "late" else str(match))
+        for when, position, sign, match in entries
+    )
 
 
 def _members(members: Sequence[Member], types: Sequence[str], depth: int = 0) -> Iterator[tuple[Any, ...]]:

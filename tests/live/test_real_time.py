@@ -10,14 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Row, cases, events
 from tests.searching import share
+from tests.telling import drawn_states
 
-from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect, real_time
-from cepheid.forks import KeyStates
+from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect
 
 SECOND = timedelta(seconds=1)
 OPTIONS = {"key": "device", "time": "at", "outputs": ("matches", "timeouts", "late")}
@@ -95,9 +94,7 @@ def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: in
     """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
     with time where it is; matchers that are switched, and restored from snapshots, tell the same in the end.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyStates, "every", data.draw(st.sampled_from([1, 2, KeyStates.every])))
-        patch.setattr(real_time, "FEW", data.draw(st.sampled_from([0, real_time.FEW])))
+    with drawn_states(data):
         check(data, pattern, lateness, in_sequence=in_sequence)
 
 
