@@ -34,6 +34,20 @@ def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> No
     assert [tuple(row) for row in rows] == [(sys.executable, cepheid.__file__)]
 
 
+def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the worker's process began as."""
+    for _ in batches:
+        pass
+    began = sys.modules["__main__"].__spec__
+    yield pa.RecordBatch.from_pydict({"began": [began.name if began else ""]})
+
+
+def test_workers_are_forked_with_their_imports(spark: SparkSession) -> None:
+    """From our own process, which has imported what they need."""
+    rows = spark.range(1).mapInArrow(beginnings, "began string").collect()
+    assert {row.began for row in rows} == {"cepheid.hosts.worker_daemon"}
+
+
 def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:
     """A second call gives the active session; another time zone is set beside it, not on it."""
     spark.createDataFrame([(1,)], "n int")  # makes its session the active one: a test before may have left another

@@ -78,6 +78,8 @@ def _settings(cores: int) -> dict[str, str]:
         # In local mode the driver does all the work, and its default of 1 GB would spill early; Python's workers and
         # the page cache need the rest.
         "spark.driver.memory": f"{_quarter_of_memory()}m",
+        # Workers have imported what they need when they are forked.
+        "spark.python.daemon.module": "cepheid.hosts.worker_daemon",
         # toPandas and createDataFrame go through Arrow, not row by row.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Python's state of streams is kept in this store only.
