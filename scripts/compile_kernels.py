@@ -13,7 +13,7 @@ from cepheid.intervals import interval_pattern
 
 AT = [datetime(2026, 1, 1, minute=minute, tzinfo=UTC) for minute in range(4)]
 EVENTS = pa.table({"at": AT, "until": AT, "type": ["A", "B", "A", "B"], "x": [1, 2, 1, 2]})
-ONE_BY_ONE = Pattern.begin("a").where("x = 1").next("b").where("x = 2")
+ONE_BY_ONE = Pattern.begin("a").where("x = 1").next("b").where("x > a.x")
 IN_SETS = Pattern.begin("a").where("x = 1").one_or_more().followed_by("b").where("x = 2")
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from scripts.compile_kernels import EVENTS, IN_SETS, ONE_BY_ONE
 from tests.plan.operator_engine import OperatorTypes
 
 from cepheid.compile.compiled import compile_plan
@@ -68,3 +69,10 @@ def test_sets_do_not_serve_timeouts() -> None:
         "timeouts are asked for",
     )
     assert form_of(SERVED, outputs).sets  # nothing runs out of time
+
+
+def test_both_forms_are_compiled_ahead() -> None:
+    """The script that compiles the kernels before tests run has a pattern of each form."""
+    schema = Schema(EVENTS.schema, (), "at")
+    plans = [build_plan(pattern, schema, OperatorTypes()) for pattern in (ONE_BY_ONE, IN_SETS)]
+    assert [choose_form(compile_plan(plan)).sets for plan in plans] == [False, True]
