@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.kafka.topics import COUNT, OPTIONS, messages, read, written
+from tests.kafka.topics import COUNT, OPTIONS, matches_into, messages, read, written
 from tests.live.events import PAIR, at, events
-from tests.stream.killing import finish, killed
+from tests.stream.killing import killed
 from tests.stream.test_spark_stream import random_events
 
 from cepheid import detect
@@ -22,13 +22,14 @@ SCRIPT = Path(__file__).with_name("killed.py")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_kills(spark: SparkSession, broker: str, tmp_path: Path) -> None:
-    """SIGKILL of Spark and its workers at random points: each message of an uninterrupted run is there, in the same
-    bytes, some of them more than once, as Spark writes to Kafka at least once; and none besides.
+    """SIGKILL of Spark and its workers at random points, then to the end in another process: each message of an
+    uninterrupted run is there, in the same bytes, some of them more than once, as Spark writes to Kafka at least once;
+    and none besides.
     """
     rows = random_events(7, COUNT, 40)
     written(spark, events(*rows, (-1, "end", 300, "z")), broker)
     killed(SCRIPT, tmp_path, broker, seed=9)
-    finish(SCRIPT, tmp_path, broker)
+    matches_into(spark, broker, tmp_path / "checkpoint").awaitTermination()
     # In one piece: createDataFrame of PySpark 4.3 loses what stands behind an empty one.
     uninterrupted = detect(events(*rows), PAIR, as_of=at(270), **OPTIONS).combine_chunks()
     expected = messages(spark.createDataFrame(uninterrupted)).collect()

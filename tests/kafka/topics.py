@@ -29,9 +29,9 @@ def written(spark: SparkSession, events: pa.Table, servers: str) -> None:
 
 
 def matches_into(spark: SparkSession, servers: str, checkpoint: Path) -> StreamingQuery:
-    """The query, over all events that are there, in some 3 * KILLS micro-batches."""
+    """The query, over all events that are there, in some 2 * KILLS micro-batches."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", COUNT // (3 * KILLS))
+    source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", COUNT // (2 * KILLS))
     texts = source.option("subscribe", EVENTS).load().select(F.col("value").cast("string"))
     events = texts.select(F.from_json("value", "id BIGINT, k STRING, at TIMESTAMP, x STRING").alias("e")).select("e.*")
     rows = messages(detect(events, PAIR, lateness="30 seconds", shards=4, **OPTIONS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.live.events import PAIR
 from tests.stream.running import streamed
@@ -11,9 +12,18 @@ from tests.stream.running import streamed
 from cepheid import detect
 from cepheid.hosts.spark_session import local_session
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
 
 def main(folder: Path) -> None:
     spark = local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
+    started(spark, folder).awaitTermination()
+
+
+def started(spark: SparkSession, folder: Path) -> StreamingQuery:
+    """The query, over all events that are there."""
     rows = detect(
         streamed(spark, folder / "events"),
         PAIR,
@@ -24,14 +34,13 @@ def main(folder: Path) -> None:
         outputs=("matches", "timeouts", "late"),
         shards=4,
     )
-    query = (
+    return (
         rows.writeStream.format("parquet")
         .option("path", str(folder / "found"))
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
 
 
 if __name__ == "__main__":

@@ -25,16 +25,6 @@ def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
         _run_until(script, folder, arguments, log, seconds=drawn.random() / 2)
 
 
-def finish(script: Path, folder: Path, *arguments: str) -> None:
-    """Starts the query, which has to end by itself."""
-    query = _process(script, folder, arguments)
-    try:
-        assert query.wait(timeout=200 * KILLS) == 0, (folder / "told").read_text()
-    finally:
-        if query.poll() is None:
-            os.killpg(query.pid, signal.SIGKILL)
-
-
 def _process(script: Path, folder: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """The query, with all its processes in a group of their own."""
     path = os.pathsep.join([str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
