@@ -61,13 +61,24 @@ def rows(matches: Any) -> list[str]:
     return sorted(repr(row) for row in arrow.to_pylist())
 
 
+@pytest.fixture(scope="module")
+def beside(spark: SparkSession) -> SparkSession:
+    """A session beside the shared one, for all tests here: each session has Python workers of its own."""
+    return spark.newSession()
+
+
 @pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """A session beside the shared one, with settings of its own."""
-    beside = spark.newSession()
+def session(beside: SparkSession) -> Iterator[SparkSession]:
+    """It, for a test that may change its settings: behind it they are as they were."""
+    before = beside.conf.getAll
     beside.conf.set("spark.sql.session.timeZone", "UTC")
     beside.conf.set("spark.sql.shuffle.partitions", "3")
-    return beside
+    yield beside
+    for name, value in beside.conf.getAll.items():
+        if name not in before:
+            beside.conf.unset(name)
+        elif value != before[name]:
+            beside.conf.set(name, before[name])
 
 
 @contextmanager
