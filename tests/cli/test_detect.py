@@ -122,15 +122,14 @@ def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_failures_on_spark_are_messages(folder: Path, process: Cepheid) -> None:
+@pytest.mark.usefixtures("spark")
+def test_failures_on_spark_are_messages(folder: Path, cepheid: Cepheid) -> None:
     """Events that cannot be processed end with 1 and the message alone, as in process."""
     (folder / "nulls.csv").write_text(NULLS)
-    done = process("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark")
+    done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, done.stdout) == (1, "")
-    *jvm, line = done.stderr.splitlines()  # Java says that a module of Spark's incubates
+    (line,) = done.stderr.splitlines()
     assert re.match("an event has no (key: 'symbol'|time: 'at') is NULL. Drop such events before", line)
-    assert len(jvm) <= 1
 
 
 @pytest.mark.spark
