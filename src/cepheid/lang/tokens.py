@@ -12,13 +12,14 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType  # type: ignore[attr-defined] # it is re-exported, not in __all__
+from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Span
+
+if TYPE_CHECKING:
+    from sqlglot.dialects.spark import Spark
+    from sqlglot.tokens import TokenType  # type: ignore[attr-defined] # it is re-exported, not in __all__
 
 
 class Kind(Enum):
@@ -46,13 +47,6 @@ class Token:
         return self.start, self.end
 
 
-_KINDS = {
-    TokenType.STRING: Kind.STRING,
-    TokenType.RAW_STRING: Kind.STRING,
-    TokenType.HEX_STRING: Kind.BYTES,
-    TokenType.NUMBER: Kind.NUMBER,
-    TokenType.IDENTIFIER: Kind.QUOTED,
-}
 _WORD = re.compile(r"\w+")
 
 
@@ -60,6 +54,8 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of the text, comments left out, with one of kind END at the end; PatternError where a quote is left
     open.
     """
+    from sqlglot.errors import TokenError
+
     try:
         found = _dialect().tokenize(text)
     except TokenError as error:
@@ -89,14 +85,31 @@ def tokenize(text: str) -> list[Token]:
     return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 
+# sqlglot is imported at the first text: it takes a third of `import cepheid`, and the process that Spark starts for
+# each stream reads none.
 @cache
 def _dialect() -> Spark:
+    from sqlglot.dialects.spark import Spark
+
     return Spark()
+
+
+@cache
+def _kinds() -> dict[TokenType, Kind]:
+    from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
+
+    return {
+        TokenType.STRING: Kind.STRING,
+        TokenType.RAW_STRING: Kind.STRING,
+        TokenType.HEX_STRING: Kind.BYTES,
+        TokenType.NUMBER: Kind.NUMBER,
+        TokenType.IDENTIFIER: Kind.QUOTED,
+    }
 
 
 def _token(type_: TokenType, source: str, start: int) -> Token:
     end = start + len(source)
-    kind = _KINDS.get(type_)
+    kind = _kinds().get(type_)
     if kind is Kind.QUOTED:
         return Token(kind, source[1:-1].replace("``", "`"), start, end)
     if kind is not None:
