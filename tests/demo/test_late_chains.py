@@ -58,10 +58,13 @@ WITH events AS (
               lead(last_of_run) OVER aircraft AS next_last
     FROM ended
     WINDOW aircraft AS (PARTITION BY tailnum ORDER BY position)
+), may_count AS (
+    SELECT tailnum, position, departed_at, carrier, flight, arrives_late, leaves_late,
+           CASE WHEN next_late AND NOT (:same_origin AND next_origin <> origin) THEN next_last END AS run_end
+    FROM ahead
 )
-SELECT tailnum, position, departed_at, carrier, flight, arrives_late,
-       CASE WHEN next_late AND NOT (:same_origin AND next_origin <> origin) THEN next_last END AS run_end
-FROM ahead ORDER BY tailnum, position
+SELECT * EXCEPT (leaves_late) FROM may_count
+WHERE leaves_late OR (arrives_late AND run_end IS NOT NULL) ORDER BY tailnum, position
 """
 
 
@@ -76,12 +79,15 @@ def chains_by_sql(spark: SparkSession, flights: DataFrame, *, same_origin: bool)
 
 
 def chains_of(aircraft: list[Departure]) -> Iterator[ChainLegs]:
-    """The chains of one aircraft: each start takes the longest run that its twelve hours allow; then the next start."""
+    """The chains of one aircraft: each start takes the longest run that its twelve hours allow; then the next start.
+    Departures that are neither late nor a start are left out.
+    """
+    by_position = {departure.position: departure for departure in aircraft}
     free_from = 1
     for start in aircraft:
         if start.position < free_from or not start.arrives_late or start.run_end is None:
             continue
-        run = aircraft[start.position : start.run_end]
+        run = [by_position[position] for position in range(start.position + 1, start.run_end + 1)]
         legs = [leg for leg in run if leg.departed_at - start.departed_at < timedelta(hours=12)]
         if legs:
             free_from = legs[-1].position + 1

@@ -144,16 +144,16 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
     """
     run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
     written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
-    shorter = detect(stream, PAIR.within("5 seconds"), shards=3, **OPTIONS)
-    changed = 'pattern.within was "10 seconds" and is "5 seconds"; shards was 2 and is 3'
-    with told(f"the checkpoint is of another query: {changed}. {ADVICE}"):
-        finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
     streams = stream.sparkSession
     streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    changed = (
+        'pattern.within was "10 seconds" and is "5 seconds"; session.time_zone was "UTC" and is "Asia/Tokyo"; '
+        "shards was 2 and is 3"
+    )
     try:
-        with told(f'the checkpoint is of another query: session.time_zone was "UTC" and is "Asia/Tokyo". {ADVICE}'):
-            in_zone = detect(stream, PAIR, shards=2, time_zone="UTC", **OPTIONS)
-            finished(in_zone.writeStream.format("noop"), tmp_path / "checkpoint")
+        with told(f"the checkpoint is of another query: {changed}. {ADVICE}"):
+            shorter = detect(stream, PAIR.within("5 seconds"), shards=3, time_zone="UTC", **OPTIONS)
+            finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
     finally:
         streams.conf.set("spark.sql.session.timeZone", "UTC")
     assert run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint") == [[], []]
