@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.conformance.algebra_case import Answer, answer
-from tests.conformance.check import Failed, NotThere, Passed, Result, checked_in_groups
+from tests.conformance.check import Failed, NotThere, Passed, Result, checked_alone, checked_in_groups
 from tests.conformance.translate import Unsupported
 from tests.conformance.tree_streams import Where, occurrences_together
-
-from cepheid import CepheidWarning
 
 Case = Mapping[str, Any]
 CASES_A_QUERY = 6
@@ -36,9 +33,7 @@ def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Cas
     scheduler.
     """
     if where == "process":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CepheidWarning)  # the recent policy with conditions is asked on purpose
-            yield from ((case, check_algebra(case)) for case in cases)
+        yield from checked_alone(cases, check_algebra)
         return
 
     def together(cases: Sequence[Case]) -> list[Result]:

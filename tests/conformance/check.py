@@ -176,6 +176,13 @@ def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]
     yield from checked_in_groups(_fitting(cases), together, partial(check, host=host))
 
 
+def checked_alone(cases: Iterable[C], alone: Callable[[C], Result]) -> Iterator[tuple[C, Result]]:
+    """Each case and its result, one after the other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)  # some ask on purpose for what grows or costs
+        yield from ((case, alone(case)) for case in cases)
+
+
 def checked_in_groups(
     groups: Iterable[Sequence[C]], together: Callable[[Sequence[C]], Sequence[Result]], alone: Callable[[C], Result]
 ) -> Iterator[tuple[C, Result]]:
@@ -190,8 +197,7 @@ def checked_in_groups(
         return [(case, alone(case)) for case in cases]
 
     with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
-        # Most cases have no key, and so one partition; some ask on purpose for what grows or costs.
-        warnings.simplefilter("ignore", CepheidWarning)
+        warnings.simplefilter("ignore", CepheidWarning)  # as above; and most have no key, and so one partition
         for results in pool.map(checked, groups):
             yield from results
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from tests.conformance import algebra_case
 from tests.conformance.algebra_case import AT, ID
-from tests.conformance.check import Failed, Passed, Result, checked_in_groups
+from tests.conformance.check import Failed, Passed, Result, checked_alone, checked_in_groups
 from tests.conformance.interval_answers import wrong_fields
 from tests.conformance.interval_case import SECOND, question
 from tests.conformance.tree_streams import Where, intervals_together, occurrences_together
@@ -53,7 +53,7 @@ def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[C
     event algebra, several in a query and several queries at a time, as most wait for its scheduler.
     """
     if where == "process":
-        yield from ((case, check_intervals(case)) for case in cases)
+        yield from checked_alone(cases, check_intervals)
         return
 
     def together(cases: Sequence[Case]) -> list[Result]:
