@@ -10,7 +10,7 @@ from cepheid.events import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, B
 from cepheid.identity import canonical_bytes, digests
 from cepheid.kernel.interval_layout import BEGINNING, INSERTION, LATE, RETRACTION, ToldIntervals
 from cepheid.kernel.layout import FOREVER, Int32s
-from cepheid.output import event_structs, hex_ids, purpose
+from cepheid.output import as_typed, event_structs, hex_ids, purpose
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans
 
 END = "_end"
@@ -64,7 +64,7 @@ def told_rows(plan: IntervalPlan, told: ToldIntervals, events: Batch, place: Int
         *(_structs(plan, events, rows, late) for rows in variables),
         _structs(plan, events, first, ~late),
     ]
-    typed = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
 
 

@@ -13,7 +13,7 @@ from tests.intervals.events import EVENTS, NAMES, PAPER, Row, matcher, shown, ta
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
-from cepheid.intervals import IntervalPattern, interval_pattern
+from cepheid.intervals import IntervalMatcher, IntervalPattern, interval_pattern
 
 
 def test_rows_say_when_they_were_told() -> None:
@@ -184,6 +184,16 @@ def test_matches_that_would_never_be_certain() -> None:
         live.switch("conservative")
     assert str(raised.value) == UNCERTAIN
     assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
+
+
+def test_columns_that_are_never_null() -> None:
+    """Where there is no event of a variable, or no late one, there are none of its columns."""
+    events = table(EVENTS[:3])
+    sure = pa.schema([field.with_nullable(nullable=field.name == "user") for field in events.schema])
+    live = IntervalMatcher(f"{PAPER} REALTIME 1", sure, delay="8 seconds", columns=["id"], **NAMES)
+    rows = live.process(events.cast(sure))
+    assert (shown(rows), rows.column("event").null_count) == (["+a1,b1,c1"], 1)
+    assert shown(live.process(table([("A", 0, 1, "a0")]).cast(sure))) == ["a0 late"]
 
 
 def test_an_unlimited_delay() -> None:
