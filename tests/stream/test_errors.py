@@ -147,8 +147,8 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
     streams = stream.sparkSession
     streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     changed = (
-        'pattern.within was "10 seconds" and is "5 seconds"; session.time_zone was "UTC" and is "Asia/Tokyo"; '
-        "shards was 2 and is 3"
+        'pattern.within was "10 seconds" and is "5 seconds"; shards was 2 and is 3; '
+        'session.time_zone was "UTC" and is "Asia/Tokyo"'
     )
     try:
         with told(f"the checkpoint is of another query: {changed}. {ADVICE}"):
