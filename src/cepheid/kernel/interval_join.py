@@ -10,7 +10,7 @@ from cepheid.compile.interval import IntervalTables
 from cepheid.compile.tables import Ints
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import checks_hold, span_start
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, Memory, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.layout import Int32s
 from cepheid.plan.interval_bounds import FREE
@@ -122,7 +122,8 @@ def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, posi
 def join(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    stores: Stores,
+    open_: OpenMatches,
     scratch: Scratch,
     cursor: JoinCursor,
     position: int,
@@ -142,9 +143,9 @@ def join(
                 return 0
             continue
         if positives == 1:
-            found = write(tables, events, memory.open, scratch, cursor, found)
+            found = write(tables, events, open_, scratch, cursor, found)
         else:
-            found = join_from(tables, events, memory, scratch, cursor, first, found)
+            found = join_from(tables, events, stores, open_, scratch, cursor, first, found)
         if is_over(tables, found) or cursor.failure != NO_FAILURE:
             return found
     return found
@@ -154,14 +155,15 @@ def join(
 def join_from(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    stores: Stores,
+    open_: OpenMatches,
     scratch: Scratch,
     cursor: JoinCursor,
     first: int,
     found: int,
 ) -> int:
     """The same for one variable that the event is."""
-    positives, stores = tables.settings[0].positives, memory.stores
+    positives = tables.settings[0].positives
     level = 1
     bind_level(tables, events, stores, scratch, first, level)
     while level > 0:
@@ -188,7 +190,7 @@ def join_from(
             level += 1
             bind_level(tables, events, stores, scratch, first, level)
             continue
-        found = write(tables, events, memory.open, scratch, cursor, found)
+        found = write(tables, events, open_, scratch, cursor, found)
         if is_over(tables, found):
             return found
     return found

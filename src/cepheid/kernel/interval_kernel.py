@@ -17,7 +17,6 @@ from cepheid.kernel.interval_layout import (
     INSERTION,
     TOLD,
     IntervalEvents,
-    Memory,
     Scratch,
     Stores,
     ToldIntervals,
@@ -73,8 +72,8 @@ class IntervalKernel:
         """
         self._make_room_for_events(behind - int(self.cursor.event))
         while True:
-            memory = Memory(self.stores, self.open, self._told)
-            match JoinStatus(arrive(self.pattern.tables, events, memory, self._scratch, self.cursor, behind)):
+            arguments = self.stores, self.open, self._told, self._scratch, self.cursor
+            match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
                 case JoinStatus.DONE:
                     return self._all_told()
                 case JoinStatus.MORE_MATCHES:

@@ -114,15 +114,6 @@ class ToldIntervals(NamedTuple):
     """(m, n) the position of each variable's event."""
 
 
-class Memory(NamedTuple):
-    """What an event changes, beside the cursor."""
-
-    stores: Stores
-    open: OpenMatches
-    told: Records
-    """(any,) TOLD; JoinCursor.told of them."""
-
-
 class Scratch(NamedTuple):
     """Room for one join."""
 

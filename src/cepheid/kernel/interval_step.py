@@ -2,6 +2,9 @@
 
 `consistency_reference` is the definition. An event is only taken once there is room for all that it may cause; until
 then nothing has changed, and the call can be repeated.
+
+Stores, open matches and what is told are arguments of their own: taken out of one NamedTuple inside the functions, an
+event cost a third more where many matches are open (`benchmarks/intervals.py`, "with one of many open").
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from cepheid.kernel.interval_layout import (
     RETRACTION,
     IntervalEvents,
     JoinCursor,
-    Memory,
     OpenMatches,
     Scratch,
+    Stores,
 )
 from cepheid.kernel.interval_negation import (
     bind,
@@ -49,13 +52,15 @@ class JoinStatus(IntEnum):
 def arrive(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    stores: Stores,
+    open_: OpenMatches,
+    told: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     behind: int,
 ) -> int:
     """Takes the events from Cursor.event to `behind`, in the order of their positions; a JoinStatus."""
-    settings, open_, told = tables.settings[0], memory.open, memory.told
+    settings = tables.settings[0]
     while cursor.event < behind:
         position = cursor.event
         key = events.end[position] if settings.by_end else events.start[position]
@@ -66,7 +71,7 @@ def arrive(
             cursor.late += 1
             cursor.event += 1
             continue
-        found = join(tables, events, memory, scratch, cursor, position)
+        found = join(tables, events, stores, open_, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
         if found == NO_ROOM:
@@ -80,9 +85,9 @@ def arrive(
         # From here on nothing is repeated: repeated, the event would be judged late by its own end.
         if events.end[position] > cursor.clock and not settings.told:
             cursor.clock = events.end[position]
-        if not add_matches(tables, events, memory, scratch, cursor, kept):
+        if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
             return JoinStatus.FAILED
-        accept(tables, events, memory, scratch, cursor, position)
+        accept(tables, events, stores, open_, told, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
         release(open_, told, cursor, cursor.clock - settings.delay)
@@ -101,19 +106,21 @@ def tell(told: Records, cursor: JoinCursor, sign: int, row: int) -> None:
 def add_matches(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    stores: Stores,
+    open_: OpenMatches,
+    told: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     found: int,
 ) -> bool:
     """Opens those of the found matches that no event forbids; False where a condition failed."""
-    positives, open_ = tables.settings[0].positives, memory.open
+    positives = tables.settings[0].positives
     first = cursor.matches
     for candidate in range(first, first + found):
         bind(open_, scratch, candidate)
         forbidden = False
         for number in range(len(tables.negations)):
-            forbidden = forbidden or is_forbidden(tables, events, memory.stores, scratch, cursor, number)
+            forbidden = forbidden or is_forbidden(tables, events, stores, scratch, cursor, number)
         if cursor.failure != NO_FAILURE:
             return False
         if forbidden:
@@ -127,7 +134,7 @@ def add_matches(
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:
-            tell(memory.told, cursor, INSERTION, row)
+            tell(told, cursor, INSERTION, row)
         cursor.matches += 1
         push(open_, cursor, row)
         set_scopes(tables, events, open_, scratch, row)
@@ -139,7 +146,9 @@ def add_matches(
 def accept(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    stores: Stores,
+    open_: OpenMatches,
+    told: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     position: int,
@@ -149,23 +158,23 @@ def accept(
     for variable in range(len(tables.bits)):
         if not events.mask[position] >> tables.bits[variable] & 1:
             continue
-        store(events, memory.stores, variable, position)
+        store(events, stores, variable, position)
         if variable >= positives:
-            end_forbidden(tables, events, memory, scratch, cursor, variable - positives, position)
+            end_forbidden(tables, events, open_, told, scratch, cursor, variable - positives, position)
 
 
 @kernel
 def end_forbidden(
     tables: IntervalTables,
     events: IntervalEvents,
-    memory: Memory,
+    open_: OpenMatches,
+    told: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     number: int,
     position: int,
 ) -> None:
     """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as it."""
-    open_ = memory.open
     key, start, end = events.key[position], events.start[position], events.end[position]
     for place in range(first_in_scope(events, open_, number, key, start), open_.counts[number]):
         row = open_.by_scope[place, number]
@@ -180,7 +189,7 @@ def end_forbidden(
         if forbids(tables, events, scratch, cursor, number, position):
             match.alive = 0
             if match.out:
-                tell(memory.told, cursor, RETRACTION, row)
+                tell(told, cursor, RETRACTION, row)
         if cursor.failure != NO_FAILURE:
             return
 
