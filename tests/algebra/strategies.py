@@ -195,3 +195,25 @@ expressions = st.recursive(
     ),
     max_leaves=4,
 ).map(OccurrencePattern.of)
+
+
+def _named(text: str) -> str:
+    """With a name for each variable."""
+    first, *others = text.split("?:")
+    return first + "".join(f"?v{number}:{rest}" for number, rest in enumerate(others))
+
+
+with_variables = (
+    st.recursive(
+        st.sampled_from(["A", "B", "C", "?:A", "?:A", "?:B", "?:C"]),
+        lambda inner: st.one_of(
+            *(st.builds(f"({{}} {sign} {{}})".format, inner, inner) for sign in ";&|--"),
+            st.builds("({})_{}s".format, inner, st.integers(1, 5)),
+            st.builds("({} + {}s)".format, inner, st.integers(1, 5)),
+        ),
+        max_leaves=4,
+    )
+    .map(_named)
+    .map(OccurrencePattern.of)
+)
+"""Expressions of which an occurrence may come about in several ways."""

@@ -14,16 +14,16 @@ from tests.searching import share
 from tests.telling import Log, log_of, sorted_log, states_every
 
 from algebra.shop import at, shop
-from algebra.strategies import Row, expressions, shop_rows
+from algebra.strategies import Row, expressions, shop_rows, with_variables
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
 from cepheid.hosts.algebra_in_process import occurrence_plans
-from cepheid.kernel.algebra_occurrence import Member
+from cepheid.kernel.algebra_occurrence import Derivation, Member
 from cepheid.kernel.algebra_reference import reference_occurrences
 from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, told
 from cepheid.kernel.reference import Event
 from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.algebra import Kind
+from cepheid.plan.algebra import Kind, OccurrencePlan
 
 SECOND = timedelta(seconds=1)
 CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
@@ -32,7 +32,7 @@ CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
 @share(20)
 @given(
     rows=shop_rows.map(lambda rows: list({row[:3]: row for row in rows}.values())).flatmap(st.permutations),
-    expression=expressions,
+    expression=expressions | with_variables,
     lateness=st.sampled_from([0, 1, 3, 9]),
     every=st.sampled_from([1, 2, 64]),
     data=st.data(),
@@ -62,11 +62,12 @@ def by_matcher(
 
 
 def shown(row: Mapping[str, Any]) -> str:
-    """The user of a row, and the events; of a late one its second and type."""
+    """The user of a row, the events, and those that variables stand for; of a late one its second and type."""
     if row["kind"] == "late":
         return str((row["user"], second(row["event"]["at"]), row["event"]["type"]))
     events = [(second(one["time"]), one["type"], one.get("delay"), one.get("depth", 0)) for one in row["events"]]
-    return str((row["user"], events))
+    variables = {name: event and (second(event["at"]), event["type"]) for name, event in row.items() if name[0] == "v"}
+    return str((row["user"], events, variables))
 
 
 def second(time: datetime) -> int:
@@ -90,8 +91,9 @@ def by_definition(
             events = [Event(i, rows[position][0], masks[position], ()) for i, position in enumerate(own)]
             until = None if clock == NEVER else int(clock)
             for one in reference_occurrences(operators, plan.root, Policy.UNRESTRICTED, events, until=until):
-                members = [*_members(one.occurrence.members, [rows[position][1] for position in own])]
-                found[str((user, members))] = Life(one.occurrence.end, one.occurrence.end)
+                types = [rows[position][1] for position in own]
+                members, end = [*_members(one.occurrence.members, types)], one.occurrence.end
+                found[str((user, members, _variables(plan, one, types)))] = Life(end, end)
         return found
 
     operators = [
@@ -111,6 +113,16 @@ def by_definition(
         (when, position, sign, late[position] if sign == "late" else str(match))
         for when, position, sign, match in entries
     )
+
+
+def _variables(plan: OccurrencePlan, one: Derivation, types: Sequence[str]) -> dict[str, Any]:
+    """The time and the type of the event that each stands for, of those that are known outside."""
+    events = {number: occurrence.members[0] for number, occurrence in one.binding}
+    return {
+        variable.name: (events[number][0], types[events[number][1]]) if number in events else None
+        for number, variable in enumerate(plan.variables)
+        if variable.in_output
+    }
 
 
 def _members(members: Sequence[Member], types: Sequence[str], depth: int = 0) -> Iterator[tuple[Any, ...]]:

@@ -118,7 +118,7 @@ class OccurrencePlan:
         """Whether events may change what the variables of an occurrence stand for: they may take away one of several
         ways in which it came about.
         """
-        return any(operator.kind is Kind.WITHOUT and operator.script is not None for operator in self.operators)
+        return bool(self.variables) and any(operator.kind is Kind.WITHOUT for operator in self.operators)
 
     @property
     def has_delays(self) -> bool:
