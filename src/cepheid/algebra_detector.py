@@ -123,10 +123,12 @@ class TreeKernels:
     def only(self, keys: Int32s) -> Iterator[None]:
         """In the block there are no keys but these, numbered from 0: to be counted, not visited."""
         forests = [kernel.forest for kernel in self.each]
-        self.renumber(keys)
-        yield
-        for kernel, forest in zip(self.each, forests, strict=True):
-            kernel.forest = forest
+        try:
+            self.renumber(keys)
+            yield
+        finally:
+            for kernel, forest in zip(self.each, forests, strict=True):
+                kernel.forest = forest
 
     def limit(self, limits: Limits) -> None:
         """These are its limits from now on."""
@@ -245,7 +247,7 @@ class OccurrenceDetector:
     def idle_from(self, keys: Int32s) -> Ints:
         return self.kernel.idle_from(keys)
 
-    def partial_matches(self, now: int, most: int) -> pa.Table:  # noqa: ARG002
+    def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:  # noqa: ARG002
         """Raises PatternError: what is open here is not a partial match, which has a stage."""
         raise PatternError(
             "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences "

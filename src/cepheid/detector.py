@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -156,15 +156,20 @@ class Detector:
         """Whether partial matches are kept in sets: of their deadlines nothing comes."""
         return isinstance(self.kernel, SetKernel)
 
-    def partial_matches(self, now: int, most: int) -> pa.Table:
-        """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key the `most`
-        that started last.
+    def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:
+        """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key, or of each
+        of these, which are open, the `most` that started last.
+
+        Raises:
+            SchemaError: a column of the key has the name of one of theirs.
         """
-        plan, rows = self.pattern.plan, []
-        for part in parts_of(open_partial_matches(self.kernel, self.working_set.events.time, now, most)):
+        plan, schema, rows = self.pattern.plan, open_schema(self.pattern.plan), []
+        with nullcontext() if keys is None else self.only(keys):
+            listed = open_partial_matches(self.kernel, self.working_set.events.time, now, most)
+        for part in parts_of(listed):
             used, position = _places(part.event, len(self.working_set))
             rows.append(open_rows(plan, part, self.working_set.take(used), position))
-        return pa.Table.from_batches(rows, open_schema(plan))
+        return pa.Table.from_batches(rows, schema)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """In the block there are only these keys, which are open: to be counted and listed, not visited."""

@@ -73,10 +73,11 @@ class Kept:
 
     def forget(self, points: Steps) -> None:
         """Forgets the rows of each key up to its point, and those that were taken."""
-        kept = [run.take((run.step != GONE) & (run.step > points[run.key])) for run in self._runs]
-        self._runs = []
-        for run in kept:
-            self.add(run)
+        self._keep([(run.step != GONE) & (run.step > points[run.key]) for run in self._runs])
+
+    def forget_taken(self) -> None:
+        """Forgets the rows that were taken."""
+        self._keep([run.step != GONE for run in self._runs])
 
     def state(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, pa.RecordBatch]]:
         """All that is here, as arrays and rows of a snapshot, under the name."""
@@ -109,6 +110,12 @@ class Kept:
         """The keys that have rows, ascending."""
         found: Int32s = np.unique(np.concatenate([np.zeros(0, np.int32), *(run.key for run in self._runs)]))
         return found
+
+    def _keep(self, which: Sequence[Flags]) -> None:
+        kept = [run.take(flags) for run, flags in zip(self._runs, which, strict=True)]
+        self._runs = []
+        for run in kept:
+            self.add(run)
 
     def _take(self, which: Sequence[Flags]) -> Run | None:
         taken = []

@@ -144,6 +144,7 @@ class Matcher:
             most: Of each key, list no more than so many: those that started last. A few events may make very many.
 
         Raises:
+            PatternError: the pattern is one of occurrences, which has no stages.
             SchemaError: a column of the key has the name of one of these columns.
         """
         return self._host.partial_matches(checked_most(most))

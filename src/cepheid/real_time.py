@@ -111,6 +111,7 @@ class RealTimeMatcher:
         points, oldest = self.states.settle(least, self._step)
         self.waiting.forget(points)
         self.telling.told.forget(points)
+        self.telling.untold.forget_taken()
         settled = self.states.settled
         self.detector.kernel.drop(settled[self.detector.idle_from(settled) <= self.passed.now])
         over = self.states.over()
@@ -132,8 +133,7 @@ class RealTimeMatcher:
 
     def partial_matches(self, most: int) -> pa.Table:
         """Those that are open for now, as rows of `open_schema`; of each key at most `most`."""
-        with self.detector.only(self.states.open):
-            return self.detector.partial_matches(self.clock, most)
+        return self.detector.partial_matches(self.clock, most, self.states.open)
 
     @property
     def withheld(self) -> int:
@@ -300,7 +300,7 @@ class RealTimeMatcher:
 
     @property
     def _kept_rows(self) -> int:
-        return self.waiting.size + self.telling.told.size
+        return self.waiting.size + self.telling.told.size + self.telling.untold.size
 
     @property
     def _in_sequence(self) -> bool:

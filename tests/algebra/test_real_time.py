@@ -16,7 +16,7 @@ from tests.searching import share
 from tests.telling import drawn_states, states_every
 
 from algebra.shop import at, shop
-from algebra.strategies import Row, expressions, shop_rows
+from algebra.strategies import Row, expressions, shop_rows, with_variables
 from cepheid import CepheidWarning, Limits, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.forks import KeyStates
 
@@ -28,7 +28,7 @@ CONDITIONS = [
 IN_CONTEXT = ["A; B; C", "A & (B; C)", "(A | B)_4s & C"]
 CONTEXTS = ["snoop_recent", "chronicle", "continuous", "cumulative"]
 patterns = st.one_of(
-    st.builds(OccurrencePattern.policy, expressions, st.sampled_from(["unrestricted", "recent"])),
+    st.builds(OccurrencePattern.policy, expressions | with_variables, st.sampled_from(["unrestricted", "recent"])),
     st.builds(lambda text: OccurrencePattern.of(text).policy("unrestricted"), st.sampled_from(CONDITIONS)),
     st.builds(
         lambda text, policy: OccurrencePattern.of(text).policy(policy),
@@ -213,6 +213,16 @@ def test_variables_may_stand_for_others() -> None:
     ]
 
 
+def test_variables_of_what_minus_leaves() -> None:
+    """So it is where minus without a condition takes away what a variable stood for."""
+    live = matcher("(?a:A - C) & ?b:A", columns=["at"])
+    live.process(shop([(1, "A", "u", 1)]))
+    live.process(shop([(2, "A", "u", 1)]))
+    rows = live.process(shop([(1, "C", "u", 1)])).to_pylist()
+    pair = [(row["kind"], row["a"]["at"], row["b"]["at"]) for row in rows if row["match_start"] != row["match_end"]]
+    assert pair == [("retraction", at(1), at(2)), ("insertion", at(2), at(1))]
+
+
 def test_outputs_and_limits() -> None:
     """Matches and late events are told if nothing else is asked for; limits hold for a key, whatever is kept to go
     back to.
@@ -222,8 +232,15 @@ def test_outputs_and_limits() -> None:
         live.process(shop([(second, "A", "u", 1)]))
     assert live.counts.open_partial_matches == 3
     assert live.process(shop([(0, "B", "u", 1)])).column("kind").to_pylist() == ["late"]
-    with pytest.raises(PatternError, match="partial_matches: a pattern of occurrences has no stages"):
-        live.partial_matches()
     only_late = matcher("A; B", lateness="1 second", outputs="late")
     rows = only_late.process(shop([(1, "A", "u", 1), (5, "B", "u", 1)]))
     assert (rows.num_rows, only_late.process(shop([(1, "A", "u", 1)])).num_rows) == (0, 1)
+
+
+def test_partial_matches() -> None:
+    """There are none to list, which changes nothing: each key still has what was open for it."""
+    live = matcher("A; B", key="user")
+    live.process(shop([(1, "B", "z", 1), (1, "A", "u", 1)]))
+    with pytest.raises(PatternError, match="partial_matches: a pattern of occurrences has no stages"):
+        live.partial_matches()
+    assert changes(live.process(shop([(5, "B", "u", 1)]))) == [("insertion", "A", "B")]

@@ -47,15 +47,19 @@ def only(kernel: Kernel, keys: Int32s) -> Iterator[None]:
     match kernel:
         case CompiledKernel():
             partials, parked = kernel.partials, kernel.cursor.parked
-            kernel.renumber(keys)
-            kernel.cursor.parked, _ = parked_of(partials, keys)
-            yield
-            kernel.partials, kernel.cursor.parked = partials, parked
+            try:
+                kernel.renumber(keys)
+                kernel.cursor.parked, _ = parked_of(partials, keys)
+                yield
+            finally:
+                kernel.partials, kernel.cursor.parked = partials, parked
         case SetKernel():
             sets = kernel.sets
-            kernel.renumber(keys)
-            yield
-            kernel.sets = sets
+            try:
+                kernel.renumber(keys)
+                yield
+            finally:
+                kernel.sets = sets
         case PythonKernel():
             with kernel.only(keys):
                 yield

@@ -290,10 +290,12 @@ class PythonKernel:
     def only(self, keys: Int32s) -> Iterator[None]:
         """In the block there are only these keys, which are open, as 0, 1, …: to be counted and listed."""
         before = self._keys, self._open, self._deadlines, self._all_open
-        self.renumber(keys)
-        self._all_open = int(self._open.sum())
-        yield
-        self._keys, self._open, self._deadlines, self._all_open = before
+        try:
+            self.renumber(keys)
+            self._all_open = int(self._open.sum())
+            yield
+        finally:
+            self._keys, self._open, self._deadlines, self._all_open = before
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is open, as arrays; right behind `hold`."""

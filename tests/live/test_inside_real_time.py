@@ -1,0 +1,88 @@
+"""What is inside a matcher with a consistency: all keys, also once few were looked at, and no row for too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.live.events import ALL, PAIR, SCHEMA, events
+
+from cepheid import Matcher, OccurrencePattern, Pattern, SchemaError
+from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
+from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.detect import request_of
+from cepheid.events import Batch
+from cepheid.hosts.algebra_in_process import occurrence_plans
+from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.in_process import plan_in_process
+from cepheid.hosts.intake import Timed, lifted
+from cepheid.kernel.layout import NO_TIME, Visits
+from cepheid.key_numbers import KeyNumbers
+from cepheid.lang.interval_values import Consistency
+from cepheid.live_matcher import detector_of, in_order
+from cepheid.plan.plan import OutputName
+from cepheid.real_time import RealTimeMatcher
+
+Outputs: TypeAlias = Sequence[OutputName]
+
+KERNELS: list[tuple[Pattern, Outputs]] = [
+    (PAIR, ALL),
+    (PAIR, ("matches",)),
+    (Pattern.begin("a").where(lambda event: event["x"] == "a", name="is_a").followed_by("b").where("x = 'b'"), ALL),
+]
+"""A pattern for each: one by one, in sets, and with a function."""
+
+
+def occurrences(text: str) -> OccurrencePattern:
+    return OccurrencePattern.of(text).taxonomy("x").policy("unrestricted")
+
+
+def compiled(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> CompiledPattern | CompiledOccurrences:
+    request = request_of(pattern, key="k", time="at", outputs=outputs)
+    if isinstance(pattern, Pattern):
+        return compile_plan(plan_in_process(SCHEMA, request, DuckDbEngine()))
+    return compile_occurrences(occurrence_plans(SCHEMA, request, DuckDbEngine()))
+
+
+def batch(of: CompiledPattern | CompiledOccurrences, table: pa.Table) -> Batch:
+    return lifted(Timed(table, table["at"]), of.plan, DuckDbEngine())
+
+
+@pytest.mark.parametrize(("pattern", "outputs"), KERNELS)
+def test_a_listing_that_is_refused(pattern: Pattern, outputs: Outputs) -> None:
+    """Partial matches cannot be listed where the key has the name of one of their columns. The matcher goes on."""
+    schema = pa.schema([field.with_name({"k": "deadline"}.get(field.name, field.name)) for field in SCHEMA])
+    live = Matcher(
+        pattern, schema, key="deadline", time="at", outputs=outputs, lateness="9 seconds", consistency="realtime"
+    )
+    live.process(events((1, "q", 0, "-"), (2, "p", 0, "a")).rename_columns(schema.names))
+    with pytest.raises(SchemaError, match="open partial matches have a column 'deadline', as the key has"):
+        live.partial_matches()
+    rows = live.process(events((3, "p", 1, "b")).rename_columns(schema.names)).to_pylist()
+    assert [(row["kind"], row["deadline"]) for row in rows] == [("insertion", "p")]
+
+
+@pytest.mark.parametrize(("pattern", "outputs"), [*KERNELS, (occurrences("a; b"), ("matches",))])
+def test_what_fails_meanwhile(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> None:
+    """Also where the error is none of the pattern's, all keys are there again."""
+    detector = detector_of(compiled(pattern, outputs))
+    added = batch(detector.pattern, events((1, "p", 0, "a"), (2, "q", 0, "a")))
+    ordered, keys, _ = in_order(added, KeyNumbers().numbers(added))
+    detector.step(ordered, Visits(keys, np.array([1, 2]), np.full(2, NO_TIME), np.zeros(2, np.bool_)))
+    assert detector.kernel.open_keys.tolist() == [0, 1]
+    with pytest.raises(KeyboardInterrupt), detector.only(keys[1:]):
+        raise KeyboardInterrupt
+    assert detector.kernel.open_keys.tolist() == [0, 1]
+    assert detector.kernel.open_partial_matches(NO_TIME) == 2
+
+
+def test_what_was_told_is_not_kept_twice() -> None:
+    """What is told is no longer among what is not, once rows are forgotten."""
+    pattern = compiled(occurrences("a - b"), ("matches",))
+    live = RealTimeMatcher(pattern, Consistency.REALTIME)
+    live.process(batch(pattern, events(*((second, "p", second, "a") for second in range(100)))))
+    live.forget()
+    assert (live.telling.told.size, live.telling.untold.size) == (100, 0)
