@@ -23,6 +23,7 @@ LAYERS = (
     "kernel",
     "order",
     "waiting",
+    "late",
     "passed",
     "working_set",
     "slots",

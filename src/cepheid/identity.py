@@ -6,7 +6,6 @@ among equal ones. Digests are 128-bit BLAKE2b.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain, pairwise
@@ -18,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 DIGEST_SIZE = 16
-_ORDINALS = 1 << 31
-"""As many as there are: late events may be more."""
 
 
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
@@ -49,18 +46,6 @@ def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
     """The canonical bytes of each row's key; the same where there is none."""
     names: list[bytes] = canonical_bytes(columns, length).to_pylist() if columns else [b""] * length
     return names
-
-
-def late_ordinals(identities: pa.Array, first: int) -> npt.NDArray[np.int32]:
-    """Ordinals for late events, of which `first` came in earlier calls: from there on, equal ones have different ones,
-    whatever their order.
-    """
-    seen = Counter[bytes]()
-    ordinals = np.zeros(len(identities), np.int64)
-    for row, identity in enumerate(identities.to_pylist()):
-        ordinals[row] = first + seen[identity]
-        seen[identity] += 1
-    return (ordinals % _ORDINALS).astype(np.int32)
 
 
 def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:

@@ -18,7 +18,7 @@ from cepheid.compile.interval import CompiledIntervals, compile_intervals
 from cepheid.compile.tables import Ints
 from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
-from cepheid.identity import canonical_bytes, late_ordinals
+from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
 from cepheid.kernel.interval_kernel import IntervalKernel
 from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents, ToldIntervals
@@ -26,6 +26,7 @@ from cepheid.kernel.interval_state import kernel_state, restore_kernel
 from cepheid.kernel.layout import Int32s, distinct
 from cepheid.key_numbers import KeyNumbers
 from cepheid.lang.interval_values import Consistency, End
+from cepheid.late import LateOrdinals
 from cepheid.plan.interval_bounds import FREE
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
@@ -56,6 +57,7 @@ class LiveIntervalMatcher:
         from equal ones.
         """
         self._twin = np.zeros(0, np.bool_)
+        self._late = LateOrdinals()
         self._most_held = _LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
@@ -68,10 +70,9 @@ class LiveIntervalMatcher:
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
-            before = self.late
             told = self.kernel.run(self._events, len(self.working_set))
             self._number_twins(len(piece))
-            self._number_late(told, before)
+            self._number_late(told)
             rows.append(self._rows(told))
             if len(self.working_set) > self._most_held:
                 self.forget()
@@ -143,6 +144,8 @@ class LiveIntervalMatcher:
         header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
         held = self.working_set.all
         batches = {} if held is None else {"held": held.data}
+        if self.late:
+            batches["late"] = self._late.listed
         return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal}, batches))
 
     @staticmethod
@@ -164,6 +167,7 @@ class LiveIntervalMatcher:
                 matcher._add(Batch(held))
                 matcher._take_ordinals(snapshot.arrays["ordinal"])
             restore_kernel(matcher.kernel, snapshot.arrays, matcher._events, len(matcher.working_set))
+            matcher._late = LateOrdinals.restored(matcher.late, snapshot.batches.get("late"))
             matcher.kernel.consistency = Consistency(snapshot.header["consistency"])
             kept: dict[str, Any] = snapshot.header["kept"]
         return matcher, kept
@@ -189,11 +193,11 @@ class LiveIntervalMatcher:
                 self._ordinal[position] = seen[name]
             seen[name] = max(seen[name], int(self._ordinal[position])) + 1
 
-    def _number_late(self, told: ToldIntervals, before: int) -> None:
-        """Gives those that were late their ordinals; so many were before."""
+    def _number_late(self, told: ToldIntervals) -> None:
+        """Gives those that were late their ordinals."""
         late = told.event[told.sign == LATE].astype(np.int32)
         if len(late):
-            self._ordinal[late] = late_ordinals(self._identities(late), before)
+            self._ordinal[late] = self._late.of(self._identities(late))
 
     def _identities(self, positions: Int32s) -> pa.Array:
         found = self.working_set.take(positions)

@@ -40,7 +40,6 @@ class LiveMatcher:
         self.keys = KeyNumbers()
         self.passed = Passed()
         self.waiting = Waiting()
-        self.late = 0
         self.ties = 0
         self._idle_from = NO_TIME
         """When idle keys are looked for again, unless there are more keys than `_most_keys` before."""
@@ -52,8 +51,7 @@ class LiveMatcher:
         Nothing is emitted for an event before `advance_time` or `settle` has passed it.
         """
         plan = self.detector.plan
-        late, batch = self.passed.parted(batch, self.late)
-        self.late += len(late)
+        late, batch = self.passed.parted(batch)
         self.waiting.add(relevant(batch, self.detector.pattern))
         if not len(late) or "late" not in (plan.outputs or ()):
             return self.detector.schema.empty_table()
@@ -116,6 +114,11 @@ class LiveMatcher:
         return self.passed.now
 
     @property
+    def late(self) -> int:
+        """How many events were late so far."""
+        return self.passed.late.count
+
+    @property
     def found(self) -> Found:
         return self.detector.found
 
@@ -153,9 +156,7 @@ class LiveMatcher:
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
         }
-        batches = {"names": self.keys.listed}
-        if self.passed.last:
-            batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
+        batches = {"names": self.keys.listed, **self.passed.batches(self.detector.pattern.plan.schema)}
         if self.detector.told is not None:
             batches["told"] = self.detector.told.all
         if (waiting := self.waiting.all) is not None:
@@ -192,10 +193,10 @@ class LiveMatcher:
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
         if self.detector.told is not None:
             self.detector.told.restore(batches["told"])
-        self.passed = Passed.of(header, batches.get("last"))
+        self.passed = Passed.of(header, batches)
         if waiting is not None:
             self.waiting.add(waiting)
-        self.late, self.ties = (index(header["counts"][name]) for name in ("late", "ties"))
+        self.ties = index(header["counts"]["ties"])
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events or, up to `time`, a deadline."""

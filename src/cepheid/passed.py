@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.events import ORDINAL, TIME, Batch, Schema
-from cepheid.identity import canonical_bytes, key_names, late_ordinals
+from cepheid.identity import canonical_bytes, key_names
 from cepheid.kernel.layout import NO_TIME, Flags
+from cepheid.late import LateOrdinals
 from cepheid.waiting import times_of
 
 
@@ -26,6 +27,7 @@ class Passed:
         """Whether what comes with this time is late, too."""
         self.last: dict[bytes, dict[str, Any]] = {}
         """If it is not over: the sequence of the last event that each key had at this time."""
+        self.late = LateOrdinals()
 
     def has(self, time: int) -> bool:
         """Whether time has passed `time`."""
@@ -49,32 +51,41 @@ class Passed:
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
 
-    def parted(self, batch: Batch, before: int) -> tuple[Batch, Batch]:
-        """The late events and the others. The late ones have ordinals, which tell them from equal ones among them and
-        from those of earlier calls, `before` of which were late.
-        """
+    def parted(self, batch: Batch) -> tuple[Batch, Batch]:
+        """The late events, with their ordinals, and the others."""
         late = self._is_late(batch)
         if not late.any():
-            return _numbered(batch.slice(0, 0), before), batch
+            return self.numbered(batch.slice(0, 0)), batch
         chosen, others = (batch.take(pa.array(np.flatnonzero(which))) for which in (late, ~late))
-        return _numbered(chosen, before), others
+        return self.numbered(chosen), others
+
+    def numbered(self, late: Batch) -> Batch:
+        """Events that are late, with their ordinals: among those that are known by the same."""
+        columns = [*late.keys, late.column(TIME), *(late.sequence or late.chosen)]
+        return late.with_column(ORDINAL, pa.array(self.late.of(canonical_bytes(columns, len(late)))))
 
     @property
     def header(self) -> dict[str, Any]:
         """For a snapshot."""
         return {"now": self.now, "now_is_over": self.now_is_over}
 
-    def listed(self, schema: Schema) -> pa.RecordBatch:
-        """What `last` has, for a snapshot."""
+    def batches(self, schema: Schema) -> dict[str, pa.RecordBatch]:
+        """Likewise."""
+        last = {"last": self._listed(schema)} if self.last else {}
+        return last | ({"late": self.late.listed} if self.late.count else {})
+
+    def _listed(self, schema: Schema) -> pa.RecordBatch:
+        """What `last` has."""
         fields = [pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)]
         sequence = pa.struct(fields)
         values = pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence)
         return pa.record_batch({"name": pa.array(self.last, pa.binary()), "sequence": values})
 
     @staticmethod
-    def of(header: Mapping[str, Any], last: pa.RecordBatch | None) -> Passed:
-        """What a snapshot has."""
-        passed = Passed()
+    def of(header: Mapping[str, Any], batches: Mapping[str, pa.RecordBatch]) -> Passed:
+        """What a snapshot has, which counts the late events."""
+        passed, last = Passed(), batches.get("last")
+        passed.late = LateOrdinals.restored(index(header["counts"]["late"]), batches.get("late"))
         passed.now, passed.now_is_over = index(header["now"]), bool(header["now_is_over"])
         if last is not None:
             names, sequences = last.column("name").to_pylist(), _in_numbers(last.column("sequence"))
@@ -90,12 +101,6 @@ class Passed:
             for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
         return late
-
-
-def _numbered(events: Batch, first: int) -> Batch:
-    """With their ordinals."""
-    columns = [*events.keys, events.column(TIME), *events.sequence, *events.chosen]
-    return events.with_column(ORDINAL, pa.array(late_ordinals(canonical_bytes(columns, len(events)), first)))
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:

@@ -55,7 +55,6 @@ class RealTimeMatcher:
         self.passed = Passed()
         self.clock = NO_TIME
         """Microseconds: time has passed to here for what is told: to the latest event, or further if it was told."""
-        self.late = 0
         self.ties = 0
         """Events are counted again when they go through the kernel again."""
         self.keys = KeyNumbers()
@@ -69,8 +68,7 @@ class RealTimeMatcher:
     def process(self, batch: Batch) -> pa.Table:
         """What these events change; late ones, if they are asked for, come first."""
         plan = self.detector.plan
-        late, batch = self.passed.parted(batch, self.late)
-        self.late += len(late)
+        late, batch = self.passed.parted(batch)
         if len(batch):
             self.clock = max(self.clock, int(times_of(batch).max()))
         rows = self._tell(relevant(batch, self.detector.pattern))
@@ -122,6 +120,11 @@ class RealTimeMatcher:
         self._most_kept = max(FEW, 2 * self._kept_rows)
 
     @property
+    def late(self) -> int:
+        """How many events were late so far."""
+        return self.passed.late.count
+
+    @property
     def found(self) -> Found:
         """What was told, less what was taken back. What was over a limit counts each time."""
         return Found(self.telling.matches, self.telling.timeouts, *self.detector.kernel.dropped)
@@ -156,9 +159,7 @@ class RealTimeMatcher:
             "counts": {"late": self.late, "ties": self.ties, **told},
         }
         arrays = {**self.detector.kernel.state(), **self.states.state()}
-        batches = {"names": self.keys.listed}
-        if self.passed.last:
-            batches["last"] = self.passed.listed(self.detector.pattern.plan.schema)
+        batches = {"names": self.keys.listed, **self.passed.batches(self.detector.pattern.plan.schema)}
         if self.detector.told is not None:
             batches["told_timeouts"] = self.detector.told.all
         if (held := self.detector.working_set.all) is not None:
@@ -198,10 +199,10 @@ class RealTimeMatcher:
         self.states.make_room(int(untold.keys.max(initial=-1)) + 1)
         if self.detector.told is not None:
             self.detector.told.restore(batches["told_timeouts"])
-        self.passed = Passed.of(header, batches.get("last"))
+        self.passed = Passed.of(header, batches)
         self.clock, self._step = index(header["clock"]), index(header["step"])
-        counts = (index(header["counts"][name]) for name in ("late", "ties", "matches", "timeouts"))
-        self.late, self.ties, self.telling.matches, self.telling.timeouts = counts
+        counts = (index(header["counts"][name]) for name in ("ties", "matches", "timeouts"))
+        self.ties, self.telling.matches, self.telling.timeouts = counts
 
     def _tell(self, events: Batch | None = None) -> list[pa.RecordBatch]:
         """Brings what was told to where events and time are: retractions, then insertions, of each key in the order in

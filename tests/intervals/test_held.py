@@ -129,3 +129,7 @@ def test_equal_late_events_are_told_apart() -> None:
         ids += live.process(table([late])).column("match_id").to_pylist()
     assert len({*ids}) == len(ids) == 5
     assert again.process(table([late])).column("match_id").to_pylist() == ids[3:4]
+    one_by_one = matcher("EVENT PAL(A a, B b) WITHIN 1 hour")
+    one_by_one.process(table([("A", 100, 101, "a"), ("A", 95, 96, "a")]))
+    each = [one_by_one.process(table([row])).column("match_id")[0].as_py() for row in (late, other, late)]
+    assert sorted(each) == sorted(ids[:3])

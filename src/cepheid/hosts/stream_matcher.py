@@ -162,9 +162,11 @@ class StageShardMatcher:
         ids go on from there.
         """
         detector = self.live.detector
-        came = [*log]
-        in_time = [events.filter(pa.array(times_of(events) > until)) for until, events in came]
-        self.live.late += sum(len(events) for _, events in came) - sum(map(len, in_time))
+        in_time = []
+        for until, events in log:
+            is_late = times_of(events) <= until
+            self.live.passed.numbered(events.filter(pa.array(is_late)))
+            in_time.append(events.filter(pa.array(~is_late)))
         with detector.replaying(limits):
             if in_time:
                 self.live.process(join(in_time))

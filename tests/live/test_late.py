@@ -1,0 +1,85 @@
+"""Ids of late events: each has its own, whatever calls the events come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.live.events import at, events, matcher
+
+from cepheid import Matcher, SnapshotError, late
+from cepheid.late import LateOrdinals
+from cepheid.snapshot import from_bytes, to_bytes
+
+LATE = [(1, "p", 1, "a"), (2, "p", 2, "b"), (1, "p", 1, "a"), (2, "p", 2, "b"), (1, "q", 1, "a"), (1, "p", 1, "a")]
+
+
+@given(came=st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=20), data=st.data())
+def test_any_split(came: list[bytes], data: st.DataObject) -> None:
+    """The ordinals of equal events differ, and are the same in any calls, and behind snapshots; also where more come
+    than are looked at.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(late, "MOST", 3)
+        whole = LateOrdinals().of(pa.array(came, pa.large_binary())).tolist()
+        rest, found, ordinals = came, list[int](), LateOrdinals()
+        while rest:
+            size = data.draw(st.integers(1, 4))
+            part, rest = rest[:size], rest[size:]
+            found += ordinals.of(pa.array(part, pa.large_binary())).tolist()
+            ordinals = LateOrdinals.restored(ordinals.count, ordinals.listed)
+    assert found == whole
+    assert len({*zip(came, whole, strict=True)}) == ordinals.count == len(came)
+
+
+def ids(live: Matcher, *rows: Any) -> list[str]:
+    found: list[str] = live.process(events(*rows)).column("match_id").to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("consistency", [None, "conservative", "realtime"])
+@pytest.mark.parametrize("sequence", [None, "id"])
+def test_calls(consistency: str | None, sequence: str | None) -> None:
+    """The same events that are late have the same ids in one call and in several."""
+    found = []
+    for size in (1, 4, 6):
+        live = matcher(consistency=consistency, sequence=sequence)
+        live.advance_time(at(100))
+        found.append([one for i in range(0, len(LATE), size) for one in ids(live, *LATE[i : i + size])])
+    assert found[0] == found[1] == found[2]
+    assert len({*found[0]}) == len(LATE)
+
+
+@pytest.mark.parametrize("consistency", [None, "realtime"])
+def test_events_of_one_sequence(consistency: str | None) -> None:
+    """With a sequence, events that have the same are told apart, too, though their other columns differ."""
+    live = matcher(consistency=consistency)
+    live.advance_time(at(100))
+    assert len({*ids(live, (1, "p", 1, "a"), (1, "p", 1, "b")), *ids(live, (1, "p", 1, "c"))}) == 3
+
+
+@pytest.mark.parametrize("consistency", [None, "realtime"])
+def test_snapshots_of_former_versions(consistency: str | None) -> None:
+    """Where a snapshot does not say which events were late, all that come behind it have ids that none before had."""
+    live = matcher(consistency=consistency)
+    live.advance_time(at(100))
+    before = ids(live, *LATE)
+    snapshot = from_bytes(live.snapshot())
+    del snapshot.batches["late"]  # type: ignore[attr-defined]
+    live.restore(to_bytes(snapshot))
+    assert live.counts.late == len(LATE)
+    assert not {*before} & {*ids(live, *LATE)}
+
+
+def test_more_than_there_were() -> None:
+    """A snapshot whose late events are more than it counts is refused."""
+    live = matcher()
+    live.advance_time(at(100))
+    ids(live, *LATE)
+    snapshot = from_bytes(live.snapshot())
+    snapshot.header["counts"]["late"] = 1
+    with pytest.raises(SnapshotError, match="the snapshot's late events are not those that it counts"):
+        live.restore(to_bytes(snapshot))
