@@ -142,7 +142,7 @@ class IntervalMatcher:
 
     def explain(self) -> str:
         """The plan as text: conditions, and the order in which events are looked for."""
-        return explain_intervals(self._host.plan, self._frequencies, self._host.growth)
+        return explain_intervals(self._host.plan_now, self._frequencies, self._host.growth)
 
     def diagram(self) -> str:
         """The joins as a Mermaid flowchart."""

@@ -23,6 +23,8 @@ from cepheid import (
     detect,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+
 COLUMNS = shop([]).schema
 PATTERNS = [
     ("(A; B) - C", "recent"),
@@ -221,6 +223,50 @@ def test_idle_keys() -> None:
         live.advance_time(at(second))
         left.append(live.counts.open_partial_matches)
     assert left == [3, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "warned"),
+    [
+        ("A; B", "unrestricted", "that an event to come may be joined with. Bound them with within(…), or take the "),
+        ("(A; B)_5s", "chronicle", "that no other has used up, as in a context within(…) forgets none. Take the "),
+        ("A & B", "continuous", "that no other has used up"),
+    ],
+)
+def test_what_grows_is_warned_of(text: str, policy: str, warned: str) -> None:
+    """Where what is kept of one key can grow for ever, with what to do; and so it grows."""
+    with pytest.warns(CepheidWarning, match="a matcher keeps all occurrences " + re.escape(warned)):
+        live = matcher(text, policy, key="user", lateness="0 seconds")
+    assert kept_of_many(live) > 100
+
+
+@pytest.mark.filterwarnings("error:a matcher keeps all occurrences")
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [("A; B", None), ("(A; B)_5s", "unrestricted"), ("A - B", "unrestricted"), ("A; B", "snoop_recent")],
+)
+def test_what_does_not_grow(text: str, policy: str | None) -> None:
+    """Of what is bounded nothing is said."""
+    assert kept_of_many(matcher(text, policy, key="user", lateness="0 seconds")) < 10
+
+
+def kept_of_many(live: Matcher) -> int:
+    """What is open once there were many events of which nothing came, and a while has passed."""
+    live.process(shop([(second, "A", "u", 1) for second in range(200)]))
+    live.advance_time(at(1_000))
+    live.snapshot()
+    return live.counts.open_partial_matches
+
+
+def test_a_policy_that_is_recent_already() -> None:
+    """It is not what is advised where a condition over several events lets it keep all occurrences."""
+    with pytest.warns(CepheidWarning) as caught:
+        matcher("(?a:A; ?b:B)[a.price = b.price]", "recent")
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2
+    assert told[1] == (
+        "a matcher keeps all occurrences that an event to come may be joined with. Bound them with within(…)"
+    )
 
 
 def test_refusals() -> None:

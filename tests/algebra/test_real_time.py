@@ -20,6 +20,8 @@ from algebra.strategies import Row, expressions, shop_rows, with_variables
 from cepheid import CepheidWarning, Limits, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.forks import KeyStates
 
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+
 CONDITIONS = [
     "(?a:A; ?b:B)[a.price = b.price] -[c.price > a.price] ?c:C",
     "(?a:A & ?b:A) -[c.price = a.price] ?c:C",

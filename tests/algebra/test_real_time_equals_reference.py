@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.intervals.running import ENGINE
@@ -24,6 +25,8 @@ from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, told
 from cepheid.kernel.reference import Event
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.plan.algebra import Kind, OccurrencePlan
+
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
 
 SECOND = timedelta(seconds=1)
 CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])

@@ -100,6 +100,18 @@ def test_consistency_can_be_changed_while_it_runs() -> None:
     assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
 
 
+def test_the_plan_says_how_matches_are_told_now() -> None:
+    """The text of a matcher that was switched, or restored, is that of one made so."""
+    live, other = matcher(PAPER), matcher(PAPER)
+    before = live.explain()
+    live.switch("realtime")
+    assert live.explain() == matcher(f"{PAPER} REALTIME 1").explain() != before
+    other.restore(live.snapshot())
+    assert other.explain() == live.explain()
+    live.switch("conservative")
+    assert live.explain() == before
+
+
 def test_arguments_that_are_none() -> None:
     """A negative delay, another lateness, columns that are not there."""
     with pytest.raises(SchemaError, match="delay: a length of time must not be negative"):

@@ -17,6 +17,8 @@ from tests.live.events import SCHEMA, events, matcher
 from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
 from cepheid.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
 
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+
 STORED = Path(__file__).parent / "snapshots"
 LOOP = (
     Pattern.begin("a")

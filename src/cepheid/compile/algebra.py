@@ -15,12 +15,11 @@ from cepheid.compile.tables import INSTRUCTION, Ints, Records
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
 from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.algebra_windows import spans_of, windows_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan import MAX_CONDITIONS
 from cepheid.plan.script import Script
 
-UNBOUNDED = 1 << 62
-"""Microseconds: longer than any window."""
 NONE = -1
 PER_VARIABLE = 3
 """Places of a variable among the values that scripts read: its event, its start and its end."""
@@ -238,40 +237,6 @@ def _lists_of(operator: Operator) -> int:
         case Kind.THEN | Kind.WITHOUT | Kind.DELAYED:
             return 1
     return 0
-
-
-def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
-    """For each operator the longest time that an occurrence may take which anything still asks for."""
-    windows = [-1] * len(operators)
-    for root in roots:
-        windows[root] = UNBOUNDED
-    for row in range(len(operators) - 1, -1, -1):  # operators come after their operands
-        operator, window = operators[row], windows[row]
-        if operator.kind is Kind.WITHIN:
-            window = min(window, operator.number)
-        elif operator.kind is Kind.DELAYED:
-            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
-        for operand in operator.operands:
-            windows[operand] = max(windows[operand], window)
-    return windows
-
-
-def spans_of(operators: Sequence[Operator]) -> list[int]:
-    """For each operator the longest time that one of its occurrences can take."""
-    spans: list[int] = []
-    for operator in operators:
-        match operator.kind:
-            case Kind.LEAF | Kind.DELAYED:
-                spans.append(0)
-            case Kind.BOTH | Kind.THEN:
-                spans.append(UNBOUNDED)
-            case Kind.EITHER:
-                spans.append(max(spans[operator.left], spans[operator.right]))
-            case Kind.WITHIN:
-                spans.append(min(spans[operator.left], operator.number))
-            case _:
-                spans.append(spans[operator.left])
-    return spans
 
 
 def made_with(operators: Sequence[Operator], kind: Kind) -> list[bool]:

@@ -131,8 +131,13 @@ class IntervalTableMatcher(HalfWay):
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What is kept for ever."""
+        """What is kept for ever. It does not change with the consistency: what would is refused."""
         return () if self._ends else interval_growth(self.plan.pattern, self._lateness)
+
+    @property
+    def plan_now(self) -> IntervalPlan:
+        """The plan with the consistency that was switched to, or that a snapshot had."""
+        return replace(self.plan, pattern=self.plan.pattern.emitting(self._matcher.kernel.consistency))
 
     def _check_certain(self, pattern: IntervalPattern) -> None:
         if not self._ends and (problems := never_certain(pattern, self._lateness)):

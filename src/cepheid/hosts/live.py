@@ -22,13 +22,14 @@ from cepheid.hosts.half_way import HalfWay
 from cepheid.hosts.in_process import plan_in_process, with_measures
 from cepheid.hosts.intake import in_order_of_arrival, lifted, timed, usable, used_columns
 from cepheid.hosts.made_for import made_for
-from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, warn_of
+from cepheid.hosts.request import EventCounts, MatcherCounts, Request, instant_of, warn, warn_of
 from cepheid.hosts.tables import fitted
 from cepheid.kernel.layout import NO_TIME
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.interval_values import Consistency
 from cepheid.live_matcher import LiveMatcher
 from cepheid.order import check_times
+from cepheid.plan.algebra_windows import occurrence_growth
 from cepheid.plan.plan import Measure
 from cepheid.plan.plans import LiftedFor
 from cepheid.real_time import RealTimeMatcher
@@ -162,6 +163,8 @@ def _compiled(
         return compile_plan(plan), plan.measures
     plans = occurrence_plans(columns, request, engine)
     warn_of(plans)
+    for growth in occurrence_growth(plans.only):
+        warn(f"a matcher keeps {growth}")
     return compile_occurrences(plans), plans.only.measures
 
 

@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from cepheid.compile.algebra import UNBOUNDED, windows_of
 from cepheid.errors import PatternError
 from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX
 from cepheid.hosts.algebra_on_spark import occurrence_plans_on_spark
@@ -31,8 +30,9 @@ from cepheid.interval_output import END
 from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.interval_values import Consistency, End
 from cepheid.output import merged
-from cepheid.plan.algebra import Kind, OccurrencePlan
+from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.plan.algebra_windows import occurrence_growth
 from cepheid.plan.interval_growth import interval_growth, never_certain
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.plan.plan import Lifted
@@ -208,8 +208,4 @@ def _occurrence_warnings(plans: OccurrencePlans) -> Iterator[str]:
     for plan in plans.each:
         whose = f"pattern {plan.pattern.name!r}: " if plans.named else ""
         yield from (whose + warning for warning in plan.warnings)
-        windows = windows_of(plan.operators, [plan.root])
-        joins = [row for row, op in enumerate(plan.operators) if op.kind in (Kind.BOTH, Kind.THEN)]
-        if not plan.by_operator and any(windows[row] >= UNBOUNDED for row in joins):
-            kept = "all occurrences that an event to come may be joined with. Bound them with within(…)"
-            yield f"{whose}{GROWS}{kept}, or take the policy 'recent'"
+        yield from (whose + GROWS + growth for growth in occurrence_growth(plan))

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.compile.algebra import NONE, UNBOUNDED, Regime
+from cepheid.compile.algebra import NONE, Regime
 from cepheid.compile.tables import Ints
 from cepheid.kernel.algebra_kernel import TreeKernel
 from cepheid.kernel.algebra_layout import new_lists
 from cepheid.kernel.layout import FOREVER, Int32s
 from cepheid.plan.algebra import Kind
+from cepheid.plan.algebra_windows import UNBOUNDED
 
 
 def idle_from(kernel: TreeKernel, keys: Int32s) -> Ints:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.algebra import PER_VARIABLE, UNBOUNDED, AlgebraTables
+from cepheid.compile.algebra import PER_VARIABLE, AlgebraTables
 from cepheid.compile.tables import Ints, Records
 from cepheid.kernel.layout import FOREVER, Flags
+from cepheid.plan.algebra_windows import UNBOUNDED
 
 TreeCursor: TypeAlias = Any
 """One record of TREE_CURSOR."""

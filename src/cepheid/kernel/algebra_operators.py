@@ -14,7 +14,7 @@ Otherwise a window around an operator bounds what it remembers. An operator for 
 
 from __future__ import annotations
 
-from cepheid.compile.algebra import UNBOUNDED, AlgebraTables, Regime
+from cepheid.compile.algebra import AlgebraTables, Regime
 from cepheid.kernel.algebra_conditions import holds
 from cepheid.kernel.algebra_layout import Forest, NodeKind, TreeCursor, TreeStatus, Variables
 from cepheid.kernel.algebra_lists import append, drop_first, ended_before, prune, reserve, started_before
@@ -23,6 +23,7 @@ from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import Events
 from cepheid.plan.algebra import Kind
+from cepheid.plan.algebra_windows import UNBOUNDED
 
 
 @inlined

@@ -7,7 +7,7 @@ is looked at once an instant, in whichever expressions it stands.
 
 from __future__ import annotations
 
-from cepheid.compile.algebra import NONE, UNBOUNDED, AlgebraTables, Regime
+from cepheid.compile.algebra import NONE, AlgebraTables, Regime
 from cepheid.kernel.algebra_layout import Forest, TreeCursor, TreeStatus, Variables
 from cepheid.kernel.algebra_lists import append, drop_earliest, drop_first, keep_since, reserve
 from cepheid.kernel.algebra_operators import evaluate
@@ -16,6 +16,7 @@ from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.layout import FOREVER, Events, Visits
 from cepheid.plan.algebra import Kind
+from cepheid.plan.algebra_windows import UNBOUNDED
 
 
 @kernel
