@@ -203,17 +203,22 @@ def _named(text: str) -> str:
     return first + "".join(f"?v{number}:{rest}" for number, rest in enumerate(others))
 
 
+_parts = st.sampled_from(["?:A", "?:A", "(?:A - B)", "(?:A - C)", "(?:A - (B; C))", "B"])
 with_variables = (
     st.recursive(
-        st.sampled_from(["A", "B", "C", "?:A", "?:A", "?:B", "?:C"]),
+        st.builds("({} {} {})".format, _parts, st.sampled_from("&&;|"), _parts),
         lambda inner: st.one_of(
-            *(st.builds(f"({{}} {sign} {{}})".format, inner, inner) for sign in ";&|--"),
+            *(st.builds(f"({{}} {sign} {{}})".format, inner, _parts) for sign in ";&|-"),
             st.builds("({})_{}s".format, inner, st.integers(1, 5)),
             st.builds("({} + {}s)".format, inner, st.integers(1, 5)),
         ),
-        max_leaves=4,
+        max_leaves=2,
     )
     .map(_named)
     .map(OccurrencePattern.of)
 )
-"""Expressions of which an occurrence may come about in several ways."""
+"""Expressions of which an occurrence may come about in several ways, of which minus may take some away."""
+few_rows: st.SearchStrategy[list[Row]] = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from("AAABC"), st.just("u"), st.just(0)), min_size=3, max_size=9
+)
+"""Close to each other, and of one user."""

@@ -15,7 +15,7 @@ from tests.searching import share
 from tests.telling import Log, log_of, sorted_log, states_every
 
 from algebra.shop import at, shop
-from algebra.strategies import Row, expressions, shop_rows, with_variables
+from algebra.strategies import Row, expressions, few_rows, shop_rows, with_variables
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
 from cepheid.hosts.algebra_in_process import occurrence_plans
@@ -32,10 +32,15 @@ SECOND = timedelta(seconds=1)
 CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
 
 
+def arriving(rows: st.SearchStrategy[list[Row]]) -> st.SearchStrategy[list[Row]]:
+    """In any order, none twice."""
+    return rows.map(lambda rows: list({row[:3]: row for row in rows}.values())).flatmap(st.permutations)
+
+
 @share(20)
 @given(
-    rows=shop_rows.map(lambda rows: list({row[:3]: row for row in rows}.values())).flatmap(st.permutations),
-    expression=expressions | with_variables,
+    rows=arriving(shop_rows),
+    expression=expressions,
     lateness=st.sampled_from([0, 1, 3, 9]),
     every=st.sampled_from([1, 2, 64]),
     data=st.data(),
@@ -44,6 +49,17 @@ def test_equals_reference(
     rows: list[Row], expression: OccurrencePattern, lateness: int, every: int, data: st.DataObject
 ) -> None:
     """Events one by one in any order, and switches anywhere: what is told at each is what the definition tells."""
+    check(rows, expression, lateness, every, data)
+
+
+@share(50)
+@given(rows=arriving(few_rows), expression=with_variables, every=st.sampled_from([1, 2, 64]), data=st.data())
+def test_variables(rows: list[Row], expression: OccurrencePattern, every: int, data: st.DataObject) -> None:
+    """Also what variables stand for, where none of the events is late."""
+    check(rows, expression, 9, every, data)
+
+
+def check(rows: list[Row], expression: OccurrencePattern, lateness: int, every: int, data: st.DataObject) -> None:
     pattern = expression.taxonomy("type").policy(Policy.UNRESTRICTED)
     first = data.draw(CHOICES)
     switches = data.draw(st.dictionaries(st.integers(0, max(0, len(rows) - 1)), CHOICES, max_size=3))
