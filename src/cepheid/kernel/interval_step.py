@@ -4,7 +4,8 @@
 then nothing has changed, and the call can be repeated.
 
 Stores, open matches and what is told are arguments of their own: taken out of one NamedTuple inside the functions, an
-event cost a third more where many matches are open (`benchmarks/intervals.py`, "with one of many open").
+event cost more where many matches are open (`benchmarks/intervals.py`, "with one of many open"): 24 to 35 % in one
+comparison, 11 to 18 % in another.
 """
 
 from __future__ import annotations
