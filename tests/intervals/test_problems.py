@@ -79,6 +79,25 @@ def test_all_problems_come_at_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (
+            "EVENT PAL(A a, B b) ORDER end(a) < start(b), end(b) < start(a) WHERE a.n + 1",
+            "these cannot hold together: ",
+        ),
+        ("EVENT PAL(A a, B b) WHERE a.us = 'x' AND a.n + 1", "no column named 'us' (where, column 3)"),
+        ("EVENT PAL(A a, B b) WHERE a.n LIKE '1%' AND a.n + 1", "LIKE takes STRING, got BIGINT"),
+        ("EVENT PAL(A a, (!D d WHERE d.us = 'x'), B b) WHERE a.n + 1", "no column named 'us' (negation of 'd'"),
+    ],
+)
+def test_no_problem_hides_another(text: str, other: str) -> None:
+    """Conditions are typed whatever else is wrong, as far as their columns are known."""
+    message = refused(text)
+    assert other in message, message
+    assert "a condition must be BOOLEAN, this is BIGINT (where, column " in message, message
+
+
 def test_problems_of_conditions_have_their_place() -> None:
     """Unknown variables and columns, negated events, events as values, columns of no event, functions over several."""
     text = (

@@ -326,6 +326,13 @@ def ask_types(
     return types
 
 
+def is_typed(node: Node, types: Mapping[Shape, pa.DataType]) -> bool:
+    """Whether the engine has refused none of its parts."""
+    asked: dict[Shape, _Asked] = {}
+    _collect(node, asked)
+    return asked.keys() <= types.keys()
+
+
 def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
     """Adds the node's parts, inner ones first; the shapes of the parts in it."""
     if isinstance(node, Apply) and node.call.function == "lambda":

@@ -14,12 +14,12 @@ from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_values import End
 from cepheid.lang.pattern import Pattern
 from cepheid.lang.sql import parse_expression
-from cepheid.plan.build import Shared, ask_types, check_boolean, refusal, schema_faults
+from cepheid.plan.build import Shared, ask_types, check_boolean, is_typed, refusal, schema_faults
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.interval_condition import Variables, resolved, variables_in
 from cepheid.plan.interval_plan import IntervalPlan, IntervalPlans, IntervalSchema, JoinScript
 from cepheid.plan.interval_problems import interval_problems
-from cepheid.plan.lift import Lifting, conjuncts
+from cepheid.plan.lift import Lifting
 from cepheid.plan.limits import Limits
 from cepheid.plan.parameters import Parameters
 from cepheid.plan.plan import MAX_CONDITIONS
@@ -95,10 +95,10 @@ def _plan_or_problems(
     )
     nodes = [node for found in parts.conditions for node in found]
     types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
-    if problems:  # what has no type cannot be asked about further
-        return problems
     lifting = Lifting(types, _stages(pattern), stage=len(pattern.variables))
     for node in nodes:
+        if not is_typed(node, types):
+            continue
         try:
             check_boolean(lifting, node)
         except PatternError as error:
@@ -168,8 +168,7 @@ def _conditions(
     conditions: list[list[Node]] = []
     for text, where, allowed in texts:
         variables = Variables(pattern.variables, allowed, times, parameters)
-        node = None if text is None else resolved(text, where, variables, columns, problems)
-        conditions.append([] if node is None else conjuncts(node))
+        conditions.append([] if text is None else resolved(text, where, variables, columns, problems))
     problems += parameters.unused()
     return conditions
 

@@ -33,22 +33,36 @@ class Variables:
 
 def resolved(
     text: str, where: str, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
-) -> Node | None:
-    """The condition with its names resolved; None where it has problems, which are appended. `columns` None: any name
-    may be one.
+) -> list[Node]:
+    """The AND-ed parts of the condition with their names resolved, without those that have problems, which are
+    appended. `columns` None: any name may be one.
     """
-    source, found = Source(text, where), list[Problem]()
-    expression = variables.parameters.parse(source, found)
-    if expression is not None:
-        expression = _with_times(expression, source, variables)
-        found += _name_problems(expression, source, variables, columns)
-    if expression is None or found:
-        problems += found
-        return None
-    node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(expression)
-    found += _without_variable(node)
+    source = Source(text, where)
+    expression = variables.parameters.parse(source, problems)
+    if expression is None:
+        return []
+    parts = [_with_times(part, source, variables) for part in _conjuncts(expression)]
+    nodes = [_resolved_part(part, source, variables, columns, problems) for part in parts]
+    return [node for node in nodes if node is not None]
+
+
+def _resolved_part(
+    part: Expression, source: Source, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
+) -> Node | None:
+    found, node = [*_name_problems(part, source, variables, columns)], None
+    if not found:
+        node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(part)
+        found += _without_variable(node)
     problems += found
     return None if found else node
+
+
+def _conjuncts(expression: Expression) -> Iterator[Expression]:
+    if isinstance(expression, Call) and expression.function == "and":
+        for arg in expression.args:
+            yield from _conjuncts(arg)
+    else:
+        yield expression
 
 
 def variables_in(node: Node) -> frozenset[int]:
