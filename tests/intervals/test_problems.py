@@ -158,13 +158,13 @@ def test_negations_that_say_nothing() -> None:
 @pytest.mark.parametrize("scope", ["start_between", "gap", "seq_between", "intersects_gap"])
 def test_scopes_between_a_part_and_itself(scope: str) -> None:
     """Nothing lies there; within what both span, events may."""
-    text = f"EVENT PAL(A a, B b) WITHOUT (D d {scope}(b, a | a, b))"
+    text = f"EVENT PAL(A heat, B `first spin`) WITHOUT (D reset {scope}(`first spin`, heat | heat, `first spin`))"
     assert refused(text) == (
-        f"{scope} is about what lies between two parts, and both are b and a (negation of 'd')\n"
-        "Name different parts, or take during_span or an order such as start(b) < start(d)."
+        f"{scope} is about what lies between two parts, and both are first spin and heat (negation of 'reset')\n"
+        "Name different parts, or take during_span or an order such as start(`first spin`) < start(reset)."
     )
     planned(text.replace(scope, "during_span"))
-    planned(text.replace("a, b))", "a))"))
+    planned(text.replace("heat, `first spin`))", "heat))"))
 
 
 def test_counts_that_cannot_be() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_grammar import quoted
 from cepheid.lang.interval_values import Comparison, Negation, Scope, related, variables_of
 from cepheid.plan.interval_bounds import contradiction
 
@@ -83,10 +84,10 @@ def _label(negation: Negation) -> str:
 
 def _part_problems(pattern: IntervalPattern) -> Iterator[Problem]:
     for negation in pattern.negations:
-        where = _label(negation)
+        where, d = _label(negation), quoted(negation.variable)
         if negation.scope is None:
             if negation.variable not in _compared(negation.order):
-                hint = f"Give a scope and the parts, or order start({negation.variable}) or end({negation.variable})."
+                hint = f"Give a scope and the parts, or order start({d}) or end({d})."
                 yield Problem("nothing says where the negated event may not lie", where, hint=hint)
             continue
         for side, part in (("left", negation.left), ("right", negation.right)):
@@ -94,9 +95,9 @@ def _part_problems(pattern: IntervalPattern) -> Iterator[Problem]:
                 hint = "A negation stands between two parts of the match."
                 yield Problem(f"there is no event {side} of it", where, hint=hint)
         if negation.left and {*negation.left} == {*negation.right} and negation.scope is not Scope.DURING_SPAN:
-            both, d = " and ".join(negation.left), negation.variable
+            both, first = " and ".join(negation.left), quoted(negation.left[0])
             message = f"{negation.scope.value} is about what lies between two parts, and both are {both}"
-            hint = f"Name different parts, or take during_span or an order such as start({both[0]}) < start({d})."
+            hint = f"Name different parts, or take during_span or an order such as start({first}) < start({d})."
             yield Problem(message, where, hint=hint)
 
 
