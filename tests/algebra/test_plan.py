@@ -12,7 +12,7 @@ from cepheid import CepheidWarning, OccurrencePattern, PatternError, detect
 from cepheid.detect import plan_of, request_of
 from cepheid.plan.algebra import Kind, OccurrencePlan
 from cepheid.plan.algebra_build import check_occurrences
-from cepheid.plan.algebra_explain import explain_occurrences, occurrence_drawing
+from cepheid.plan.algebra_explain import explain_occurrences, occurrence_drawing, occurrence_mermaid
 from cepheid.plan.algebra_types import misread_types
 
 KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any", "Any": []}
@@ -234,6 +234,20 @@ def test_a_drawing_without_events() -> None:
         "    n4 --> n8",
         "    n7 --> n8",
     ]
+
+
+def test_labels_of_drawings_are_escaped() -> None:
+    """What a drawing has no other way to say than as an entity: in conditions and types."""
+    text = "(?a:`X#1;`; B)[a.`x` < '>']"
+    assert [line for line in occurrence_drawing(OccurrencePattern.of(text)).split("\n") if "[" in line] == [
+        '    n0["event X#35;1;"]',
+        '    n1["as a"]',
+        '    n2["event B"]',
+        '    n3["then"]',
+        "    n4[\"where a.#96;x#96; #lt; '#gt;'\"]",
+    ]
+    drawn = occurrence_mermaid(plan("?l:Login[l.user < '#`']; Logout"))
+    assert "[\"event (#96;type#96; IN ('Login')) AND (user #lt; '#35;#96;')\"]" in drawn
 
 
 def test_conditions_on_one_event_are_lifted() -> None:

@@ -25,6 +25,7 @@ from cepheid.lang.duration import format_duration
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.algebra import Kind, OccurrencePlan, Operator
 from cepheid.plan.algebra_types import misread_types
+from cepheid.plan.drawing import label
 from cepheid.plan.parameters import described
 from cepheid.plan.types import sql_name
 
@@ -89,8 +90,7 @@ def occurrence_mermaid(plan: OccurrencePlan) -> str:
     """The operators as a Mermaid diagram, events below."""
     lines = ["flowchart BT"]
     for row, operator in enumerate(plan.operators):
-        label = _label(plan, operator).replace('"', "#quot;")
-        lines.append(f'    n{row}["{label}"]')
+        lines.append(f'    n{row}["{label(_named(plan, operator))}"]')
         lines += [f"    n{operand} --> n{row}" for operand in operator.operands]
     return "\n".join(lines)
 
@@ -103,8 +103,7 @@ def occurrence_drawing(pattern: OccurrencePattern) -> str:
         if expression not in numbers:
             below = [number(operand) for operand in operands(expression)]
             numbers[expression] = len(numbers)
-            label = " ".join(_written(expression).split()).replace('"', "#quot;")
-            lines.append(f'    n{numbers[expression]}["{label}"]')
+            lines.append(f'    n{numbers[expression]}["{label(_written(expression))}"]')
             lines.extend(f"    n{operand} --> n{numbers[expression]}" for operand in below)
         return numbers[expression]
 
@@ -127,10 +126,10 @@ def _written(expression: Occurrence) -> str:
 def _rows(plan: OccurrencePlan) -> Iterator[str]:
     for operator in plan.operators:
         of = " and ".join(map(str, operator.operands))
-        yield f"{_label(plan, operator)}{f' of {of}' if of else ''}"
+        yield f"{_named(plan, operator)}{f' of {of}' if of else ''}"
 
 
-def _label(plan: OccurrencePlan, operator: Operator) -> str:
+def _named(plan: OccurrencePlan, operator: Operator) -> str:
     name = _NAMES[operator.kind]
     match operator.kind:
         case Kind.LEAF:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_print import interval_text
+from cepheid.plan.drawing import label
 from cepheid.plan.interval_growth import interval_warnings
 from cepheid.plan.interval_order import join_order
 from cepheid.plan.interval_plan import IntervalPlan
@@ -49,7 +50,7 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
     """The joins as a Mermaid flowchart: for each variable that may come last a tree, and negations above it."""
-    names, orders = [_label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
+    names, orders = [label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
     lines = ["flowchart BT"]
     for order in orders:
         tree = f"v{order[0]}"
@@ -65,11 +66,3 @@ def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = N
             lines.append(f'    {at} --> {tree}_n{number}{{"no {name}"}}')
             at = f"{tree}_n{number}"
     return "\n".join(lines)
-
-
-_ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "`": "#96;", "<": "#lt;", ">": "#gt;"})
-
-
-def _label(name: str) -> str:
-    """Between quotes Mermaid takes any text on one line, but these characters."""
-    return " ".join(name.translate(_ENTITIES).split()) or " "
