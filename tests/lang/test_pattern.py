@@ -272,6 +272,8 @@ def test_refused(call: Callable[[], Pattern], message: str) -> None:
         ("2h 10min 3 sec", timedelta(hours=2, minutes=10, seconds=3)),
         ("1 D 90 s", timedelta(days=1, seconds=90)),
         ("5ms 7us 1 µs", timedelta(microseconds=5008)),
+        ("2 hrs 1 hr 10 mins 3secs", timedelta(hours=3, minutes=10, seconds=3)),
+        ("7 \u00b5s 1 \u03bcs", timedelta(microseconds=8)),
     ],
 )
 def test_duration(text: str, length: timedelta) -> None:
@@ -280,7 +282,9 @@ def test_duration(text: str, length: timedelta) -> None:
     assert parse_duration(format_duration(length)) == length
 
 
-@pytest.mark.parametrize("text", ["2 hours", "120min", "1h 60 Min", "7200 sec", "7200s", "1 hour 60 minutes"])
+@pytest.mark.parametrize(
+    "text", ["2 hours", "2 hrs", "120min", "120 mins", "1h 60 Min", "7200 sec", "7200s", "1 hour 60 minutes"]
+)
 def test_lengths_are_written_alike_everywhere(text: str) -> None:
     """In Python, in pattern files, and in the texts of occurrences and of intervals."""
     length = timedelta(hours=2)

@@ -36,7 +36,7 @@ from cepheid.lang.algebra import (
     Without,
     depth_of,
 )
-from cepheid.lang.duration import parse_duration
+from cepheid.lang.duration import WORD, parse_duration
 from cepheid.lang.variables import plain_condition
 
 _T = TypeVar("_T")
@@ -50,7 +50,7 @@ PLAIN_NAME = re.compile(r"[^\W\d_]\w*")
 _QUOTED_NAME = re.compile(r"`((?:[^`]|``)+)`")
 _VARIABLE = re.compile(r"\?([^\W\d]\w*)\s*:")
 _SPACE = re.compile(r"\s*")
-_LENGTH = re.compile(r"\d+\s*[a-zA-Zµ]+(?:\s*\d+\s*[a-zA-Zµ]+)*")
+_LENGTH = re.compile(rf"\d+\s*{WORD}(?:\s*\d+\s*{WORD})*")
 _IN_BRACES = re.compile(r"\{([^{}]*)\}")
 
 _WORD_BETWEEN = re.compile(r"([^\W\d_]\w*)\s*(?=[(?`]|\s[^\W\d_])")

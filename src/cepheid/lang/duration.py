@@ -27,9 +27,13 @@ _SHORT = {
     "h": "hour",
     "d": "day",
 }
+_ALSO = {"secs": "second", "mins": "minute", "hr": "hour", "hrs": "hour"}
+"""Short, too, but not what messages advise."""
 LONGEST = timedelta(days=36_525_000)
 """100,000 years: so far behind the last time that an event may have, microseconds still fit 64 bits."""
-_PART = re.compile(r"\s*(\d+)\s*([a-zA-Zµ]+)\s*")
+WORD = "[a-zA-Z\u00b5\u03bc]+"
+"""A unit, as a regular expression: micro is a sign of its own (U+00B5) or the Greek letter (U+03BC)."""
+_PART = re.compile(rf"\s*(\d+)\s*({WORD})\s*")
 
 
 def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
@@ -78,8 +82,8 @@ def _parse_text(text: str) -> timedelta:
 
 def _unit(word: str) -> timedelta | None:
     """In the singular, the plural or short; case does not count."""
-    word = word.lower()
-    return _UNITS.get(_SHORT.get(word, word.removesuffix("s")))
+    word = word.lower().replace("\u03bc", "\u00b5")
+    return _UNITS.get((_SHORT | _ALSO).get(word, word.removesuffix("s")))
 
 
 def _called(unit: str) -> str:
