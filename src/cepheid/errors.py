@@ -116,8 +116,12 @@ def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The hint for an unknown name: the nearest known names, else all of them."""
-    near = get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.6)
-    close = [k for k in known if k.lower() in near]
-    if close:
-        return f"Did you mean {' or '.join(repr(k) for k in close)}?"
+    if close := closest(name, known):
+        return f"Did you mean {' or '.join(map(repr, close))}?"
     return f"Known here: {', '.join(known)}" if known else "Nothing is known here."
+
+
+def closest(name: str, known: Sequence[str]) -> list[str]:
+    """The known names that `name` may be a slip for."""
+    near = get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.6)
+    return [k for k in known if k.lower() in near]

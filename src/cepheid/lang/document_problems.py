@@ -12,7 +12,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
-from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.errors import PatternError, Problem, closest, did_you_mean
 from cepheid.lang.arguments import check_times
 from cepheid.lang.document_values import parameter_of, taxonomy_of
 from cepheid.lang.duration import parse_duration
@@ -111,10 +111,9 @@ def _unknown_keys(error: ValidationError, path: Path, marked: MarkedText) -> Ite
     known = list(cast("dict[str, Any]", error.schema)["properties"])
     for key in cast("dict[str, Any]", error.instance):
         if key not in known:
-            hint = did_you_mean(key, known)
-            allowed = "" if hint.startswith("Known here") else f" Known here: {', '.join(known)}"
+            allowed = f" Known here: {', '.join(known)}" if closest(key, known) else ""
             span = marked.key_spans.get((*path, key)) or place(path, marked)
-            yield marked.problem(f"{_called(path)} has no key {key!r}", span, hint + allowed)
+            yield marked.problem(f"{_called(path)} has no key {key!r}", span, did_you_mean(key, known) + allowed)
 
 
 def _wrong_value(error: ValidationError, path: Path, marked: MarkedText) -> Problem:
@@ -128,8 +127,7 @@ def _wrong_value(error: ValidationError, path: Path, marked: MarkedText) -> Prob
 def _hint(error: ValidationError) -> str | None:
     schema, value = cast("dict[str, Any]", error.schema), error.instance
     if error.validator == "enum" and isinstance(value, str):
-        hint = did_you_mean(value, schema["enum"])
-        return hint if hint.startswith("Did") else None
+        return did_you_mean(value, schema["enum"]) if closest(value, schema["enum"]) else None
     if "string" in schema.get("type", ()) and isinstance(value, bool | int | float):
         return "If it is meant as text, put it in quotes."
     return None

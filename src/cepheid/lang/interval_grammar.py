@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.errors import PatternError, Problem, closest, did_you_mean
 from cepheid.lang.cursor import MAX_DEPTH, Cursor, refused
 from cepheid.lang.interval_values import (
     COMPARISONS,
@@ -73,9 +73,8 @@ def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
     token = cursor.next
     written = cursor.written(token.span)
     if written.lower() not in names:
-        hint = did_you_mean(written, list(names))
-        error = refused(f"no {what} is named {written!r}", token.span, hint)
-        if not hint.startswith("Did"):  # it may be anything
+        error = refused(f"no {what} is named {written!r}", token.span, did_you_mean(written, list(names)))
+        if not closest(written, list(names)):  # it may be anything
             raise error
         cursor.tell(error)
     cursor.take()

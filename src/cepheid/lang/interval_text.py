@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from cepheid.errors import PatternError, did_you_mean
+from cepheid.errors import PatternError, closest
 from cepheid.lang.cursor import Cursor, refused
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
@@ -124,7 +124,7 @@ def _is_name(cursor: Cursor, token: Token) -> bool:
 def _is_misspelled(cursor: Cursor) -> bool:
     """Whether the next word is rather a relation than a variable: an event follows, and `befor` is like `before`."""
     event = _is_name(cursor, cursor.peek()) or (cursor.peek().text == "(" and cursor.peek(2).text != "!")
-    return event and did_you_mean(cursor.written(cursor.next.span), list(RELATIONS)).startswith("Did")
+    return event and bool(closest(cursor.written(cursor.next.span), list(RELATIONS)))
 
 
 _AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}

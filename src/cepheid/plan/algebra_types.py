@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.errors import PatternError, Problem, closest, did_you_mean
 from cepheid.lang.algebra import Leaf, Occurrence, OccurrencePattern, RestrictedType, operands
-from cepheid.lang.duration import parse_duration
+from cepheid.lang.duration import WORD, parse_duration
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.subtypes import NO_TAXONOMY, column_problems, type_condition
 
@@ -97,13 +97,16 @@ def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
             yield f"{name!r} is read as the name of a type. {_as_window(name, length)}. {declare}"
     unused = [name for name in restricted if name not in names]
     for name in asked:
-        if (hint := did_you_mean(name, unused)).startswith("Did"):
-            yield f"{name!r} is read as a type of the events, and a restricted type is not used. {hint} {declare}"
-        elif (hint := did_you_mean(name, declared)).startswith("Did"):
-            yield f"{name!r} is read as a type of its own, as the taxonomy does not have it. {hint} {declare}"
+        if closest(name, unused):
+            found, hint = "of the events, and a restricted type is not used", did_you_mean(name, unused)
+        elif closest(name, declared):
+            found, hint = "of its own, as the taxonomy does not have it", did_you_mean(name, declared)
+        else:
+            continue
+        yield f"{name!r} is read as a type {found}. {hint} {declare}"
 
 
-_WINDOW = re.compile(r"(.+)_([0-9]+[a-zA-Zµ]+)")
+_WINDOW = re.compile(rf"(.+)_([0-9]+{WORD})")
 
 
 def _window_in(name: str) -> str | None:
