@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from algebra.running import arrays_of, defined, kernel_of, one_visit, rows, spans, told
 from algebra.strategies import events_of_key, many_events, tables, windowed_tables
+from cepheid.kernel.algebra_idle import forget_keys
 from cepheid.kernel.algebra_kernel import TreeKernel
 from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
 from cepheid.kernel.reference import Event
@@ -218,6 +219,21 @@ def test_room_is_made() -> None:
     many = arrays_of([])._replace(time=times, mask=np.ones_like(times))
     (found,) = kernel_of(one, Policy.UNRESTRICTED).run(many, one_visit(len(times), FOREVER))
     assert len(found.start) == 100_000
+
+
+def test_keys_are_forgotten_in_one_way() -> None:
+    """Between calls as by a visit that closes them: nothing is open, and lists keep their room."""
+    operators = [*LEAVES, Operator(Kind.THEN, 0, 1), Operator(Kind.WITHOUT, 3, 2)]
+    events = arrays_of([Event(i, i, 1 << i % 3, ()) for i in range(30)])
+    closed, forgotten = (kernel_of(operators, Policy.UNRESTRICTED) for _ in range(2))
+    closed.run(events, one_visit(30, FOREVER, closes=True))
+    forgotten.run(events, one_visit(30, FOREVER))
+    assert forgotten.remembered > 0
+    forget_keys(forgotten, np.zeros(1, np.int32))
+    assert forgotten.remembered == 0
+    assert np.array_equal(forgotten.forest.keys[:1], closed.forest.keys[:1])
+    assert np.array_equal(forgotten.forest.lists, closed.forest.lists)
+    assert forgotten.forest.lists["capacity"].any()
 
 
 def test_a_number_of_a_key_is_used_again() -> None:

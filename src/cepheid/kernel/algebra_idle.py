@@ -8,8 +8,8 @@ import numpy as np
 
 from cepheid.compile.algebra import NONE, Regime
 from cepheid.compile.tables import Ints
+from cepheid.kernel import algebra_step
 from cepheid.kernel.algebra_kernel import TreeKernel
-from cepheid.kernel.algebra_layout import new_lists
 from cepheid.kernel.layout import FOREVER, Int32s
 from cepheid.plan.algebra import Kind
 from cepheid.plan.algebra_windows import UNBOUNDED
@@ -41,11 +41,7 @@ def idle_from(kernel: TreeKernel, keys: Int32s) -> Ints:
 
 def forget_keys(kernel: TreeKernel, keys: Int32s) -> None:
     """They have nothing open any more."""
-    forest, width = kernel.forest, kernel.lists_of_key
-    lists = forest.lists.reshape(-1, width)
-    lists[keys] = new_lists(width * len(keys)).reshape(-1, width)
-    forest.keys["remembered"][keys] = 0
-    forest.keys["due"][keys] = FOREVER
+    algebra_step.forget_keys(kernel.tables, kernel.forest, np.ascontiguousarray(keys, np.int32))
 
 
 def _windows(kernel: TreeKernel) -> Iterator[int]:

@@ -23,7 +23,7 @@ from cepheid.kernel.algebra_layout import (
 )
 from cepheid.kernel.algebra_lists import compact
 from cepheid.kernel.algebra_nodes import collect, mark_events, place_events
-from cepheid.kernel.algebra_step import visit_keys
+from cepheid.kernel.algebra_step import forget_keys, visit_keys
 from cepheid.kernel.algebra_told import Reader, ToldOccurrences, chosen_rows, joined_told, sizes_of, told_from, told_of
 from cepheid.kernel.compiled import FAILURES
 from cepheid.kernel.jit import compiling_alone
@@ -48,6 +48,7 @@ def warm_up() -> None:
         kernel.run(events, visits)
         kernel.mark(np.zeros(0, np.int32))
         kernel.place(np.zeros(0, np.int32), 0)
+        forget_keys(kernel.tables, kernel.forest, np.zeros(0, np.int32))
 
 
 _LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"

@@ -14,7 +14,7 @@ from cepheid.kernel.algebra_operators import evaluate
 from cepheid.kernel.algebra_snoop import evaluate_in_context
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.layout import FOREVER, Events, Visits
+from cepheid.kernel.layout import FOREVER, Events, Int32s, Visits
 from cepheid.plan.algebra import Kind
 from cepheid.plan.algebra_windows import UNBOUNDED
 
@@ -42,7 +42,7 @@ def visit_keys(
             if not found:
                 closes = visits.closes[cursor.visit]
                 if closes or (forest.keys[key].due == FOREVER and forest.keys[key].remembered == 0):
-                    forget_key(tables, forest, key, first_list)
+                    forget_key(tables, forest, key)
                 cursor.visit += 1
                 continue
             if not begin_instant(tables, events, forest, cursor, key, first_list):
@@ -109,11 +109,19 @@ def take_short(cursor: TreeCursor) -> int:
     return status
 
 
+@kernel
+def forget_keys(tables: AlgebraTables, forest: Forest, keys: Int32s) -> None:
+    for key in keys:
+        forget_key(tables, forest, key)
+
+
 @inlined
-def forget_key(tables: AlgebraTables, forest: Forest, key: int, first_list: int) -> None:
+def forget_key(tables: AlgebraTables, forest: Forest, key: int) -> None:
+    """It has nothing open any more; its lists keep their room."""
     forest.keys[key].due = FOREVER
     forest.keys[key].remembered = 0
-    for number in range(first_list, first_list + tables.settings[0].lists):
+    lists = tables.settings[0].lists
+    for number in range(key * lists, (key + 1) * lists):
         list_ = forest.lists[number]
         list_.first, list_.count, list_.latest, list_.pruned_at = list_.base, 0, -UNBOUNDED, 0
 
