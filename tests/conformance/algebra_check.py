@@ -28,9 +28,11 @@ def is_algebra(path: Path) -> bool:
     return next((case.get("expr") is not None and "arrival" not in case for case in read_algebra(path)), False)
 
 
-def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
+def check_all_algebra(
+    cases: Iterable[Case], where: Where, split: list[Exception] | None = None
+) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; on Spark several in a query, and several queries at a time, as most wait for its
-    scheduler.
+    scheduler. `split` as in `checked_in_groups`.
     """
     if where == "process":
         yield from checked_alone(cases, check_algebra)
@@ -42,7 +44,7 @@ def check_all_algebra(cases: Iterable[Case], where: Where) -> Iterator[tuple[Cas
 
     known = list(cases)
     groups = [known[start : start + CASES_A_QUERY] for start in range(0, len(known), CASES_A_QUERY)]
-    yield from checked_in_groups(groups, together, partial(check_algebra, where=where))
+    yield from checked_in_groups(groups, together, partial(check_algebra, where=where), split)
 
 
 def check_algebra(case: Case, where: Where = "process") -> Result:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -161,9 +160,9 @@ def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Foun
     )
 
 
-def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]]:
+def check_all(cases: Iterable[Case], host: Host, split: list[Exception] | None = None) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; on Spark in another order, and several queries at a time, as most wait for its
-    scheduler.
+    scheduler. `split` as in `checked_in_groups`.
     """
     if host not in TOGETHER:
         yield from ((case, check(case, host)) for case in cases)
@@ -173,7 +172,7 @@ def check_all(cases: Iterable[Case], host: Host) -> Iterator[tuple[Case, Result]
         found = TOGETHER[host]([translate(case) for case in cases])
         return [_compared(case, answer) for case, answer in zip(cases, found, strict=True)]
 
-    yield from checked_in_groups(_fitting(cases), together, partial(check, host=host))
+    yield from checked_in_groups(_fitting(cases), together, partial(check, host=host), split)
 
 
 def checked_alone(cases: Iterable[C], alone: Callable[[C], Result]) -> Iterator[tuple[C, Result]]:
@@ -184,16 +183,22 @@ def checked_alone(cases: Iterable[C], alone: Callable[[C], Result]) -> Iterator[
 
 
 def checked_in_groups(
-    groups: Iterable[Sequence[C]], together: Callable[[Sequence[C]], Sequence[Result]], alone: Callable[[C], Result]
+    groups: Iterable[Sequence[C]],
+    together: Callable[[Sequence[C]], Sequence[Result]],
+    alone: Callable[[C], Result],
+    split: list[Exception] | None = None,
 ) -> Iterator[tuple[C, Result]]:
     """Each case and its result: a query a group, several at a time. Where a case fails on the events of another, those
-    of its group are asked alone.
+    of its group are asked alone, and the failure is added to `split`.
     """
 
     def checked(cases: Sequence[C]) -> list[tuple[C, Result]]:
         if len(cases) > 1:
-            with suppress(Exception):  # what failed is told by the case that fails alone
+            try:
                 return [*zip(cases, together(cases), strict=True)]
+            except Exception as error:  # noqa: BLE001 - the case that fails alone tells it, too
+                if split is not None:
+                    split.append(error)
         return [(case, alone(case)) for case in cases]
 
     with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:

@@ -48,9 +48,12 @@ def read_intervals(path: Path) -> list[Case]:
         return [json.loads(line) for line in lines if line.strip()]
 
 
-def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[Case, Result]]:
+def check_all_intervals(
+    cases: Iterable[Case], where: Where, split: list[Exception] | None = None
+) -> Iterator[tuple[Case, Result]]:
     """Each case and its result; logs are there in process only. On Spark those of intervals come before those of the
-    event algebra, several in a query and several queries at a time, as most wait for its scheduler.
+    event algebra, several in a query and several queries at a time, as most wait for its scheduler. `split` as in
+    `checked_in_groups`.
     """
     if where == "process":
         yield from checked_alone(cases, check_intervals)
@@ -64,7 +67,7 @@ def check_all_intervals(cases: Iterable[Case], where: Where) -> Iterator[tuple[C
     for case in cases:
         kinds["expr" in case].append(case)
     groups = [some[i : i + CASES_A_QUERY] for some in kinds.values() for i in range(0, len(some), CASES_A_QUERY)]
-    yield from checked_in_groups(groups, together, partial(check_intervals, where=where))
+    yield from checked_in_groups(groups, together, partial(check_intervals, where=where), split)
 
 
 def check_intervals(case: Case, where: Where = "process") -> Result:

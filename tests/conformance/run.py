@@ -36,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", choices=list(HOSTS), default="in_process")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
     options = parser.parse_args(arguments)
-    passed, failed, gaps = run(options.files, HOSTS[options.host])
+    split: list[Exception] = []
+    passed, failed, gaps = run(options.files, HOSTS[options.host], split)
+    if split:
+        print(split_text(split))
     if gaps:
         features = ", ".join(f"{feature} {count}" for feature, count in gaps.most_common())
         print(f"{gaps.total()} cases use what is not there yet: {features}")
@@ -44,10 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
-    """How many passed and failed, and how many wait for which feature; failures are printed as they come."""
+def run(files: Sequence[Path], host: Host, split: list[Exception]) -> tuple[int, int, Counter[str]]:
+    """How many passed and failed, and how many wait for which feature; failures are printed as they come. `split` as in
+    `checked_in_groups`.
+    """
     passed, failed, gaps = 0, 0, Counter[str]()
-    for result, text in (checked for file in files for checked in _checked(file, host)):
+    for result, text in (checked for file in files for checked in _checked(file, host, split)):
         match result:
             case Passed():
                 passed += 1
@@ -59,17 +64,17 @@ def run(files: Sequence[Path], host: Host) -> tuple[int, int, Counter[str]]:
     return passed, failed, gaps
 
 
-def _checked(file: Path, host: Host) -> Iterator[tuple[Result, str]]:
+def _checked(file: Path, host: Host, split: list[Exception]) -> Iterator[tuple[Result, str]]:
     """The result of each case, and what is to be told of it if it failed."""
     if is_intervals(file):
-        for asked, result in check_all_intervals(read_intervals(file), _where(host)):
+        for asked, result in check_all_intervals(read_intervals(file), _where(host), split):
             yield result, interval_failure(asked, result.got) if isinstance(result, Failed) else ""
         return
     if is_algebra(file):
-        for algebra, result in check_all_algebra(read_algebra(file), _where(host)):
+        for algebra, result in check_all_algebra(read_algebra(file), _where(host), split):
             yield result, algebra_failure(algebra, result.got) if isinstance(result, Failed) else ""
         return
-    for case, result in check_all(read_cases(file), host):
+    for case, result in check_all(read_cases(file), host, split):
         yield result, failure_text(case, result.got) if isinstance(result, Failed) else ""
 
 
@@ -77,6 +82,11 @@ def _where(host: Host) -> Where:
     if host is spark_batch:
         return "spark"
     return "stream" if host is spark_stream else "process"
+
+
+def split_text(split: Sequence[Exception]) -> str:
+    first = split[0]
+    return f"{len(split)} groups were asked case by case, the first because of {type(first).__name__}: {first}"
 
 
 def failure_text(case: Case, got: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,17 @@ from tests.conformance.check import (
     Host,
     NotThere,
     Passed,
+    Result,
     check,
     check_all,
+    checked_in_groups,
     in_process,
     spark_batch,
     spark_stream,
 )
 from tests.conformance.condition import parse, to_sql
 from tests.conformance.reference import reference
-from tests.conformance.run import failure_text, main
+from tests.conformance.run import failure_text, main, split_text
 from tests.conformance.translate import BEFORE, EPOCH, FAR, translate
 
 from cepheid import Pattern, Skip
@@ -152,7 +154,9 @@ def failures(count: int, host: Host) -> str:
     for file in FILES:
         cases = [*read_cases(file)]
         sample += cases[:: len(cases) // count][:count]
-    results = [*check_all(sample, host)]
+    split: list[Exception] = []
+    results = [*check_all(sample, host, split)]
+    assert not split
     assert sum(isinstance(result, Passed) for _, result in results) >= len(sample) // 2
     return "\n".join(failure_text(case, result.got) for case, result in results if isinstance(result, Failed))
 
@@ -167,6 +171,23 @@ def test_spark_is_asked_the_same() -> None:
     assert check(read_case(keyed), spark_batch) == Passed()
     together = check_all([read_case(line()), read_case(line(expected=[]))], spark_batch)
     assert [result for _, result in together] == [Passed(), Failed("{a: 1, b: 2}\nnot expected: {a: 1, b: 2}")]
+
+
+def test_groups_that_are_asked_case_by_case() -> None:
+    """Where cases together fail, each of them is asked alone, and the command tells how many groups were."""
+
+    def together(cases: Sequence[int]) -> list[Result]:
+        if 3 in cases:
+            raise ValueError("3 is refused")
+        return [Passed() for _ in cases]
+
+    def alone(case: int) -> Result:
+        return Failed("refused") if case == 3 else Passed()
+
+    split: list[Exception] = []
+    found = dict(checked_in_groups([[0, 1], [2, 3, 4], [5]], together, alone, split))
+    assert found == {0: Passed(), 1: Passed(), 2: Passed(), 3: Failed("refused"), 4: Passed(), 5: Passed()}
+    assert split_text(split) == "1 groups were asked case by case, the first because of ValueError: 3 is refused"
 
 
 @pytest.mark.parametrize(
