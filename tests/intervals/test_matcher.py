@@ -208,6 +208,19 @@ def test_columns_that_are_never_null() -> None:
     assert shown(live.process(table([("A", 0, 1, "a0")]).cast(sure))) == ["a0 late"]
 
 
+@pytest.mark.parametrize("scope", ["start_between", "intersects_gap"])
+def test_an_order_bounds_what_a_scope_does_not(scope: str) -> None:
+    """By ends a match is certain once no event that ends early enough to forbid it can come any more."""
+    pattern = f"EVENT PAL(A a, C c) WITHOUT (D d {scope}(a | c) ORDER end(d) <= start(c)) WITHIN 1 minute"
+    for consistency in ("conservative", "earliest"):
+        live = matcher(f"{pattern} CONSISTENCY {consistency}", delay="5 seconds", lateness="end")
+        assert shown(live.process(table([("A", 0, 1, "a1"), ("C", 10, 12, "c1"), ("C", 11, 13, "c2")]))) == []
+        assert shown(live.process(table([("D", 2, 11, "d1"), ("B", 16, 17, "b1")]))) == []
+        assert shown(live.process(table([("B", 18, 19, "b2")]))) == ["+a1,c1"]
+    with pytest.raises(PatternError, match="events that forbid a match may come however late"):
+        matcher(pattern.replace("end(d) <= start(c)", "start(a) <= end(d)"), lateness="end")
+
+
 def test_an_unlimited_delay() -> None:
     """With delay=None nothing is late, and what a later event may forbid waits for the end."""
     live = matcher(PAPER, delay=None)

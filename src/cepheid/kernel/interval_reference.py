@@ -185,18 +185,18 @@ def life(plan: IntervalPlan, match: Match, events: Sequence[Interval], lateness:
 
 
 def _forbidden_until(negation: Negation, bound: dict[str, Interval], lateness: End) -> float:
-    if negation.scope is None:
-        # What bounds the key is an endpoint of the match: at its end the latest of them is over.
-        last = any(_bounds_key(comparison, negation.variable, lateness) for comparison in negation.order)
-        return hull(bound.values()).end if last else NEVER
-    left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
-    match negation.scope:
-        case Scope.START_BETWEEN | Scope.INTERSECTS_GAP:
-            return right.start - 1 if lateness is End.START else NEVER
-        case Scope.GAP | Scope.SEQ_BETWEEN:
-            return right.start
-        case Scope.DURING_SPAN:
-            return hull((left, right)).end
+    if negation.scope is not None:
+        left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
+        match negation.scope:
+            case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
+                return right.start - 1
+            case Scope.GAP | Scope.SEQ_BETWEEN:
+                return right.start
+            case Scope.DURING_SPAN:
+                return hull((left, right)).end
+    # What bounds the key is an endpoint of the match: at its end the latest of them is over.
+    last = any(_bounds_key(comparison, negation.variable, lateness) for comparison in negation.order)
+    return hull(bound.values()).end if last else NEVER
 
 
 def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:

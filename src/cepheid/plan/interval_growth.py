@@ -36,19 +36,20 @@ class Purge(IntEnum):
 
 
 def guard_of(negation: Negation, lateness: End) -> Guard:
-    """Where events are late by that of their times."""
+    """Where events are late by that of their times. What an order bounds is over with the match, and not before what a
+    scope bounds.
+    """
     match negation.scope:
-        case Scope.START_BETWEEN | Scope.INTERSECTS_GAP:
-            return Guard.BEFORE_RIGHT if lateness is End.START else Guard.FOREVER
+        case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
+            return Guard.BEFORE_RIGHT
         case Scope.GAP | Scope.SEQ_BETWEEN:
             return Guard.RIGHT
         case Scope.DURING_SPAN:
             return Guard.PARTS
-        case None:
-            own = negation.variable
-            above = [left.end for left, right in _differences(negation) if left.variable == own != right.variable]
-            bounded = End.END in above or (lateness is End.START and bool(above))
-            return Guard.MATCH if bounded else Guard.FOREVER
+    own = negation.variable
+    above = [left.end for left, right in _differences(negation) if left.variable == own != right.variable]
+    bounded = End.END in above or (lateness is End.START and bool(above))
+    return Guard.MATCH if bounded else Guard.FOREVER
 
 
 def purge_of(pattern: IntervalPattern, negation: Negation) -> Purge:
