@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from hashlib import blake2b
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import SnapshotError
+from cepheid.lang.duration import format_duration
 
 MAGIC = b"CEPHEID\n"
 FORMAT = 2
@@ -118,6 +120,8 @@ def fitting(what: str = "the snapshot") -> Iterator[None]:
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
 _FORM = "partial_matches"
+_CALLED = {"chosen": "columns"}
+"""What has another name for users, and is told whole."""
 _DECIDED_BY = {_FORM: " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"}
 
 
@@ -148,12 +152,20 @@ def _changes(before: Any, now: Any, where: str = "") -> list[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         names = dict.fromkeys([*before, *now])
         pairs = [(f"{where}.{name}" if where else name, before.get(name), now.get(name)) for name in names]
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now) and where not in _CALLED:
         pairs = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(before, now, strict=True))]
     else:
-        told = f"{where} was {json.dumps(before)} and is {json.dumps(now)}{_DECIDED_BY.get(where, '')}"
+        was, is_ = (json.dumps(_as_written(where, value)) for value in (before, now))
+        told = f"{_CALLED.get(where, where)} was {was} and is {is_}{_DECIDED_BY.get(where, '')}"
         return [] if _is_same(before, now) else [told]
     return [text for name, was, is_ in pairs for text in _changes(was, is_, name)]
+
+
+def _as_written(where: str, value: Any) -> Any:
+    """The value as users write it."""
+    if where == "delay" and isinstance(value, int):
+        return format_duration(timedelta(microseconds=value)) or "0 seconds"
+    return value
 
 
 def _parts(body: bytes, at: int, listed: list[tuple[Any, ...]]) -> Iterator[tuple[str, Any]]:

@@ -166,7 +166,7 @@ def test_another_format() -> None:
         (lambda: matcher(LOOP), 'sequence was [] and is ["id"]'),
         (lambda: matcher(LOOP, sequence=None, key="x"), 'key[0] was "k" and is "x"'),
         (lambda: matcher(LOOP, sequence=None, outputs=["matches"]), 'outputs was ["matches", "timeouts", "late"]'),
-        (lambda: matcher(LOOP, sequence=None, columns=["id"]), 'chosen was ["id", "k", "at", "x"] and is ["id"]'),
+        (lambda: matcher(LOOP, sequence=None, columns=["id"]), 'columns was ["id", "k", "at", "x"] and is ["id"]'),
         (lambda: matcher(LOOP, sequence=None, time_zone="Asia/Tokyo"), 'time_zone was "UTC" and is "Asia/Tokyo"'),
         (lambda: matcher(LOOP, sequence=None, measures={"n": "max(b.at)"}), 'measures.n was null and is "max(b.at)"'),
         (

@@ -376,6 +376,8 @@ def test_a_checkpoint_of_another_query() -> None:
     with pytest.raises(SnapshotError) as caught:
         check_ledger(after.matching, known)
     assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
+    with pytest.raises(SnapshotError, match=r"^pattern '.*': the checkpoint is of another query: "):
+        check_ledger(after.matching._replace(named=True), known)
 
 
 def test_a_ledger_of_another_version() -> None:

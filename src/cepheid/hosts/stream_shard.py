@@ -129,8 +129,9 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
         SnapshotError: the checkpoint is of another query, or of a format that is not known.
     """
     made_for = json.loads(matching.made_for)
-    if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
-        raise of_another_query(changed)
+    with in_pattern(shard_pattern(matching.plan).name, named=matching.named):
+        if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
+            raise of_another_query(changed)
     return ledger_bytes(made_for, json.loads(matching.asked))
 
 
