@@ -24,6 +24,7 @@ from cepheid.lang.duration import LONGEST
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.algebra_types import leaf_types
 from cepheid.plan.algebra_variables import Scopes
+from cepheid.plan.subtypes import column_problems
 
 OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
 """Names of output columns, which variables and measures cannot have."""
@@ -55,7 +56,11 @@ def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str
 def event_faults(
     pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...], *, with_delays: bool
 ) -> list[str]:
-    """What is wrong with the columns that come along in `events`, behind its own fields."""
+    """What is wrong with the columns that come along in `events`, behind its own fields; nothing while it is not known
+    which column those have their types from.
+    """
+    if any(column_problems(pattern.types, schema.columns)):
+        return []
     fields = (*EVENT_FIELDS, *DELAY_FIELDS) if with_delays else EVENT_FIELDS
     own = {schema.time, *with_types(pattern, ())} if pattern.types is not None else {schema.time, "type"}
     return [
