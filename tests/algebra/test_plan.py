@@ -38,11 +38,12 @@ def test_all_problems_at_once() -> None:
     assert problems(text, measures={"a": "l.user", "A": "m.user", "events": "l.price + 'x' || l"}) == [
         "the variable 'user' has the name of a column of the events ('user')",
         "no type 'Logoff' in the taxonomy, nor among the restricted types (column 1)",
-        "no variable is named 'x' (filter, column 9)",
-        "'l' is an occurrence, not a value (filter, column 20)",
-        "count(…) looks over several events, and a variable is one occurrence (filter, column 26)",
-        "whose 'price'? Columns stand behind a variable (filter, column 43)",
-        "start takes one variable (filter, column 51)",
+        "no variable is named 'x' (condition, column 9)",
+        "'l' is an occurrence, not a value (condition, column 20)",
+        "count(…) looks over several events, and a variable is one occurrence (condition, column 26)",
+        "whose 'price'? Columns stand behind a variable (condition, column 43)",
+        "start takes one variable (condition, column 51)",
+        "no column named 'usr' (condition, column 1)",
         "no variable is named 'm' (measure 'A', column 1)",
         "'l' is an occurrence, not a value (measure 'events', column 18)",
         "two measures are named 'A', as case does not count",
@@ -64,20 +65,23 @@ def test_all_problems_at_once() -> None:
         ("T = Buy[a = 1] T = Buy[b = 1] T", "the type 'T' is declared twice"),
         (
             "?a:Buy[a.price > $least]",
-            "no parameter is named 'least' (filter, column 11)",
+            "no parameter is named 'least' (condition, column 11)",
         ),
         ("T = Buy[price > $least] T", "no parameter is named 'least' (type 'T', column 9)"),
         ("(Buy + {30000000 days}) + {6525001 days}", "delays within each other are more than 36525000 days together"),
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
-        ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (filter, column 1)"),
-        ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
-        ("?a:Buy[a.price]", "a condition must be BOOLEAN, this is BIGINT (filter, column 1)"),
-        ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (filter, column 1)"),
-        ("(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']", "concat cannot be applied across events (filter, column 1)"),
+        ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (condition, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (condition, column 1)"),
+        ("?a:Buy[a.price]", "a condition must be BOOLEAN, this is BIGINT (condition, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (condition, column 1)"),
+        (
+            "(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']",
+            "concat cannot be applied across events (condition, column 1)",
+        ),
         ("(?a:Buy; ?b:Buy)[a.price LIKE '1%']", "LIKE takes STRING, got BIGINT: not available in process"),
         ("?a:Buy[a.price RLIKE '1']", "RLIKE takes STRING, got BIGINT: not available in process"),
         ("T = Buy[price LIKE '1%'] T", "LIKE takes STRING, got BIGINT: not available in process"),
-        ("(?a:Buy; ?b:Buy)[a.user = ] ", "a value is expected, but the text ends here (filter, column 8)"),
+        ("(?a:Buy; ?b:Buy)[a.user = ] ", "a value is expected, but the text ends here (condition, column 8)"),
         ("(?a:Buy; ?b:Buy)[a.x = 1] -[a.y = 1] Buy", "no column named 'y' (minus_if, column 3)"),
     ],
 )
@@ -105,7 +109,7 @@ def test_problems_of_parameters() -> None:
     pattern = OccurrencePattern.of(text).taxonomy("type").with_parameters(who="bob", spare=1)
     assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern)] == [
         "no parameter is named 'least' (type 'T', column 11)",
-        "no parameter is named 'Who' (filter, column 10)",
+        "no parameter is named 'Who' (condition, column 10)",
         "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')",
     ]
     (problem,) = check_occurrences(OccurrencePattern.of("T = Buy[price > $least] T").with_parameters(least=1))
@@ -269,7 +273,7 @@ def test_without_events() -> None:
     assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern, {"m": "k.user"})] == [
         "the variable 'l' is bound twice",
         "no type 'Out' in the taxonomy, nor among the restricted types (column 1)",
-        "a value is expected, but the text ends here (filter, column 42)",
+        "a value is expected, but the text ends here (condition, column 42)",
         "no variable is named 'k' (measure 'm', column 1)",
     ]
     assert not check_occurrences(OccurrencePattern.of("(?l:Login; Buy)[l.anything = 2]").taxonomy("type", KINDS))

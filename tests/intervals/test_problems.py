@@ -102,11 +102,13 @@ def test_problems_of_conditions_have_their_place() -> None:
     """Unknown variables and columns, negated events, events as values, columns of no event, functions over several."""
     text = (
         "EVENT PAL(A a, (!D d WHERE d.us = a.user), B b)"
-        " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.n + b.n"
+        " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.nn = 1 AND foo = 2 AND a.n + b.n"
     )
     message = refused(text)
     for part in (
         "no event has the variable 'z' (where, column 1)",
+        "no column named 'nn' (where, column 64)",
+        "no column named 'foo'",
         "'d' is negated (where, column 13)",
         "A condition on a negated event stands with its negation",
         "'a' is an event, not a value (where, column 25)\n",

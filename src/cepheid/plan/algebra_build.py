@@ -173,12 +173,12 @@ class _Resolved:
     def nodes(self) -> list[Node]:
         """All of them."""
         conditions = [node for node in self.conditions.values() if node is not None]
-        types = [part for node in self.types.values() if node is not None for part in _parts(node)]
+        types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
         return [*types, *conditions, *(node for _, node in self.measures)]
 
     def _condition(self, number: int) -> Node | None:
         written = self.scopes.conditions[number]
-        what = "minus_if" if written.of_minus else "filter"
+        what = "minus_if" if written.of_minus else "condition"
         alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
         where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
         source = Source(written.text, where)
@@ -206,18 +206,11 @@ class _Resolved:
 
 def _conjunction(*nodes: Node) -> Node:
     """All of the conditions, which are about one event."""
-    parts = tuple(part for node in nodes for part in _parts(node))
+    parts = tuple(part for node in nodes for part in resolve.written_parts(node))
     if len(parts) == 1:
         return parts[0]
     call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it stands in no text
     return Apply(call, parts, None)
-
-
-def _parts(node: Node) -> list[Node]:
-    """The conditions that `_conjunction` has joined."""
-    if isinstance(node, Apply) and node.source is None:
-        return [part for arg in node.args for part in _parts(arg)]
-    return [node]
 
 
 @dataclass
@@ -298,7 +291,7 @@ class _Builder:
         assert node is not None, type_
         node = _conjunction(node, *more)
         try:
-            for part in _parts(node):
+            for part in resolve.written_parts(node):
                 check_boolean(self.lifting, part)
             # No variable has the number behind the last, so nothing is guarded by this condition.
             condition = self.lifting.condition(node, len(self.found.scopes.names))

@@ -18,7 +18,20 @@ from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.pattern import Pattern, Quantifier, Stage
 from cepheid.lang.refused import PATTERN_FUNCTIONS
 from cepheid.plan.parameters import Parameters
-from cepheid.plan.resolve import CURRENT, Apply, Called, Column, Folded, Node, Pick, Resolver, Source, events_of, walk
+from cepheid.plan.resolve import (
+    CURRENT,
+    Apply,
+    Called,
+    Column,
+    Folded,
+    Node,
+    Pick,
+    Resolver,
+    Source,
+    elsewhere,
+    events_of,
+    walk,
+)
 
 TIMES = {"start": "min", "end": "max"}
 """Of a variable; and what they are to the resolver."""
@@ -41,24 +54,32 @@ class VariableTexts:
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
         """The expression of the source's text, None where it has problems."""
+        found: list[Problem] = []
+        expression = self.read(source, found)
+        problems += found
+        return None if found else expression
+
+    def read(self, source: Source, problems: list[Problem]) -> Expression | None:
+        """As `parse`, but None only where the text cannot be read."""
         expression = self.parameters.parse(source, problems)
         if expression is None:
             return None
-        names = _Names(self.variables, self.visible, self.time, source, [])
-        rewritten = names.rewritten(expression, frozenset())
-        problems += names.problems
-        return None if names.problems else rewritten
+        names = _Names(self.variables, self.visible, self.time, source, problems)
+        return names.rewritten(expression, frozenset())
 
 
 def variable_condition(
     source: Source, columns: pa.Schema | None, texts: VariableTexts, problems: list[Problem]
 ) -> Node | None:
     """The condition over the variables that `texts` knows, None where it has problems."""
-    expression = texts.parse(source, problems)
-    if expression is None:
-        return None
+    told: list[Problem] = []
     found: list[Problem] = []
+    expression = texts.read(source, told)
+    if expression is None:
+        problems += told
+        return None
     node = Resolver(source, columns, texts.variables, len(texts.variables), found, measure=True).resolve(expression)
+    found = [*told, *elsewhere(found, told)]
     problems += found
     return None if found else node
 

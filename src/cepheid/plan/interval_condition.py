@@ -14,7 +14,7 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.interval_values import End
 from cepheid.plan.parameters import Parameters
-from cepheid.plan.resolve import CURRENT, Column, Node, Resolver, Source, events_of, walk
+from cepheid.plan.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
 
 _ENDS = {end.value: end for end in End}
 
@@ -49,10 +49,10 @@ def resolved(
 def _resolved_part(
     part: Expression, source: Source, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
 ) -> Node | None:
-    found, node = [*_name_problems(part, source, variables, columns)], None
-    if not found:
-        node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(part)
-        found += _without_variable(node)
+    told, found = [*_name_problems(part, source, variables, columns)], list[Problem]()
+    node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(part)
+    found += _without_variable(node)
+    found = [*told, *elsewhere(found, told)]
     problems += found
     return None if found else node
 

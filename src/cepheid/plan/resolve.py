@@ -120,12 +120,36 @@ def span_of(node: Node) -> Span:
             return node.span
 
 
+def elsewhere(problems: Sequence[Problem], told: Sequence[Problem]) -> list[Problem]:
+    """Those of a text that are not about a place of which something is told already."""
+    places = [problem.span for problem in told if problem.span is not None]
+    return [
+        problem
+        for problem in problems
+        if problem.span is None or not any(start < problem.span[1] and problem.span[0] < end for start, end in places)
+    ]
+
+
 def sql_of(node: Node) -> str:
     """The node as SQL over the columns of its event: the user's own text."""
     if isinstance(node, Apply) and node.source is None:
         return f" {node.call.function.upper()} ".join(f"({sql_of(arg)})" for arg in node.args)
     assert node.source is not None
     return node.source.sql(span_of(node))
+
+
+def written_parts(node: Node) -> list[Node]:
+    """The texts that the node joins, or the node."""
+    if isinstance(node, Apply) and node.source is None:
+        return [part for arg in node.args for part in written_parts(arg)]
+    return [node]
+
+
+def text_of(node: Node) -> str:
+    """The node as it was written."""
+    assert node.source is not None
+    start, end = span_of(node)
+    return node.source.text[start:end]
 
 
 def tree_of(node: Node) -> Expression:
