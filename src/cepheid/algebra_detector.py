@@ -22,11 +22,12 @@ from cepheid.kernel.algebra_idle import forget_keys, idle_from
 from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
 from cepheid.kernel.algebra_state import kernel_state, restore_kernel
 from cepheid.kernel.algebra_told import ToldOccurrences
+from cepheid.kernel.compiled import JointConditionFailed
 from cepheid.kernel.layout import Events, Flags, Int32s, Visits
 from cepheid.plan.algebra import OccurrencePlan
 from cepheid.plan.limits import Limits
 from cepheid.plan.plans import Place
-from cepheid.working_set import WorkingSet
+from cepheid.working_set import WorkingSet, joint_error
 
 _FEW = 1 << 14
 """Events that nothing needs may be kept in any case."""
@@ -217,7 +218,10 @@ class OccurrenceDetector:
         """
         visits = visits._replace(end=visits.end + len(self.working_set))
         self.working_set.add(batch)
-        told = self.kernel.run(self.working_set.events, visits)
+        try:
+            told = self.kernel.run(self.working_set.events, visits)
+        except JointConditionFailed as failed:
+            raise joint_error(failed, self.working_set, self.pattern.plan.variables) from failed
         rows = [self._rows(number, told[number]) for number in range(len(told))]
         if len(self.working_set) - self._kept > max(_FEW, self._kept):
             self.forget()

@@ -15,7 +15,7 @@ from cepheid.compile.compiled import CompiledPattern, limit_settings
 from cepheid.compile.form import choose_form
 from cepheid.compile.tables import Ints
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
-from cepheid.events import EVENT_PREFIX, Batch, python_values
+from cepheid.events import Batch
 from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted, PassedLimit
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, Visits
 from cepheid.kernel.listing import Kernel, only, open_partial_matches
@@ -217,12 +217,12 @@ class Detector:
         """Which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
-        return ConditionError(f"{failure.reason} in {where}, at the event {_shown(self.working_set, failure.event)}")
+        return ConditionError(f"{failure.reason} in {where}, at the event {self.working_set.shown(failure.event)}")
 
     def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = _shown(self.working_set, passed.event)
+        at = self.working_set.shown(passed.event)
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
@@ -254,13 +254,6 @@ def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
     places = np.empty(length, np.int32)
     places[used] = np.arange(len(used), dtype=np.int32)
     return used, places[events]
-
-
-def _shown(working_set: WorkingSet, position: int) -> dict[str, object]:
-    """The event's chosen columns."""
-    event = working_set.take(np.array([position], np.int32)).data
-    chosen = [name for name in event.schema.names if name.startswith(EVENT_PREFIX)]
-    return {name.removeprefix(EVENT_PREFIX): python_values(event.column(name))[0] for name in chosen}
 
 
 def _condition(pattern: Pattern, number: int) -> str:

@@ -47,6 +47,11 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     return values
 
 
+def row_shown(events: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
+    """An event for a message: its values by column."""
+    return {name: python_values(events.column(name).slice(row, 1))[0] for name in events.schema.names}
+
+
 def _python_value(scalar: pa.Scalar) -> Any:
     type_ = scalar.type
     if not scalar.is_valid:

@@ -20,6 +20,7 @@ from cepheid.errors import SnapshotError
 from cepheid.events import ORDINAL, TIME, Batch
 from cepheid.identity import canonical_bytes
 from cepheid.interval_output import END, identity, told_rows, told_schema
+from cepheid.kernel.compiled import JointConditionFailed
 from cepheid.kernel.interval_kernel import IntervalKernel
 from cepheid.kernel.interval_layout import LATE, RETRACTION, IntervalEvents, ToldIntervals
 from cepheid.kernel.interval_state import kernel_state, restore_kernel
@@ -30,7 +31,7 @@ from cepheid.late import LateOrdinals
 from cepheid.plan.interval_bounds import FREE
 from cepheid.plan.interval_plan import IntervalPlan
 from cepheid.snapshot import Snapshot, fitting, opened, to_bytes
-from cepheid.working_set import WorkingSet, mask_of
+from cepheid.working_set import WorkingSet, joint_error, mask_of
 
 _PIECE = 1 << 14
 """Events taken at once: memory is looked through between pieces."""
@@ -70,7 +71,10 @@ class LiveIntervalMatcher:
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
-            told = self.kernel.run(self._events, len(self.working_set))
+            try:
+                told = self.kernel.run(self._events, len(self.working_set))
+            except JointConditionFailed as failed:
+                raise joint_error(failed, self.working_set, self.pattern.plan.pattern.variables) from failed
             self._number_twins(len(piece))
             self._number_late(told)
             rows.append(self._rows(told))

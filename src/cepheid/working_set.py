@@ -7,7 +7,7 @@ the rest is copied: an event is then copied a few times while it is held, and a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from cepheid.compile.algebra import CompiledOccurrences
 from cepheid.compile.compiled import CompiledPattern
 from cepheid.compile.interval import CompiledIntervals
-from cepheid.events import TIME, Batch, join, mask_column
+from cepheid.errors import ConditionError
+from cepheid.events import EVENT_PREFIX, TIME, Batch, join, mask_column, row_shown
 from cepheid.identity import as_integers
+from cepheid.kernel.compiled import JointConditionFailed
 from cepheid.kernel.layout import Events, Int32s
 from cepheid.plan.types import is_string
 
@@ -64,6 +66,15 @@ class WorkingSet:
             self._parts, self._arrays = [], _Arrays(self._pattern)
             self.add(kept)
 
+    def shown(self, position: int) -> dict[str, Any]:
+        """The chosen columns of an event, for a message."""
+        event = self.take(np.array([position], np.int32)).data
+        return {
+            name.removeprefix(EVENT_PREFIX): value
+            for name, value in row_shown(event, 0).items()
+            if name.startswith(EVENT_PREFIX)
+        }
+
     @property
     def all(self) -> Batch | None:
         """All events; None if there has been no batch."""
@@ -73,6 +84,15 @@ class WorkingSet:
     def events(self) -> Events:
         """As the kernel takes them, with room behind; the codes of strings hold until a batch is added."""
         return self._arrays.events
+
+
+def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
+    """Which condition failed on which events; `names` are those of the variables."""
+    shown = []
+    for number, (first, last) in failed.bound.items():
+        behind = "" if first == last else f" … {events.shown(last)}"
+        shown.append(f"{names[number]} = {events.shown(first)}{behind}")
+    return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
 
 
 class _Arrays:

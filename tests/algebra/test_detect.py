@@ -260,8 +260,44 @@ def test_conditions_that_fail() -> None:
     """Only for events that they are about, as in SQL's ANSI mode."""
     rows = [(1, "A", "1", None), (2, "B", "x", None), (3, "A", "2", None)]
     assert spans(found("(?a:A; ?b:A)[CAST(a.user AS INT) < CAST(b.user AS INT)]", shop(rows))) == [(1, 3)]
-    with pytest.raises(ConditionError, match=re.escape("in 'CAST(a.user AS INT) < CAST(b.user AS INT)'")):
+    with pytest.raises(ConditionError, match=re.escape("in the condition (CAST(a.user AS INT) < CAST(b.user AS INT))")):
         found("(?a:A; ?b:B)[CAST(a.user AS INT) < CAST(b.user AS INT)]", shop(rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("?a:A[1 / a.price > 0]", "'1 / a.price > 0' (condition), at the event {'price': 0, 'type': 'A'}"),
+        (
+            "(?a:A; ?b:B)[1 / (a.price - b.price) > 0]",
+            (
+                "the condition (1 / (a.price - b.price) > 0), "
+                "at a = {'price': 2, 'type': 'A'}, b = {'price': 2, 'type': 'B'}"
+            ),
+        ),
+        (
+            "(?w:(A; A); ?b:B)[1 / (b.price - 2) > 0 AND end(w) < start(b)]",
+            (
+                "the condition (1 / (b.price - 2) > 0 AND end(w) < start(b)), "
+                "at w = {'price': 0, 'type': 'A'} … {'price': 2, 'type': 'A'}, b = {'price': 2, 'type': 'B'}"
+            ),
+        ),
+    ],
+)
+def test_a_condition_that_fails_is_told_with_its_events(text: str, where: str) -> None:
+    """As it was written, and what its variables stand for."""
+    events = shop([(1, "B", "ann", 1), (2, "A", "ann", 0), (3, "A", "ann", 2), (4, "B", "ann", 2)])
+    with pytest.raises(ConditionError) as caught:
+        found(text, events, columns=["price"])
+    assert str(caught.value) == f"division by zero in {where}"
+
+
+def test_a_condition_of_a_restricted_type_that_fails() -> None:
+    """It has the type's name."""
+    pattern = event("Cheap").restrict("Cheap", "A", "1 / price > 0").taxonomy("type")
+    told = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
+    with pytest.raises(ConditionError, match=re.escape(told)):
+        detect(shop([(1, "A", "ann", 5), (2, "A", "ann", 0)]), pattern, time="at", columns=["price"])
 
 
 @pytest.mark.parametrize(
@@ -333,6 +369,12 @@ def test_refusals(ask: Any, error: type[Exception], message: str) -> None:
 
 def test_columns_named_as_fields_of_temporal_events() -> None:
     """They come along as any other; where there are temporal events, whose fields these are, they are refused."""
+    with pytest.raises(PatternError) as caught:
+        detect(shop(), of("Buy").taxonomy("typ"), time="at")
+    assert "'events' has itself" not in str(caught.value)
+    with pytest.raises(PatternError, match="the column of the types must be STRING, 'price' is BIGINT") as caught:
+        detect(shop(), of("Buy").taxonomy("price"), time="at")
+    assert "'events' has itself" not in str(caught.value)
     events = (
         shop().append_column("delay", pa.array(range(len(ROWS)))).append_column("Depth", pa.array(range(len(ROWS))))
     )

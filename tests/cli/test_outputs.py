@@ -141,7 +141,13 @@ def test_the_user_s_sql_stays(folder: Path, cepheid: Cepheid) -> None:
     (folder / "named.csv").write_text("at,as_of,n,time\n2024-05-01T10:00:00,5,0,5\n")
     (folder / "named.yaml").write_text("stages:\n- begin: a\n  where: as_of / n > 1 AND time=5\n")
     done = cepheid("detect", "named.yaml", "named.csv", "--time", "at")
-    assert (done.returncode, done.stderr) == (1, "division by zero in 'as_of / n > 1 AND time=5'\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        (
+            "division by zero in 'as_of / n > 1 AND time=5' (stage 'a', where), "
+            "at the event {'at': datetime.datetime(2024, 5, 1, 10, 0), 'as_of': 5, 'n': 0, 'time': 5}\n"
+        ),
+    )
 
 
 def test_a_file_named_as_an_option(folder: Path, cepheid: Cepheid) -> None:

@@ -133,12 +133,16 @@ def test_a_condition_that_fails() -> None:
     told = "pattern 'pattern': division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
     with pytest.raises(ConditionError, match=re.escape(told)):
         found(pattern, events)
+    with pytest.raises(ConditionError, match=r", at a = \{.*'id': 'a1'.*\}, b = \{.*'id': 'b1'"):
+        found(pattern, events)
     negated = "EVENT PAL(A a, (!B d intersects_gap WHERE 1 / (length(a.id) - length(d.id)) > 0), B b)"
     told = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
     with pytest.raises(ConditionError, match=re.escape(told)):
         found(negated, [*events, ("B", 3, 4, "b2")])
     alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
-    with pytest.raises(ConditionError, match=r"pattern 'pattern': division by zero in .* AND \(1 / \(length"):
+    with pytest.raises(
+        ConditionError, match=r"division by zero in '1 / \(length\(a.id\) - 2\) > 0' \(where\), at the event \{.*'a1'"
+    ):
         found(alone, events)
     live = matcher(pattern, delay=None)
     with pytest.raises(ConditionError):

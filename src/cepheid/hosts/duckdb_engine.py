@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import types as arrow
 
 from cepheid.errors import ConditionError, PatternError, Problem
+from cepheid.events import row_shown
 from cepheid.hosts.duckdb_sql import translate
 from cepheid.hosts.event_columns import EventColumns, viewed
 from cepheid.hosts.fragment import Fragment
@@ -83,12 +84,18 @@ class DuckDbEngine:
         return translate(expression, EventColumns(columns).resolve, self.time_zone).text
 
     def evaluate(
-        self, events: pa.Table | pa.RecordBatch, *, bits: Sequence[Lifted] = (), values: Sequence[Lifted] = ()
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        bits: Sequence[Lifted] = (),
+        values: Sequence[Lifted] = (),
+        shown: pa.Table | None = None,
     ) -> Evaluated:
         """All lifted columns, by one query over the columns that they name.
 
         Raises:
-            ConditionError: one fails on an event, as it would on Spark; the message has its text.
+            ConditionError: one fails on an event, as it would on Spark; the message has its text, and the event as it
+                is in `shown`.
         """
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         columns, fragments = self._translated(bits, values, table.schema)
@@ -98,7 +105,7 @@ class DuckDbEngine:
         try:
             result = self._query(selected, held)
         except duckdb.Error as error:
-            raise self._explained(error, [*bits, *values], fragments, held) from error
+            raise self._explained(error, [*bits, *values], fragments, held, shown) from error
         masks = (result.column(i).to_numpy() for i in range(len(words)))
         typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
         return Evaluated(tuple(masks), tuple(typed))
@@ -124,18 +131,41 @@ class DuckDbEngine:
             self._connection.unregister("events")
 
     def _explained(
-        self, error: duckdb.Error, lifted: Sequence[Lifted], fragments: Sequence[Fragment], held: pa.Table
+        self,
+        error: duckdb.Error,
+        lifted: Sequence[Lifted],
+        fragments: Sequence[Fragment],
+        held: pa.Table,
+        shown: pa.Table | None,
     ) -> ConditionError:
-        """Which condition failed: each that can is evaluated alone, if there are several."""
-        suspects = [(one, fragment) for one, fragment in zip(lifted, fragments, strict=True) if fragment.raises]
-        if len(suspects) == 1:
-            return ConditionError(f"{_reason(error)} in {suspects[0][0].sql!r}")
-        for one, fragment in suspects:
-            try:
-                self._query([fragment.text], held)
-            except duckdb.Error as alone:
-                return ConditionError(f"{_reason(alone)} in {one.sql!r}")
+        """Which condition failed, and on which event: each that can is evaluated alone."""
+        for one, fragment in zip(lifted, fragments, strict=True):
+            alone = self._failure(fragment, held) if fragment.raises else None
+            if alone is None:
+                continue
+            message = f"{_reason(alone)} in {one.written or repr(one.sql)}"
+            if shown is not None:
+                message += f", at the event {row_shown(shown, self._first_failing(fragment, held))}"
+            return ConditionError(message)
         return ConditionError(_reason(error))
+
+    def _failure(self, fragment: Fragment, held: pa.Table) -> duckdb.Error | None:
+        try:
+            self._query([fragment.text], held)
+        except duckdb.Error as error:
+            return error
+        return None
+
+    def _first_failing(self, fragment: Fragment, held: pa.Table) -> int:
+        """The first row on which the fragment fails, which it does on one of them."""
+        first, behind = 0, held.num_rows
+        while behind - first > 1:
+            middle = (first + behind) // 2
+            if self._failure(fragment, held.slice(first, middle - first)) is None:
+                first = middle
+            else:
+                behind = middle
+        return first
 
 
 @lru_cache(maxsize=1)

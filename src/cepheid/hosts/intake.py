@@ -167,7 +167,8 @@ def lifted(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
 def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     """The lifted columns of the events, in their order."""
     events = as_plain(piece.events.select(lifted_columns(plan)), plan.schema.columns)
-    return engine.evaluate(events, bits=plan.bits, values=plan.values)
+    shown = piece.events.select(plan.columns)
+    return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 
 def placed(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:

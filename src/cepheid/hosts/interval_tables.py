@@ -227,7 +227,8 @@ def _timed(events: pa.Table, schema: IntervalSchema, engine: DuckDbEngine) -> _T
 def _batch(timed: _Timed, plan: IntervalPlan, engine: DuckDbEngine) -> Batch:
     """The events as a matcher takes them; EventError where a time is too far away."""
     events = timed.events
-    found = engine.evaluate(events.select(lifted_columns(plan)), bits=plan.bits, values=plan.values)
+    shown, lifted = events.select(plan.columns), events.select(lifted_columns(plan))
+    found = engine.evaluate(lifted, bits=plan.bits, values=plan.values, shown=shown)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         TIME: timed.start,

@@ -25,6 +25,7 @@ def holds(
     if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
         return False
     variables.slots[0, :] = NONE
+    variables.outermost[:, :] = NONE
     bind_below(tables, events, forest, variables, node)
     if other != node:
         bind_below(tables, events, forest, variables, other)
@@ -63,6 +64,8 @@ def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Varia
     place = PER_VARIABLE * variable
     first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)
     time_value = tables.settings[0].time_value
+    if first < 0 and last < 0:
+        variables.outermost[0, variable], variables.outermost[1, variable] = ~first, ~last
     if first < 0 and first == last:
         for column in tables.columns:
             variables.values[column, place] = events.values[column, ~first]

@@ -9,7 +9,7 @@ import numpy as np
 
 from cepheid.compile.algebra import CompiledTrees, Regime, Trees, compile_trees, made_with, tree_limits
 from cepheid.compile.tables import Records
-from cepheid.errors import ConditionError, LimitExceeded
+from cepheid.errors import LimitExceeded
 from cepheid.kernel.algebra_layout import (
     ENTRY,
     FOUND,
@@ -25,7 +25,7 @@ from cepheid.kernel.algebra_lists import compact
 from cepheid.kernel.algebra_nodes import collect, mark_events, place_events
 from cepheid.kernel.algebra_step import forget_keys, visit_keys
 from cepheid.kernel.algebra_told import Reader, ToldOccurrences, chosen_rows, joined_told, sizes_of, told_from, told_of
-from cepheid.kernel.compiled import FAILURES
+from cepheid.kernel.compiled import FAILURES, JointConditionFailed
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.layout import FOREVER, Events, Flags, Int32s, Visits, grown
 from cepheid.lang.algebra import Policy
@@ -77,7 +77,7 @@ class TreeKernel:
         """What the visits make certain, for each root.
 
         Raises:
-            ConditionError, LimitExceeded: the kernel is of no use afterwards.
+            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
         """
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         cursor, found = self.cursor, []
@@ -109,8 +109,12 @@ class TreeKernel:
                         f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}"
                     )
                 case TreeStatus.FAILED:
-                    text = self._trees.operators[cursor.failed_row].text
-                    raise ConditionError(f"{FAILURES[int(cursor.failure)]} in {text!r}")
+                    raise self._failure()
+
+    def _failure(self) -> JointConditionFailed:
+        text = self._trees.operators[self.cursor.failed_row].text
+        bound = {number: pair for number, pair in enumerate(self._variables.outermost.T.tolist()) if pair[0] >= 0}
+        return JointConditionFailed(f"the condition ({text})", FAILURES[int(self.cursor.failure)], bound)
 
     def limit(self, limits: Limits) -> None:
         """These are its limits from now on; the settings of its tables are its own."""

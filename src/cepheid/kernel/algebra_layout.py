@@ -106,6 +106,8 @@ class Variables(NamedTuple):
     missing: Flags
     slots: Ints
     """(1, 3 v) where the value of a slot is, or -1."""
+    outermost: Ints
+    """(2, v) the positions of the first and the last event, or -1."""
     stack: Ints
     null: Flags
 
@@ -191,6 +193,7 @@ def new_variables(tables: AlgebraTables, variables: int, columns: int) -> Variab
         values=np.zeros((columns, places), np.int64),
         missing=np.zeros((columns, places), np.bool_),
         slots=np.full((1, places), -1, np.int64),
+        outermost=np.full((2, variables), -1, np.int64),
         stack=np.zeros(depth, np.int64),
         null=np.zeros(depth, np.bool_),
     )

@@ -89,6 +89,18 @@ class ConditionFailed(Exception):
         self.reason = reason
 
 
+class JointConditionFailed(Exception):
+    """A condition over variables failed; `bound` has, by number, the positions of the first and the last event that
+    each stands for.
+    """
+
+    def __init__(self, condition: str, reason: str, bound: Mapping[int, tuple[int, int]]) -> None:
+        super().__init__(reason)
+        self.condition = condition
+        self.reason = reason
+        self.bound = bound
+
+
 class PassedLimit(Exception):
     """A key has too many partial matches, or a step too many matches; `event` is one of the key's."""
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from cepheid.compile.interval import CompiledIntervals, join_limits
 from cepheid.compile.tables import Ints, Records
-from cepheid.errors import ConditionError, LimitExceeded
-from cepheid.kernel.compiled import FAILURES
+from cepheid.errors import LimitExceeded
+from cepheid.kernel.compiled import FAILURES, JointConditionFailed
 from cepheid.kernel.interval_layout import (
     BEGINNING,
     INSERTION,
@@ -68,7 +68,7 @@ class IntervalKernel:
         """Takes the events up to position `behind`.
 
         Raises:
-            ConditionError, LimitExceeded: the kernel is of no use afterwards.
+            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
         """
         self._make_room_for_events(behind - int(self.cursor.event))
         while True:
@@ -88,7 +88,7 @@ class IntervalKernel:
                     advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with"
                     raise LimitExceeded(f"{what}. {advice} on_limit='drop'")
                 case JoinStatus.FAILED:
-                    raise ConditionError(f"{FAILURES[int(self.cursor.failure)]} in {self._failed_condition}")
+                    raise self._failure()
 
     def switch(self, consistency: Consistency) -> ToldIntervals:
         """What the change makes certain: for real time all that is open and not told."""
@@ -143,15 +143,16 @@ class IntervalKernel:
     def open_matches(self) -> int:
         return int(self.open.rows["alive"][: self.cursor.matches].sum())
 
-    @property
-    def _failed_condition(self) -> str:
+    def _failure(self) -> JointConditionFailed:
         plan = self.pattern.plan
-        owners = [None] * len(plan.scripts)
-        by_negation = zip(plan.pattern.negations, plan.negated, strict=True)
-        negation = [*owners, *(one for one, scripts in by_negation for _ in scripts)][self.cursor.failed_script]
-        if negation is None:
-            return f"the condition ({plan.pattern.condition})"
-        return f"the condition of the negation of {negation.variable!r} ({negation.condition})"
+        each = [(f"the condition ({plan.pattern.condition})", script) for script in plan.scripts]
+        for negation, scripts in zip(plan.pattern.negations, plan.negated, strict=True):
+            where = f"the condition of the negation of {negation.variable!r} ({negation.condition})"
+            each += [(where, script) for script in scripts]
+        condition, script = each[self.cursor.failed_script]
+        positions = self._scratch.slots[0].tolist()
+        bound = {number: (positions[number], positions[number]) for number in sorted(script.variables)}
+        return JointConditionFailed(condition, FAILURES[int(self.cursor.failure)], bound)
 
     # What is told
 

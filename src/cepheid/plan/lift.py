@@ -131,9 +131,16 @@ class Lifting:
 
     # Columns
 
-    def _add_value(self, sql: str, tree: Expression, type_: pa.DataType) -> int:
-        index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), Lifted(sql, tree, type_)))
+    def _add_value(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> int:
+        """The number of the column that is computed for the node."""
+        lifted = Lifted(sql, tree, type_, self._written([node]))
+        index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), lifted))
         return index
+
+    def _written(self, nodes: Sequence[Node]) -> str:
+        """What of the nodes can fail, as it was written, and where."""
+        parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]
+        return " AND ".join(f"{resolve.text_of(part)!r} ({part.source.where})" for part in parts if part.source)
 
     def name_slot(self, slot: Slot) -> str:
         fresh = f"_slot{self.first_slot + len(self.slots)}"
@@ -143,7 +150,7 @@ class Lifting:
 
     def add_slot(self, node: Node) -> int:
         """The lifted column of a node about one event, of any type."""
-        return self._add_value(resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
+        return self._add_value(node, resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
 
     def add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
         """The boolean column of nodes about one event, AND-ed, and its number."""
@@ -151,7 +158,8 @@ class Lifting:
         sql = resolve.sql_of(nodes[0])
         if len(nodes) > 1:
             sql = " AND ".join(f"({resolve.sql_of(node)})" for node in nodes)
-        return self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), Lifted(sql, tree, pa.bool_())))
+        lifted = Lifted(sql, tree, pa.bool_(), self._written(nodes))
+        return self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), lifted))
 
     # Conditions
 
@@ -233,7 +241,7 @@ class Lifting:
     def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> CurrentValue | StageValue:
         if type_ == pa.float32():
             sql, tree, type_ = _cast_to_double(sql, tree)
-        column = self._add_value(sql, tree, type_)
+        column = self._add_value(node, sql, tree, type_)
         event = next(iter(resolve.events_of(node)), CURRENT)
         if event.stage is None:
             return CurrentValue(column, type_)

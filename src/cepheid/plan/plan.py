@@ -39,6 +39,8 @@ class Lifted:
     sql: str
     expression: Literal | Name | Call
     type: pa.DataType
+    written: str = field(default="", compare=False)
+    """What can fail of it, as the user wrote it and where, for messages."""
 
 
 @dataclass(frozen=True)
