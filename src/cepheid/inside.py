@@ -42,10 +42,11 @@ def partial_matches(
         in none; matches that are found and wait are none any more.
 
     Raises:
-        SnapshotError: there is no checkpoint of a query of `detect` there, one of another pattern, or one of several of which none
-            is named.
+        SnapshotError: there is no checkpoint of a query of `detect` there, one of another pattern, or one of several
+            patterns of which none is named.
         SchemaError: an argument is wrong, the pattern itself is needed, as it has conditions in Python, a column of the
-            key has the name of another column of the rows, no Spark session is active, or the pattern is one of occurrences or intervals, which has none.
+            key has the name of another column of the rows, no Spark session is active, or the pattern is one of
+            occurrences or intervals, which has none.
 
     An action on the rows raises Spark's exceptions, with our message first, where the state is damaged.
     """
