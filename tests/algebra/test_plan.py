@@ -43,7 +43,7 @@ def test_all_problems_at_once() -> None:
         "count(…) looks over several events, and a variable is one occurrence (condition, column 26)",
         "whose 'price'? Columns stand behind a variable (condition, column 43)",
         "start takes one variable (condition, column 51)",
-        "no column named 'usr' (condition, column 1)",
+        "no column named 'usr' (condition, column 3)",
         "no variable is named 'm' (measure 'A', column 1)",
         "'l' is an occurrence, not a value (measure 'events', column 18)",
         "two measures are named 'A', as case does not count",

@@ -107,7 +107,7 @@ def test_problems_of_conditions_have_their_place() -> None:
     message = refused(text)
     for part in (
         "no event has the variable 'z' (where, column 1)",
-        "no column named 'nn' (where, column 64)",
+        "no column named 'nn' (where, column 66)",
         "no column named 'foo'",
         "'d' is negated (where, column 13)",
         "A condition on a negated event stands with its negation",
