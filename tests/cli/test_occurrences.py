@@ -44,7 +44,7 @@ def test_check(cepheid: Cepheid, rise: Path) -> None:
     for events in ([], ["--events", "events.csv"]):
         done = cepheid("check", "rise.yaml", *events)
         assert done.returncode == 1
-        assert "no variable is named 'lowest' (rise.yaml, filter, line 7, column 4)" in done.stderr
+        assert "no variable is named 'lowest' (rise.yaml, condition, line 7, column 4)" in done.stderr
     rise.write_text(RISE.replace("p.price", "p.prize"))
     done = cepheid("check", "rise.yaml", "--events", "events.csv")
     assert "no column named 'prize' (rise.yaml, type 'Dear', line 4, column 19)" in done.stderr
@@ -57,11 +57,11 @@ def test_explain(cepheid: Cepheid) -> None:
     planned = cepheid("explain", "rise.yaml", "--events", "events.csv").stdout
     assert "   4  then of 1 and 3\n   5  where of 4\n" in planned
     drawn = cepheid("explain", "rise.yaml", "--events", "events.csv", "--mermaid").stdout
-    assert drawn.startswith('flowchart BT\n    n0["event `symbol` IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
+    assert drawn.startswith('flowchart BT\n    n0["event #96;symbol#96; IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
     assert cepheid("explain", "rise.yaml", "--mermaid").stdout == (
         'flowchart BT\n    n0["event b"]\n    n1["as low"]\n    n0 --> n1\n    n2["event Dear"]\n    n3["as high"]\n'
         '    n2 --> n3\n    n4["then"]\n    n1 --> n4\n    n3 --> n4\n'
-        '    n5["where low.price < high.price"]\n    n4 --> n5\n'
+        '    n5["where low.price #lt; high.price"]\n    n4 --> n5\n'
     )
 
 
