@@ -57,7 +57,9 @@ def test_explain(cepheid: Cepheid) -> None:
     planned = cepheid("explain", "rise.yaml", "--events", "events.csv").stdout
     assert "   4  then of 1 and 3\n   5  where of 4\n" in planned
     drawn = cepheid("explain", "rise.yaml", "--events", "events.csv", "--mermaid").stdout
-    assert drawn.startswith('flowchart BT\n    n0["event #96;symbol#96; IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n')
+    assert drawn.startswith(
+        'flowchart BT\n    n0["event #96;symbol#96; IN (\'b\')"]\n    n1["as low"]\n    n0 --> n1\n'
+    )
     assert cepheid("explain", "rise.yaml", "--mermaid").stdout == (
         'flowchart BT\n    n0["event b"]\n    n1["as low"]\n    n0 --> n1\n    n2["event Dear"]\n    n3["as high"]\n'
         '    n2 --> n3\n    n4["then"]\n    n1 --> n4\n    n3 --> n4\n'

@@ -10,6 +10,7 @@ from typing import Any
 
 from cepheid.errors import PatternError
 from cepheid.lang.algebra import OccurrencePattern
+from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.literals import read_date, read_timestamp
 from cepheid.lang.marked_text import MarkedText, Value
 from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
@@ -124,7 +125,7 @@ def _decimal(text: str) -> Decimal:
 # What all pattern documents begin with
 
 
-def head_document(pattern: Pattern | OccurrencePattern) -> dict[str, Value]:
+def head_document(pattern: Pattern | OccurrencePattern | IntervalPattern) -> dict[str, Value]:
     """The keys name, version, parameters and taxonomy."""
     document: dict[str, Value] = {"name": pattern.name}
     if pattern.version is not None:

@@ -19,14 +19,7 @@ from cepheid.lang.document_problems import (
     taxonomy_problems,
     text_problems,
 )
-from cepheid.lang.document_values import (
-    parameters_document,
-    parameters_of,
-    taxonomy_document,
-    taxonomy_of,
-    version_document,
-    version_of,
-)
+from cepheid.lang.document_values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.interval_print import interval_text
@@ -62,14 +55,7 @@ def interval_from_document(marked: MarkedText) -> IntervalPattern:
 
 def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
     """The document that reads as `pattern`."""
-    document: dict[str, Value] = {"name": pattern.name}
-    if pattern.version is not None:
-        document["version"] = version_document(pattern.version)
-    document |= parameters_document(pattern.parameters)
-    if pattern.types is not None:
-        document["taxonomy"] = taxonomy_document(pattern.types)
-    document[KEY] = interval_text(pattern)
-    return document
+    return {**head_document(pattern), KEY: interval_text(pattern)}
 
 
 _CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": "EVENT"}
