@@ -33,6 +33,13 @@ def batch_times(query: StreamingQuery) -> list[int]:
     return [told["durationMs"]["triggerExecution"] for told in query.recentProgress if told["numInputRows"]]
 
 
+def events_a_second(query: StreamingQuery, *, least: int, warm_up: int) -> float:
+    """Of the micro-batches of at least so many events, but the first ones."""
+    told = [told for told in query.recentProgress if told["numInputRows"] >= least][warm_up:]
+    milliseconds = sum(one["durationMs"]["triggerExecution"] for one in told)
+    return sum(int(one["numInputRows"]) for one in told) / milliseconds * 1000
+
+
 def progress_of_all(query: StreamingQuery) -> Progress:
     """All micro-batches of a query of `detect` together."""
     each = [told for one in query.recentProgress if (told := progress_of(json.loads(one.json))) is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -39,13 +40,14 @@ def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         pass
     began = sys.modules["__main__"].__spec__
-    yield pa.RecordBatch.from_pydict({"began": [began.name if began else ""]})
+    yield pa.RecordBatch.from_pydict({"began": [began.name if began else ""], "frozen": [gc.get_freeze_count()]})
 
 
 def test_workers_are_forked_with_their_imports(spark: SparkSession) -> None:
-    """From our own process, which has imported what they need."""
-    rows = spark.range(1).mapInArrow(beginnings, "began string").collect()
+    """From our own process, which has imported what they need, and set it aside from what is collected."""
+    rows = spark.range(1).mapInArrow(beginnings, "began string, frozen long").collect()
     assert {row.began for row in rows} == {"cepheid.hosts.worker_daemon"}
+    assert all(row.frozen > 10_000 for row in rows)
 
 
 def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:

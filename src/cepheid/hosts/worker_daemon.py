@@ -7,14 +7,17 @@ alone starts one, which is jemalloc's and started anew when it is needed.
 
 from __future__ import annotations
 
+import gc
+
 import pandas as pd  # noqa: F401 - PySpark's workers do
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import cepheid.hosts.stream_packing
 import cepheid.hosts.stream_shard
-import cepheid.hosts.stream_trees
+import cepheid.hosts.stream_tree_matchers
 import cepheid.hosts.worker  # noqa: F401
 
 if __name__ == "__main__":
+    gc.freeze()  # PySpark's workers collect garbage behind each task, and would look through all modules each time
     manager()
