@@ -27,7 +27,9 @@ from cepheid.shared_events import OwnEvents
 Layouts: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 """Of each pattern the columns of its matcher, each with that of the events of all which holds it."""
 
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
+# By this thread alone: there are as many workers as cores, and waking others takes longer than small values do.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
+_UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class Packing(NamedTuple):
@@ -100,7 +102,7 @@ def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
 
 def events_of(values: Sequence[bytes]) -> Batch | None:
     """The packed events of all values."""
-    batches = [batch for value in values if value for batch in pa.ipc.open_stream(value)]
+    batches = [batch for value in values if value for batch in pa.ipc.open_stream(value, options=_UNPACKED)]
     return Batch(pa.concat_batches(batches)) if batches else None
 
 
@@ -109,7 +111,7 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
     (schema,) = given
     for batch in batches:
         for value in batch.column(0):
-            rows = pa.ipc.open_stream(value.as_buffer()).read_all()
+            rows = pa.ipc.open_stream(value.as_buffer(), options=_UNPACKED).read_all()
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
