@@ -10,23 +10,22 @@ from cepheid.compile.interval import IntervalTables
 from cepheid.compile.tables import Ints
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import checks_hold, span_start
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, List, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_lists import LEAST
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.layout import Int32s
 from cepheid.plan.interval_bounds import FREE
 
 NO_ROOM = -1
-LEAST, MOST = -(1 << 62), 1 << 62
+EARLIEST, LATEST = -(1 << 62), 1 << 62
 
 
 @kernel
-def search(order: Int32s, count: int, times: Ints, keys: Ints, key: int, time: int) -> int:
-    """The first place of an ordered row of positions that is not before (key, time)."""
-    low, high = 0, count
+def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
+    """The first of the places from `low` to `high`, whose positions are in order, that is not before the time."""
     while low < high:
         middle = (low + high) // 2
-        position = order[middle]
-        if keys[position] < key or (keys[position] == key and times[position] < time):
+        if times[order[middle]] < time:
             low = middle + 1
         else:
             high = middle
@@ -34,30 +33,43 @@ def search(order: Int32s, count: int, times: Ints, keys: Ints, key: int, time: i
 
 
 @kernel
-def store(events: IntervalEvents, stores: Stores, variable: int, position: int) -> None:
+def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: int, position: int) -> None:
     """Puts an event into the stores of a variable."""
-    count = stores.counts[variable]
-    key = events.key[position]
-    rows = stores.by_start[variable]
+    its = stores.lists[events.key[position], variable]
+    if its.count == its.room:
+        move_stored(stores, cursor, its)
+    first, behind = its.first, its.first + its.count
+    rows = stores.by_start
     # Behind those of the same time, so that in a stream in order nothing is moved.
-    place = search(rows, count, events.start, events.key, key, events.start[position] + 1)
-    for i in range(count, place, -1):
+    place = search(rows, first, behind, events.start, events.start[position] + 1)
+    for i in range(behind, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
-    rows = stores.by_end[variable]
-    place = search(rows, count, events.end, events.key, key, events.end[position] + 1)
-    mark_twin(events, rows, place, position)
-    for i in range(count, place, -1):
+    rows = stores.by_end
+    place = search(rows, first, behind, events.end, events.end[position] + 1)
+    mark_twin(events, rows, first, place, position)
+    for i in range(behind, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
-    stores.counts[variable] = count + 1
+    its.count += 1
 
 
 @kernel
-def mark_twin(events: IntervalEvents, by_end: Int32s, place: int, position: int) -> None:
+def move_stored(stores: Stores, cursor: JoinCursor, its: List) -> None:
+    """Moves a list to where it has twice the room."""
+    first = cursor.stored
+    for i in range(its.count):
+        stores.by_start[first + i] = stores.by_start[its.first + i]
+        stores.by_end[first + i] = stores.by_end[its.first + i]
+    its.first, its.room = first, max(2 * its.room, LEAST)
+    cursor.stored += its.room
+
+
+@kernel
+def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, position: int) -> None:
     """Looks through the events before the place, as far as they end at the same time."""
     at = place - 1
-    while at >= 0 and events.end[by_end[at]] == events.end[position] and events.key[by_end[at]] == events.key[position]:
+    while at >= first and events.end[by_end[at]] == events.end[position]:
         if events.start[by_end[at]] == events.start[position]:
             events.twin[position] = True
             return
@@ -68,14 +80,14 @@ def mark_twin(events: IntervalEvents, by_end: Int32s, place: int, position: int)
 def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
     """Sets the candidates of a level, whose bounds are set: those by start or those by end, whichever are fewer."""
     row = levels[level]
-    count = stores.counts[variable]
-    by_start, by_end = stores.by_start[variable], stores.by_end[variable]
-    row[0] = search(by_start, count, events.start, events.key, key, row[3])
-    row[1] = search(by_start, count, events.start, events.key, key, row[4] + 1)
+    its = stores.lists[key, variable]
+    first, behind = its.first, its.first + its.count
+    row[0] = search(stores.by_start, first, behind, events.start, row[3])
+    row[1] = search(stores.by_start, row[0], behind, events.start, row[4] + 1)
     row[2] = 0
     if row[1] - row[0] > 4:
-        low = search(by_end, count, events.end, events.key, key, row[5])
-        high = search(by_end, count, events.end, events.key, key, row[6] + 1)
+        low = search(stores.by_end, first, behind, events.end, row[5])
+        high = search(stores.by_end, low, behind, events.end, row[6] + 1)
         if high - low < row[1] - row[0]:
             row[0], row[1], row[2] = low, high, 1
 
@@ -86,7 +98,7 @@ def bind_level(
 ) -> None:
     """Sets the bounds and the candidates of the variable that is bound at `level`."""
     variable = tables.order[first, level]
-    start_low, start_high, end_low, end_high = LEAST, MOST, LEAST, MOST
+    start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     for before in range(level):
         u = tables.order[first, before]
         position = scratch.slots[0, u]
@@ -172,7 +184,7 @@ def join_from(
             level -= 1
             continue
         variable = tables.order[first, level]
-        candidate = stores.by_end[variable, row[0]] if row[2] else stores.by_start[variable, row[0]]
+        candidate = stores.by_end[row[0]] if row[2] else stores.by_start[row[0]]
         row[0] += 1
         start, end = events.start[candidate], events.end[candidate]
         if start < row[3] or start > row[4] or end < row[5] or end > row[6]:

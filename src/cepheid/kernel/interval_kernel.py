@@ -23,6 +23,7 @@ from cepheid.kernel.interval_layout import (
     new_join_cursor,
     new_open_matches,
 )
+from cepheid.kernel.interval_lists import LIST, PLACES, entries_of, lay_out
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, order_anew, release
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
@@ -42,9 +43,10 @@ class IntervalKernel:
         self.pattern = pattern
         self.cursor = new_join_cursor()
         variables, positives = len(tables.bits), len(tables.order)
-        rows = np.zeros((variables, _ROOM), np.int32)
-        self.stores = Stores(rows, rows.copy(), np.zeros(variables, np.int64))
-        self.open = new_open_matches(_ROOM, positives, len(tables.negations))
+        row = np.zeros(_ROOM, np.int32)
+        self.stores = Stores(row, row.copy(), np.zeros((1, variables), LIST))
+        self._most_stored = 0
+        self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
         self._told = np.zeros(8 * _ROOM, TOLD)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
@@ -70,7 +72,7 @@ class IntervalKernel:
         Raises:
             JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
         """
-        self._make_room_for_events(behind - int(self.cursor.event))
+        self._make_room_for_events(events, behind)
         while True:
             arguments = self.stores, self.open, self._told, self._scratch, self.cursor
             match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
@@ -127,7 +129,7 @@ class IntervalKernel:
         never is.
         """
         found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
-        found += [self._needed_until(variable, events) for variable in range(len(self.stores.counts))]
+        found += [self._needed_until(variable, self._stored(variable), events) for variable in self._variables]
         return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
 
     def _final_from(self, rows: Records) -> Ints:
@@ -189,22 +191,34 @@ class IntervalKernel:
 
     # Memory
 
-    def _make_room_for_events(self, more: int) -> None:
-        needed = int(self.stores.counts.max(initial=0)) + more
-        if needed > self.stores.by_start.shape[1]:
-            by_start, by_end = (grown(part.T, 2 * needed).T.copy() for part in self.stores[:2])
-            self.stores = Stores(by_start, by_end, self.stores.counts)
+    @property
+    def _variables(self) -> range:
+        return range(len(self.pattern.tables.bits))
+
+    def _make_room_for_events(self, events: IntervalEvents, behind: int) -> None:
+        """Room to store those from Cursor.event to `behind`, and for lists of their keys."""
+        more = slice(int(self.cursor.event), behind)
+        self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
+        by_start, by_end, lists = self.stores
+        if (needed := PLACES * self._most_stored) > len(by_start):
+            by_start, by_end = grown(by_start, 2 * needed), grown(by_end, 2 * needed)
+        if (keys := int(events.key[more].max(initial=0)) + 1) > len(lists):
+            lists = grown(lists, 2 * keys)
+            self.open = self.open._replace(lists=grown(self.open.lists, 2 * keys))
+        self.stores = Stores(by_start, by_end, lists)
 
     def _make_room_for_matches(self, events: IntervalEvents) -> None:
         """Forgets matches that are over, if they are half of all: then what is done for those left is paid for."""
         count = int(self.cursor.matches)
         if count and 2 * int(self._alive.sum()) < count:
             self._take_told()  # it names rows, which move
+            # Of no others there are lists; all of them may be far more than the matches.
+            self.open.lists[events.key[self.open.events[:count, 0]]] = 0
             self._keep_alive()
             order_anew(self.open, self.cursor)
             self._order_scopes(events)
             return
-        parts = {name: part for name, part in self.open._asdict().items() if name != "counts"}
+        parts = {name: part for name, part in self.open._asdict().items() if name != "lists"}
         self.open = self.open._replace(**{name: grown(part, 2 * len(part)) for name, part in parts.items()})
 
     def _keep_alive(self) -> None:
@@ -218,9 +232,10 @@ class IntervalKernel:
         """The positions of the events that a match to come, or an open one, may still be about."""
         horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
-        for variable in range(len(self.stores.counts)):
-            until = self._needed_until(variable, events)
-            found.append(self._stored(variable)[(until >= FREE) | (until >= horizon)])
+        for variable in self._variables:
+            positions = self._stored(variable)
+            until = self._needed_until(variable, positions, events)
+            found.append(positions[(until >= FREE) | (until >= horizon)])
         return distinct(np.concatenate(found), len(events.end))
 
     @property
@@ -229,14 +244,13 @@ class IntervalKernel:
         return alive
 
     def _stored(self, variable: int) -> Int32s:
-        positions: Int32s = self.stores.by_start[variable, : self.stores.counts[variable]]
-        return positions
+        return entries_of(self.stores.by_start, self.stores.lists[:, variable])
 
-    def _needed_until(self, variable: int, events: IntervalEvents) -> Ints:
-        """For each stored event of a variable the greatest key of an event with which it may be in a match to come, or
-        which it may forbid one of; FREE where that may be any.
+    def _needed_until(self, variable: int, positions: Int32s, events: IntervalEvents) -> Ints:
+        """For each of these stored events of a variable the greatest key of an event with which it may be in a match to
+        come, or which it may forbid one of; FREE where that may be any.
         """
-        positions, positives = self._stored(variable), len(self.pattern.tables.order)
+        positives = len(self.pattern.tables.order)
         if variable == 0 and positives == 1:  # in no other match; but one that is equal must be told from it
             return (events.end if self.pattern.lateness is End.END else events.start)[positions]
         window = self.pattern.plan.window
@@ -263,7 +277,7 @@ class IntervalKernel:
         each match the positions of its events, and its fields of OPEN.
         """
         found, positives = matches.shape
-        self.open = new_open_matches(max(_ROOM, 2 * found), positives, len(self.pattern.tables.negations))
+        self.open = new_open_matches(max(_ROOM, 2 * found), positives, len(self.pattern.tables.negations), keys=1)
         self.open.events[:found] = matches
         for name, values in {**rows, "alive": 1}.items():
             self.open.rows[name][:found] = values
@@ -275,22 +289,29 @@ class IntervalKernel:
 
     def _store_all(self, events: IntervalEvents, count: int) -> None:
         """Stores the first `count` events in the place of what is stored; all of them are taken."""
+        tables = self.pattern.tables
+        self.stores = self.stores._replace(lists=np.zeros((1, len(tables.bits)), LIST))
+        self.open = self.open._replace(lists=np.zeros((1, len(tables.negations)), LIST))
+        self.cursor.event = self.cursor.stored = self._most_stored = 0
+        self._make_room_for_events(events, count)
         self.cursor.event = count
-        self.stores.counts[:] = 0
-        self._make_room_for_events(count)
-        for variable, bit in enumerate(self.pattern.tables.bits.tolist()):
+        for variable, bit in enumerate(tables.bits.tolist()):
             positions = np.flatnonzero(events.mask[:count] >> bit & 1)
-            for rows, times in ((self.stores.by_start, events.start), (self.stores.by_end, events.end)):
-                order = np.lexsort((times[positions], events.key[positions]))
-                rows[variable, : len(positions)] = positions[order]
-            self.stores.counts[variable] = len(positions)
+            by_start, by_end = (
+                positions[np.lexsort((times[positions], events.key[positions]))] for times in (events.start, events.end)
+            )
+            lists, keys = self.stores.lists[:, variable], events.key[by_start]
+            places, self.cursor.stored = lay_out(lists, keys, int(self.cursor.stored))
+            self.stores.by_start[places], self.stores.by_end[places] = by_start, by_end
 
     def _order_scopes(self, events: IntervalEvents) -> None:
-        """Orders the open matches, which are all alive, by the scopes of negations; these are set."""
+        """Orders the open matches, which are all alive, by the scopes of negations; these are set, and no lists are."""
         count = int(self.cursor.matches)
         keys = events.key[self.open.events[:count, 0]]
-        for number in range(len(self.open.counts)):
+        self.cursor.scoped = 0
+        for number in range(self.open.lists.shape[1]):
             least, greatest = self.open.scopes[:count, number, 0], self.open.scopes[:count, number, 1]
             rows = np.flatnonzero(least <= greatest)
-            self.open.by_scope[: len(rows), number] = rows[np.lexsort((greatest[rows], keys[rows]))]
-            self.open.counts[number] = len(rows)
+            rows = rows[np.lexsort((greatest[rows], keys[rows]))]
+            places, self.cursor.scoped = lay_out(self.open.lists[:, number], keys[rows], int(self.cursor.scoped))
+            self.open.by_scope[places] = rows

@@ -7,10 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.tables import Ints, Records
+from cepheid.kernel.interval_lists import LIST, PLACES
 from cepheid.kernel.layout import Flags, Int32s
 
 JoinCursor: TypeAlias = Any
 """One record of JOIN_CURSOR."""
+
+List: TypeAlias = Any
+"""One record of LIST."""
 
 BEGINNING = -(1 << 62)
 """The clock before the first event."""
@@ -34,14 +38,14 @@ class IntervalEvents(NamedTuple):
 
 
 class Stores(NamedTuple):
-    """The accepted events of each variable, t variables; the first of each row, as many as `counts` says."""
+    """The accepted events of each key and variable, t variables."""
 
     by_start: Int32s
-    """(t, capacity) positions in order of (key, start)."""
+    """(capacity,) positions, those of a list in order of their starts; JoinCursor.stored places are used."""
     by_end: Int32s
-    """(t, capacity) positions in order of (key, end)."""
-    counts: Ints
-    """(t,)"""
+    """(capacity,) the same lists in order of ends."""
+    lists: Records
+    """(keys, t) LIST."""
 
 
 OPEN = np.dtype(
@@ -68,23 +72,23 @@ class OpenMatches(NamedTuple):
     """(capacity, g, 4) for each of g negations the least and the greatest start, and the least and the greatest end, of
     an event that may forbid the match; a least start above the greatest: none can.
     """
-    by_scope: Ints
-    """(capacity, g) rows in the order of their key and of the greatest start in their scope; perhaps also some that are
-    over. The first of each column, as many as `counts` says.
+    by_scope: Int32s
+    """(PLACES * capacity * g,) rows, those of a list in the order of the greatest start in their scope; perhaps also
+    some that are over. JoinCursor.scoped places are used.
     """
-    counts: Ints
-    """(g,)"""
+    lists: Records
+    """(keys, g) LIST."""
 
 
-def new_open_matches(capacity: int, positives: int, negations: int) -> OpenMatches:
-    """Room for so many, of a pattern with so many events and negations."""
+def new_open_matches(capacity: int, positives: int, negations: int, keys: int) -> OpenMatches:
+    """Room for so many, of a pattern with so many events and negations, and of so many keys."""
     return OpenMatches(
         rows=np.zeros(capacity, OPEN),
         events=np.zeros((capacity, positives), np.int32),
         heap=np.zeros(capacity, np.int64),
         scopes=np.zeros((capacity, negations, 4), np.int64),
-        by_scope=np.zeros((capacity, negations), np.int64),
-        counts=np.zeros(negations, np.int64),
+        by_scope=np.zeros(PLACES * capacity * negations, np.int32),
+        lists=np.zeros((keys, negations), LIST),
     )
 
 
@@ -137,6 +141,8 @@ JOIN_CURSOR = np.dtype(
             "k_slack",  # 1: and otherwise only when time is the delay past their end, not as soon as they are certain
             "matches",  # in OpenMatches
             "heap",
+            "stored",  # places of Stores that are used
+            "scoped",  # places of OpenMatches.by_scope that are used
             "told",
             "late",  # events that were late so far
             "dropped",  # matches that were over the limit so far

@@ -7,17 +7,16 @@ import numpy as np
 from cepheid.compile.interval import SCOPES, IntervalTables
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import script_true, span_end, span_start
-from cepheid.kernel.interval_join import LEAST, MOST, candidates
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_join import EARLIEST, LATEST, candidates
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, List, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_lists import LEAST
 from cepheid.kernel.jit import kernel
 from cepheid.lang.interval_values import Scope
 from cepheid.plan.interval_growth import Guard
 
 NEVER_FORBIDDEN = np.iinfo(np.int64).min
 """Below every horizon, also that of an unlimited delay."""
-ALWAYS_OPEN = MOST
-FEW = 1 << 10
-"""Matches that are over and may stay in the order of scopes, beside as many as are not."""
+ALWAYS_OPEN = LATEST
 
 _START_BETWEEN = SCOPES[Scope.START_BETWEEN]
 _GAP = SCOPES[Scope.GAP]
@@ -37,7 +36,7 @@ def is_forbidden(
     row = scratch.levels[0]
     candidates(events, stores, scratch.levels, 0, variable, events.key[scratch.slots[0, 0]])
     for place in range(row[0], row[1]):
-        candidate = stores.by_end[variable, place] if row[2] else stores.by_start[variable, place]
+        candidate = stores.by_end[place] if row[2] else stores.by_start[place]
         if forbids(tables, events, scratch, cursor, number, candidate):
             return True
         if cursor.failure != NO_FAILURE:
@@ -80,7 +79,7 @@ def endpoint(events: IntervalEvents, scratch: Scratch, number: int) -> int:
 def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, number: int) -> bool:
     """Sets the bounds of level 0 to where an event forbids the bound match; False if it cannot anywhere."""
     negation = tables.negations[number]
-    start_low, start_high, end_low, end_high = LEAST, MOST, LEAST, MOST
+    start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     if negation.scope >= 0:
         left_start, left_end = span_start(events, scratch, negation.left), span_end(events, scratch, negation.left)
         right_start, right_end = span_start(events, scratch, negation.right), span_end(events, scratch, negation.right)
@@ -171,14 +170,12 @@ def set_all_scopes(
 
 
 @kernel
-def first_in_scope(events: IntervalEvents, open_: OpenMatches, number: int, key: int, start: int) -> int:
-    """The first place in the order of scopes that is not before (key, greatest start)."""
-    low, high = 0, open_.counts[number]
+def first_in_scope(open_: OpenMatches, its: List, number: int, start: int) -> int:
+    """The first place of a key's list whose scope has a greatest start that is not before `start`."""
+    low, high = its.first, its.first + its.count
     while low < high:
         middle = (low + high) // 2
-        row = open_.by_scope[middle, number]
-        its = events.key[open_.events[row, 0]]
-        if its < key or (its == key and open_.scopes[row, number, 1] < start):
+        if open_.scopes[open_.by_scope[middle], number, 1] < start:
             low = middle + 1
         else:
             high = middle
@@ -189,26 +186,39 @@ def first_in_scope(events: IntervalEvents, open_: OpenMatches, number: int, key:
 def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
     """Puts an open match, whose scopes are set, where events that may forbid it find it."""
     key = events.key[open_.events[row, 0]]
-    for number in range(len(open_.counts)):
+    for number in range(open_.lists.shape[1]):
         least, greatest = open_.scopes[row, number, 0], open_.scopes[row, number, 1]
         if least > greatest:
             continue
-        if open_.counts[number] > 2 * cursor.heap + FEW:
-            leave_out_what_is_over(open_, number)
+        its = open_.lists[key, number]
+        if its.count == its.room:
+            leave_out_what_is_over(open_, its)
+            if 2 * its.count >= its.room:
+                move_scopes(open_, cursor, its)
         # Behind those of the same start, so that in a stream in order nothing is moved.
-        place, count = first_in_scope(events, open_, number, key, greatest + 1), open_.counts[number]
-        for i in range(count, place, -1):
-            open_.by_scope[i, number] = open_.by_scope[i - 1, number]
-        open_.by_scope[place, number] = row
-        open_.counts[number] = count + 1
+        place, behind = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
+        for i in range(behind, place, -1):
+            open_.by_scope[i] = open_.by_scope[i - 1]
+        open_.by_scope[place] = row
+        its.count += 1
 
 
 @kernel
-def leave_out_what_is_over(open_: OpenMatches, number: int) -> None:
-    kept = 0
-    for i in range(open_.counts[number]):
-        row = open_.by_scope[i, number]
+def leave_out_what_is_over(open_: OpenMatches, its: List) -> None:
+    kept = its.first
+    for i in range(its.first, its.first + its.count):
+        row = open_.by_scope[i]
         if open_.rows[row].alive:
-            open_.by_scope[kept, number] = row
+            open_.by_scope[kept] = row
             kept += 1
-    open_.counts[number] = kept
+    its.count = kept - its.first
+
+
+@kernel
+def move_scopes(open_: OpenMatches, cursor: JoinCursor, its: List) -> None:
+    """Moves a list to where it has twice the room."""
+    first = cursor.scoped
+    for i in range(its.count):
+        open_.by_scope[first + i] = open_.by_scope[its.first + i]
+    its.first, its.room = first, max(2 * its.room, LEAST)
+    cursor.scoped += its.room

@@ -159,7 +159,7 @@ def accept(
     for variable in range(len(tables.bits)):
         if not events.mask[position] >> tables.bits[variable] & 1:
             continue
-        store(events, stores, variable, position)
+        store(events, stores, cursor, variable, position)
         if variable >= positives:
             end_forbidden(tables, events, open_, told, scratch, cursor, variable - positives, position)
 
@@ -176,12 +176,10 @@ def end_forbidden(
     position: int,
 ) -> None:
     """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as it."""
-    key, start, end = events.key[position], events.start[position], events.end[position]
-    for place in range(first_in_scope(events, open_, number, key, start), open_.counts[number]):
-        row = open_.by_scope[place, number]
+    its, start, end = open_.lists[events.key[position], number], events.start[position], events.end[position]
+    for place in range(first_in_scope(open_, its, number, start), its.first + its.count):
+        row = open_.by_scope[place]
         match, scope = open_.rows[row], open_.scopes[row, number]
-        if events.key[open_.events[row, 0]] != key:
-            return
         if not match.alive or start < scope[0] or end < scope[2] or end > scope[3]:
             continue
         bind(open_, scratch, row)

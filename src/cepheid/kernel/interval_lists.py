@@ -1,0 +1,51 @@
+"""Lists of keys, all in one row: each has places of its own, so that what is put into one moves nothing of another.
+
+A full list moves to the end of what is used, with twice the room; what it leaves behind is used again once all are laid
+out anew. A row has PLACES places for each entry that is put into it, which is always enough, so that nothing asks for
+room while an event is taken: the rooms that a list of n entries had since it was laid out double from LEAST, or from
+twice what it had then, up to less than 2 n, and are less than 4 n together; a list that never moved has at most 4 n.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.tables import Ints, Records
+from cepheid.kernel.layout import Int32s
+
+LIST = np.dtype(
+    [
+        ("first", np.int64),  # its first place
+        ("count", np.int64),  # entries
+        ("room", np.int64),  # places
+    ]
+)
+LEAST = 4
+PLACES = 4
+
+
+def lay_out(lists: Records, keys: Ints, used: int) -> tuple[Ints, int]:
+    """Makes lists behind the `used` places, of entries with these keys, which are in order: the place of each entry,
+    and how many are used then. There are no lists of these keys before.
+    """
+    if not len(keys):
+        return keys, used
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(keys)) + 1])
+    numbers, counts = keys[starts], np.diff(starts, append=len(keys))
+    rooms = np.maximum(2 * counts, LEAST)
+    ends = used + np.cumsum(rooms)
+    lists["first"][numbers], lists["count"][numbers], lists["room"][numbers] = ends - rooms, counts, rooms
+    return _places(ends - rooms, counts), int(ends[-1])
+
+
+def entries_of(row: Int32s, lists: Records) -> Int32s:
+    """What is in these lists of a row, list after list."""
+    entries: Int32s = row[_places(lists["first"], lists["count"])]
+    return entries
+
+
+def _places(first: Ints, count: Ints) -> Ints:
+    """So many places from each first one on."""
+    before = np.cumsum(count) - count
+    places: Ints = np.repeat(first - before, count) + np.arange(int(count.sum()))
+    return places
