@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.interval import CompiledIntervals
-from cepheid.events import EVENT_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
+from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.interval_output import END
 from cepheid.kernel.consistency_reference import LogEntry
@@ -28,6 +28,7 @@ def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
     """The events with their lifted columns; `id` comes along."""
     found = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = {
+        **{f"{KEY_PREFIX}{i}": events.column(name).combine_chunks() for i, name in enumerate(plan.schema.key)},
         TIME: events.column(plan.schema.start).combine_chunks(),
         END: events.column(plan.schema.end).combine_chunks(),
         MASK: pa.array(found.masks[0]),

@@ -1,0 +1,137 @@
+"""Many keys whose events arrive in turns, in bursts, or after a long rest: each is matched as if it were alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.intervals.events import TIMES, Row, matcher, shown, table
+from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_of, same_steps
+from tests.intervals.strategies import SECOND, TYPES, forbidding_patterns
+from tests.searching import share
+
+from cepheid.compile.interval import compile_intervals
+from cepheid.kernel.consistency_reference import Arrival, Life, told
+from cepheid.kernel.interval_reference import Interval, Match, by_acceptance
+from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_values import Consistency, End
+from cepheid.plan.interval_build import build_interval_plan
+from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+
+KEYS = 5
+
+
+@st.composite
+def keyed_tables(draw: st.DrawFn) -> pa.Table:
+    """Events of several keys in the order of their arrival, mostly that of their ends. A burst fills a key's lists more
+    than once while others rest.
+    """
+    burst = st.tuples(st.integers(0, KEYS - 1), st.sampled_from([1, 1, 2, 14]))
+    bursts = draw(st.lists(burst, min_size=4, max_size=12))
+    keys = [key for key, length in bursts for _ in range(length)]
+    starts = [i // 2 + draw(st.sampled_from([0, 0, 1, 3])) for i in range(len(keys))]
+    lengths = [draw(st.sampled_from([0, 1, 2, 5])) for _ in keys]
+    moved = [draw(st.sampled_from([0, 0, 0, 4, 9])) for _ in keys]
+    order = sorted(range(len(keys)), key=lambda i: starts[i] + lengths[i] + moved[i])
+    return pa.table(
+        {
+            "id": pa.array([f"e{i}" for i in range(len(keys))]),
+            "key": pa.array([f"k{keys[i]}" for i in order]),
+            "type": pa.array([draw(st.sampled_from(TYPES)) for _ in keys]),
+            "start": pa.array([starts[i] * SECOND for i in order], TIMES),
+            "end": pa.array([(starts[i] + lengths[i]) * SECOND for i in order], TIMES),
+            "u": pa.array([draw(st.sampled_from(["x", "y", None])) for _ in keys], pa.string()),
+            "n": pa.array([draw(st.sampled_from([0, 1, 2, None])) for _ in keys], pa.int64()),
+        }
+    )
+
+
+def each_key_alone(
+    plan: IntervalPlan, events: Sequence[Interval], keys: Sequence[str], lateness: End
+) -> Callable[[Sequence[int], float], dict[Match, Life]]:
+    """The matches of the accepted events as the definition has them for each key by itself."""
+    alone = by_acceptance(plan, events, lateness)
+    before: dict[str, tuple[list[int], Mapping[Match, Life]]] = {}
+
+    def known(accepted: Sequence[int], clock: float) -> dict[Match, Life]:
+        for key in {keys[i] for i in accepted}:
+            its = [i for i in accepted if keys[i] == key]
+            if before.get(key, ([], {}))[0] != its:  # the definition takes its time
+                before[key] = its, alone(its, clock)
+        return {match: life for _, found in before.values() for match, life in found.items()}
+
+    return known
+
+
+@pytest.mark.slow
+@share(25)
+@given(
+    pattern=forbidding_patterns(),
+    events=keyed_tables(),
+    consistency=st.sampled_from(Consistency),
+    delay=st.sampled_from(DELAYS),
+    lateness=st.sampled_from(End),
+    cuts=st.lists(st.integers(1, 40), max_size=2),
+    restoring=st.booleans(),
+)
+def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hypothesis
+    pattern: IntervalPattern,
+    events: pa.Table,
+    consistency: Consistency,
+    delay: int | None,
+    lateness: End,
+    cuts: list[int],
+    restoring: bool,  # noqa: FBT001
+) -> None:
+    """Each step of the log is that of the definition, whose clock is that of all events."""
+    schema = IntervalSchema(events.schema, ("key",), "start", "end")
+    plan = build_interval_plan(pattern.taxonomy("type"), schema, ENGINE)
+    compiled = compile_intervals(plan, delay=None if delay is None else delay * SECOND, lateness=lateness)
+    got = log_of(compiled, batch_of(plan, events), consistency=consistency, cuts=cuts, restoring=restoring)
+    known = as_intervals(plan, events)
+    expected = list(
+        told(
+            [Arrival(event.start, event.end) for event in known],
+            each_key_alone(plan, known, events.column("key").to_pylist(), lateness),
+            delay=float("inf") if delay is None else delay * SECOND,
+            lateness=lateness,
+            consistency=consistency,
+        )
+    )
+    assert same_steps(got, expected), f"{pattern}\n{events.to_pylist()}\ngot {got}\nexpected {expected}"
+
+
+@pytest.mark.parametrize("consistency", [c.value for c in Consistency])
+def test_matches_of_many_keys_are_those_of_each_alone(consistency: str) -> None:
+    """Also over more matches than there is room for at once, and behind a snapshot; keys rest, and come back."""
+    pattern = f"EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds CONSISTENCY {consistency}"
+    events = [_event(i) for i in range(14000)]
+    each: dict[str, list[Row]] = defaultdict(list)
+    for event in events:
+        each[event[4]].append(event)
+    alone = [row for its in each.values() for row in _told(pattern, its)]
+    assert len(alone) > 4 * 1024
+    assert sorted(_told(pattern, events)) == sorted(alone)
+
+
+def _event(i: int) -> Row:
+    """Twenty a second, up to 3 seconds out of order; the first keys have most events, the others come and go."""
+    key = i % 7 if i % 3 else (i // 500 + i * 31) % 60
+    start = i // 20 - (3 if i % 11 == 0 else 0)
+    return "AABBD"[(i * i + i // 13) % 5], start, start + i % 2, f"e{i}", f"k{key}"
+
+
+def _told(pattern: str, events: Sequence[Row]) -> list[str]:
+    """The calls are cut where they are with all keys: what one call is handed is taken in order of ends."""
+    live, told = matcher(pattern, key="user"), []
+    for number, piece in groupby(events, lambda event: int(event[3][1:]) // 1000):
+        if number == 7:
+            data, live = live.snapshot(), matcher(pattern, key="user")
+            live.restore(data)
+        told += shown(live.process(table(piece)))
+    return told + shown(live.finish())
