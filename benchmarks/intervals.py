@@ -6,7 +6,7 @@ Four types, one event of each two seconds on average, 1 to 4 seconds long. Secon
 processor; they have all but the reading of the table: lifting by DuckDB is beside it.
 
 Then `detect` over a table, with windows ten times as long from line to line, and the same in SQL; of the events so many
-are B that there are about as many matches.
+are B that there are about as many matches. Last the same window with more and more keys, whose events come in turns.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20
 PIECE = 1 << 17
 WINDOWS = (10, 100, 1_000, 10_000)
 """Seconds, and so many events."""
+LONG = 20_000
+"""Seconds, of all keys together as many events."""
+KEYS = (1, 1_000, 100_000)
 MATCHES = 0.1
 """An event, about."""
 
@@ -98,6 +101,16 @@ def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
     return len(table) / ours / 1e6, len(table) / sql / 1e6, len(rows)
 
 
+def of_keys(table: pa.Table, keys: int) -> float:
+    """Million events a second; without a key if it is one."""
+    sites = np.random.default_rng(2).integers(0, keys, len(table))
+    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {LONG} seconds")
+    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+    table, names["key"] = table.append_column("site", pa.array(sites)), "site" if keys > 1 else None
+    seconds, _ = timed(lambda: detect(table, asked, **names), clock=time.thread_time)
+    return len(table) / seconds / 1e6
+
+
 def main() -> None:
     rows = rows_wanted("Interval patterns in process", default=1_000_000)
     print(machine())
@@ -118,6 +131,9 @@ def main() -> None:
     found = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
     title = f"A overlap B before C in a table of {rows:,} events, M events/s"
     print_table(title, ("events in the window", "detect", "SQL in DuckDB", "matches"), found)
+    table = with_few_b(rows, LONG)
+    title = f"The same of many keys, {LONG:,} events in the window"
+    print_table(title, ("keys", "detect, M events/s"), [(keys, of_keys(table, keys)) for keys in KEYS])
 
 
 if __name__ == "__main__":
