@@ -59,6 +59,9 @@ class Kept:
     def log(self) -> list[Entry]:
         return self.entries
 
+    def entry(self, number: int) -> Entry:
+        return self.entries[number - 1]
+
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         assert len(self.entries) == (0 if before is None else before.entries)
         self.kept, self.first, self.entries = head, snapshot, []
@@ -161,11 +164,11 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
     stream = Stream(case.pattern, SCHEMA, options, lateness * SECOND)
     stream.small_log = data.draw(st.sampled_from([0, 5000, stream.small_log]))
     found, late, in_time = [], [], []
+    workers = Live(), Live()
     for batch in data.draw(deliveries(rows, lateness)):
         for row in batch:
             (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
-        if data.draw(st.booleans()):
-            stream.live = Live()  # another worker goes on
+        stream.live = data.draw(st.sampled_from([Live(), *workers]))  # which goes on, or is a new one
         found.append(stream.batch(table(batch)))
     as_of = FIRST + 1000 * SECOND
     stream.watermark = microseconds(as_of) // 1000 + 1
@@ -250,7 +253,7 @@ def test_other_measures() -> None:
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(("query", 0), state.kept.state, shard_pattern(after.matching.plan)) is None
+    assert after.live.take(("query", 0), shard_pattern(after.matching.plan)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -330,13 +333,13 @@ def test_few_matchers_are_kept() -> None:
     (shard,) = stream.states.values()
     assert shard.kept is not None
     pattern = shard_pattern(stream.matching.plan)
-    matcher = stream.live.take(("query", 0), shard.kept.state, pattern)
-    assert matcher is not None
+    known = stream.live.take(("query", 0), pattern)
+    assert known is not None
     few, one, another = Live(most=1), ("query", 0), ("query", 1)
-    few.keep(one, b"state", matcher)
-    few.keep(another, b"state", matcher)
-    assert few.take(one, b"state", pattern) is None
-    assert few.take(another, b"state", pattern) is matcher
+    few.keep(one, *known)
+    few.keep(another, *known)
+    assert few.take(one, pattern) is None
+    assert few.take(another, pattern) == known
 
 
 def test_workers_that_take_turns() -> None:
@@ -347,6 +350,24 @@ def test_workers_that_take_turns() -> None:
         stream.live = workers[number % 2]
         stream.batch(pair_events((number, "p", number, "a")))
     assert [*map(len, workers)] == [1, 1]
+
+
+def test_a_worker_takes_what_others_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has had the shard before reads no snapshot; after an attempt that failed it does."""
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    workers = Live(), Live()
+    for number in range(4):
+        stream.live = workers[number % 2]
+        if number == 2:
+            monkeypatch.setattr(Kept, "snapshot", None)
+        found = stream.batch(pair_events((number, "p", number, "ab"[number == 1])))
+    assert told(found) == [("match", (0, 1), 1.0)]
+    monkeypatch.undo()
+    failed = stream.called(0)._replace(store=replace(stream.states[0]))
+    step(stream.matching, failed, [], stream.watermark)
+    monkeypatch.setattr(Kept, "snapshot", lambda _: pytest.fail("the snapshot is read"))
+    with pytest.raises(pytest.fail.Exception):
+        stream.batch(PAIR_SCHEMA.empty_table())
 
 
 def test_times_before_1970() -> None:

@@ -27,7 +27,6 @@ from algebra.test_live import PATTERNS, events
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
 from cepheid.compile.algebra import compile_occurrences
 from cepheid.detect import request_of
-from cepheid.events import KEY_PREFIX
 from cepheid.hosts.algebra_in_process import occurrence_plans
 from cepheid.hosts.duckdb_engine import DuckDbEngine
 from cepheid.hosts.intake import lifted, timed
@@ -81,7 +80,7 @@ class IntervalStream(Stream):
         self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked="{}")
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
-        return batch_of(self._own, rows).data.append_column(f"{KEY_PREFIX}0", rows.column("k").combine_chunks())
+        return batch_of(self._own, rows).data
 
 
 def cuts(draw: st.DrawFn, count: int) -> Iterator[tuple[int, int]]:
@@ -108,12 +107,12 @@ def test_occurrences_in_any_micro_batches(
     stream.small_log = data.draw(st.sampled_from([0, 5000]))
     order = sorted(drawn, key=lambda row: row[0] + data.draw(st.integers(0, lateness + 2)))
     found, late, in_time = [], [], []
+    workers = Live(), Live()
     for start, end in cuts(data.draw, len(order)):
         rows = shop(order[start:end])
         for row, time in zip(order[start:end], rows.column("at").to_pylist(), strict=True):
             (late if microseconds(time) < stream.watermark * 1000 else in_time).append(row)
-        if data.draw(st.booleans()):
-            stream.live = Live()
+        stream.live = data.draw(st.sampled_from([Live(), *workers]))
         found.append(stream.batch(rows))
     stream.watermark += 1_000_000
     found.append(stream.batch(shop([])))
@@ -173,6 +172,7 @@ def test_intervals_in_any_micro_batches(
     real_time = pattern.consistency is Consistency.REALTIME
     assume(real_time or not never_certain(stream))
     net, accepted, late = Counter[str](), list[int](), list[str]()
+    workers = Live(), Live()
     for start, end in [*cuts(data.draw, len(table)), (len(table), len(table))]:
         positions = list(range(start, end))
         if start == end:
@@ -183,8 +183,7 @@ def test_intervals_in_any_micro_batches(
                 late.append(table.column("id")[position].as_py())
             else:
                 accepted.append(position)
-        if data.draw(st.booleans()):
-            stream.live = Live()
+        stream.live = data.draw(st.sampled_from([Live(), *workers]))
         rows = stream.batch(table.take(pa.array(positions, pa.int64())))
         assert told(again.batch(table.take(pa.array(data.draw(st.permutations(positions)), pa.int64())))) == told(rows)
         for row in rows.to_pylist():

@@ -68,6 +68,13 @@ class SparkStore:
         entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
         return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
+    def entry(self, number: int) -> Entry:
+        kept = self._log.getValue((number,))
+        if kept is None:
+            raise SnapshotError(f"the log is damaged: entry {number} is not there")
+        passed, events, digest = kept
+        return Entry(passed, bytes(events), bytes(digest))
+
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         self._head.update(head)
         self._snapshot.update((snapshot,))

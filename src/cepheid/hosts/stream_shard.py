@@ -17,7 +17,7 @@ from cepheid.events import Batch
 from cepheid.hosts.request import OPENED, STREAM_TIMES
 from cepheid.hosts.stream_matcher import ShardMatcher, shard_pattern
 from cepheid.hosts.stream_packing import events_of, to_stream
-from cepheid.hosts.stream_state import Live, Restored, first_head, next_head, restored, snapshot_of
+from cepheid.hosts.stream_state import Live, Restored, first_head, goes_on_from, next_head, restored, snapshot_of
 from cepheid.hosts.stream_store import PUT_BACK, Entry, Head, Store, check_format, from_ledger, ledger_bytes
 from cepheid.hosts.worker import output_schema
 from cepheid.kernel.layout import FOREVER, NO_TIME
@@ -108,7 +108,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
             snapshot = snapshot_of(matcher, json.loads(matching.made_for))
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot, head)
-        shard.live.keep(shard.place, following.state, matcher)
+        shard.live.keep(shard.place, following, matcher)
     elif head is not None:
         store.clear(head)
     in_state = called - began + perf_counter_ns() - matched
@@ -143,10 +143,11 @@ def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
     pattern = shard_pattern(matching.plan)
     if head is None:
         return Restored(pattern.matcher(), goes_on=True)
-    if (known := shard.live.take(shard.place, head.state, pattern)) is not None:
-        return Restored(known, goes_on=True)
     check_format(head.format)
     try:
+        known = shard.live.take(shard.place, pattern)
+        if known is not None and goes_on_from(known, shard.store, head, matching.columns):
+            return Restored(known.matcher, goes_on=True)
         return restored(pattern, shard.store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
         raise of_another_query(error.changed) from error

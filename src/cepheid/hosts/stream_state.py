@@ -4,13 +4,16 @@ that came since.
 A micro-batch writes what came in it, whatever is open: writing a shard anew costs as much as it has open. When the log
 is about as large as the snapshot, a new snapshot takes the place of both, so that each byte is written a bounded number
 of times, and a matcher is restored from a few times its size at most: it is whenever Spark gives the shard to another
-of its Python workers, which it chooses as they come.
+of its Python workers, which it chooses as they come, unless that one has had the shard before and need only take what
+the log has got since.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,7 +22,7 @@ from cepheid.errors import SnapshotError
 from cepheid.events import Batch
 from cepheid.hosts.stream_matcher import ShardMatcher, ShardPattern
 from cepheid.hosts.stream_packing import events_of
-from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, check_format
+from cepheid.hosts.stream_store import FORMAT, Entry, Head, Kept, Store, check_format, named_behind
 from cepheid.plan.limits import MOST, Limits
 from cepheid.snapshot import fitting
 
@@ -30,52 +33,78 @@ _MOST_ENTRIES = 1000
 _NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST)
 
 
+class Known(NamedTuple):
+    """A matcher of an earlier call, and the head that it wrote."""
+
+    head: Head
+    matcher: ShardMatcher
+
+
 class Live:
     """Matchers of earlier calls in this process, each by its place: its query and the shard's number.
 
-    A shard that is called again where it was called before need not be restored. The name of the state that a matcher
-    wrote decides, as one that another worker has written since, or a failed attempt's, has another; and the pattern, as
-    workers outlive a query that is started again with other limits or measures. Of a place there is one matcher, though
-    the shard may have gone to another worker meanwhile and never come back.
+    A shard that is called again where it was called before need not be restored; `goes_on_from` decides. The pattern
+    counts, too, as workers outlive a query that is started again with other limits or measures. Of a place there is one
+    matcher, though the shard may have gone to another worker meanwhile and never come back.
     """
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._matchers: dict[tuple[str, int], tuple[bytes, ShardMatcher]] = {}
+        self._known: dict[tuple[str, int], Known] = {}
 
     def __len__(self) -> int:
-        return len(self._matchers)
+        return len(self._known)
 
-    def take(self, place: tuple[str, int], state: bytes, pattern: ShardPattern) -> ShardMatcher | None:
-        """The pattern's matcher that wrote the state; it then belongs to the caller."""
-        name, matcher = self._matchers.pop(place, (b"", None))
-        return matcher if matcher and name == state and matcher.pattern is pattern else None
+    def take(self, place: tuple[str, int], pattern: ShardPattern) -> Known | None:
+        """The pattern's matcher; it then belongs to the caller."""
+        known = self._known.pop(place, None)
+        return known if known is not None and known.matcher.pattern is pattern else None
 
-    def keep(self, place: tuple[str, int], state: bytes, matcher: ShardMatcher) -> None:
+    def keep(self, place: tuple[str, int], head: Head, matcher: ShardMatcher) -> None:
         """In place of the one that was kept longest, if there are too many."""
-        self._matchers[place] = state, matcher
-        if len(self._matchers) > self._most:
-            del self._matchers[next(iter(self._matchers))]
+        self._known[place] = Known(head, matcher)
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+
+
+def goes_on_from(known: Known, store: Store, head: Head, columns: pa.Schema) -> bool:
+    """Whether the matcher is where the head is: if it is behind it takes what other workers have written since.
+
+    It cannot where a snapshot was written since, nor where it has seen more than the head, as of an attempt that
+    failed.
+
+    Raises:
+        SnapshotError, ConditionError, SkipError: as `restored`.
+    """
+    before, matcher = known
+    if before.room != head.room or before.entries > head.entries or before.passed > head.passed:
+        return False  # rooms are of one snapshot: of another one no entry is read in vain
+    log = [store.entry(number) for number in range(before.entries + 1, head.entries + 1)]
+    if reduce(named_behind, log, before.state) != head.state:
+        return False
+    if log or before.passed < head.passed:
+        _replay(matcher, log, head.passed, columns, matcher.pattern.limits)
+    return True
 
 
 def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int, timer: int | None) -> Head | None:
     """The head if the entry, if there is one, goes behind the log; None if a new snapshot is due."""
     if before is None:
         return None
-    after = before._replace(state=_name(), passed=passed, open=open_, timer=timer)
+    after = before._replace(passed=passed, open=open_, timer=timer)
     if entry is None:
         return after
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return after._replace(entries=before.entries + 1, log_bytes=log_bytes)
+    return after._replace(state=named_behind(before.state, entry), entries=before.entries + 1, log_bytes=log_bytes)
 
 
 def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
     """The head of a snapshot without a log. The room differs from shard to shard, that not all are written anew in the
     same micro-batch.
     """
-    state = _name()
+    state = os.urandom(16)
     room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 256
     return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
 
@@ -115,11 +144,15 @@ def restored(
     matcher, told = pattern.restored(kept.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**told["limits"])
-    parts = [(entry.passed, events) for entry in log if (events := _events(entry, columns)) is not None]
-    matcher.replay(parts, head.passed, limits if limits.on_limit == "drop" else _NO_LIMITS)
+    _replay(matcher, log, head.passed, columns, limits)
     renewed = matcher.renewed()
     goes_on = limits == pattern.limits and renewed is None
     return Restored(matcher, goes_on, () if renewed is None else (renewed,))
+
+
+def _replay(matcher: ShardMatcher, log: Sequence[Entry], passed: int, columns: pa.Schema, limits: Limits) -> None:
+    parts = [(entry.passed, events) for entry in log if (events := _events(entry, columns)) is not None]
+    matcher.replay(parts, passed, limits if limits.on_limit == "drop" else _NO_LIMITS)
 
 
 def _events(entry: Entry, columns: pa.Schema) -> Batch | None:
@@ -130,7 +163,3 @@ def _events(entry: Entry, columns: pa.Schema) -> Batch | None:
     if events is not None and events.data.schema != columns:
         raise SnapshotError(f"the log's events have other columns: {events.data.schema}")
     return events
-
-
-def _name() -> bytes:
-    return os.urandom(16)

@@ -32,7 +32,7 @@ class Head(NamedTuple):
     format: int
     """FORMAT of the version that wrote it."""
     state: bytes
-    """A name that no other state of any shard has."""
+    """Names the snapshot and the log behind it: `named_behind`."""
     entries: int
     log_bytes: int
     room: int
@@ -62,6 +62,11 @@ class Entry(NamedTuple):
         return _digest(self.passed, self.events) == self.digest
 
 
+def named_behind(state: bytes, entry: Entry) -> bytes:
+    """The name of a state with one more entry. A snapshot's is random, so that equal names are of equal states."""
+    return blake2b(state + entry.digest, digest_size=16).digest()
+
+
 class Kept(Protocol):
     """What is behind a head."""
 
@@ -76,6 +81,13 @@ class Store(Kept, Protocol):
 
     def head(self) -> Head | None:
         """None where the shard has no state."""
+
+    def entry(self, number: int) -> Entry:
+        """Of the log, from 1.
+
+        Raises:
+            SnapshotError: it is not there.
+        """
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         """In place of all that was kept."""
