@@ -82,7 +82,7 @@ def state_size(session: SparkSession, checkpoint: Path) -> int:
     logs = store.option("stateVarName", "log").load(str(checkpoint))
     sizes = [
         snapshots.selectExpr("sum(octet_length(value.snapshot)) AS bytes"),
-        logs.selectExpr("explode(user_map_value) AS (n, e)").selectExpr("sum(octet_length(e.events)) AS bytes"),
+        logs.selectExpr("sum(octet_length(user_map_value.events)) AS bytes"),
     ]
     return sum(frame.first()["bytes"] or 0 for frame in sizes)
 
