@@ -121,7 +121,7 @@ def _shards(events: pa.RecordBatch, own: Sequence[Own], packing: Packing) -> Ite
     for number, mine in enumerate(own):
         batch = mine.of(every)
         shards = batch.column(SHARD).to_numpy()
-        rows = np.argsort(shards, kind="stable")
+        rows = np.argsort(shards.astype(np.min_scalar_type(packing.shards)), kind="stable")  # narrow: by radix
         batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
         numbers, starts = np.unique(shards[rows], return_index=True)
         bounds = pairwise([*starts.tolist(), len(rows)])
