@@ -49,6 +49,7 @@ LAYERS = (
     "arguments",
     "detect",
     "inside",
+    "split",
     "matcher",
     "intervals",
     "testing",
@@ -64,6 +65,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "hosts",
         "detect",
         "inside",
+        "split",
         "demo",
         "cli",
     ),  # types only, but in hosts, and to read files

@@ -23,6 +23,7 @@ from cepheid.lang.interval import IntervalPattern
 from cepheid.lang.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.plan.limits import Limits
+from cepheid.split import split
 
 __all__ = [
     "CepheidWarning",
@@ -59,4 +60,5 @@ __all__ = [
     "progress_listener",
     "prometheus_text",
     "read_pattern",
+    "split",
 ]
