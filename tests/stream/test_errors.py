@@ -56,6 +56,12 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
     assert str(caught.value) == (
         "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
     )
+    with pytest.raises(SchemaError) as caught:
+        detect(stream, PAIR, key="user", time="at", columns=["y"])
+    lateness, *others = str(caught.value).splitlines()
+    assert lateness.startswith("lateness: say how late")
+    for column in ("user", "y"):
+        assert any(f"'{column}'" in other for other in others), others
 
 
 def test_state_that_can_only_grow(stream: DataFrame) -> None:

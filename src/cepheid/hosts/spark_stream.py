@@ -62,8 +62,13 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     earlier = Earlier.of(events)
     if request.intervals is not None:
         request = replace(request, time=_time_of_intervals(events, request, request.intervals, earlier))
-    _check(events, request, earlier)
-    source = source_of(events, request, session_zone(events))
+    faults = [*_tier_faults(request, earlier), *_faults(events, request, earlier)]
+    try:
+        source = source_of(events, request, session_zone(events))
+    except SchemaError as error:
+        raise SchemaError("\n".join([*faults, str(error)])) from None
+    if faults:
+        raise SchemaError("\n".join(faults))
     for warning in source.warnings:
         warn(warning)
     processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=request.time in earlier.times)))
@@ -126,39 +131,34 @@ def events_by_shard(source: Source) -> DataFrame:
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def _check(events: DataFrame, request: Request, earlier: Earlier) -> None:
-    """All that a stream needs besides."""
-    faults = [*_tier_faults(request, earlier)]
+def _faults(events: DataFrame, request: Request, earlier: Earlier) -> Iterator[str]:
+    """What a stream needs besides and has not."""
     if request.time is None:
-        faults.append(
-            "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
-        )
+        yield "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
     elif request.time in events.columns and request.time not in earlier.times:
         delay = _has_watermark(events, request.time)
         if request.lateness is None and not delay:
-            faults.append(
+            yield (
                 "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later "
                 "is late, and a match waits so long"
             )
         if request.lateness is not None and delay:
-            faults.append(f"lateness: {request.time!r} has a watermark already. Leave out one of them")
+            yield f"lateness: {request.time!r} has a watermark already. Leave out one of them"
     if request.as_of is not None:
-        faults.append("as_of: the time of a stream is its watermark. Leave it out")
+        yield "as_of: the time of a stream is its watermark. Leave it out"
     if request.report is not None:
-        faults.append(
+        yield (
             "report: the counts of a stream are in the observedMetrics of its query's progress, as "
             f"{READ}.{request.names[0]} and {FOUND}.{request.names[0]}"
         )
     if not _has_protobuf():
-        faults.append(
+        yield (
             "PySpark reaches the state of streams with the package protobuf, which it does not bring and which is not "
             "installed here: pip install 'cepheid[spark]', also where the workers are"
         )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
-        faults.append(f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})")
-    if faults:
-        raise SchemaError("\n".join(faults))
+        yield f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})"
 
 
 def _has_protobuf() -> bool:
