@@ -85,7 +85,12 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
 
     With the query's `checkpoint`, the number of open partial matches is read from it; without, it is known in the
     query's first micro-batch only.
+
+    Raises:
+        SchemaError: the query is none.
     """
+    if not hasattr(query, "recentProgress"):
+        raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {query!r}")
     # A trigger without anything to do tells a progress, too.
     each = (progress_of(json.loads(one.json)) for one in reversed(query.recentProgress))
     told = next((one for one in each if one is not None), None)

@@ -137,10 +137,19 @@ class LiveIntervalMatcher:
         self.working_set.keep(positions)
         self._end, self._key = self._end[positions], self._key[positions]
         self._ordinal, self._twin = self._ordinal[positions], self._twin[positions]
+        self._free_keys()
         self.kernel.keep(positions, self._events)
+        self._most_held = max(_LEAST_HELD, 2 * len(positions))
+
+    def _free_keys(self) -> None:
+        """Frees the numbers of keys that have no event, before the kernel orders all by them."""
         used = np.unique(self._key)
         self.keys.free(np.setdiff1d(np.array([*self.keys.number_of.values()], np.int32), used).astype(np.int32))
-        self._most_held = max(_LEAST_HELD, 2 * len(positions))
+        if self.keys.is_sparse:
+            number = np.zeros(len(self.keys.name_of), np.int64)
+            before = self.keys.renumbered()
+            number[before] = np.arange(len(before))
+            self._key = number[self._key]
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All that is held and open; the arguments as in LiveMatcher.snapshot."""

@@ -111,7 +111,8 @@ def _on_spark(
 ) -> list[dict[str, Any]]:
     from cepheid.hosts.spark_session import local_session
 
-    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
+    # In one chunk: PySpark 4.3 loses rows that stand behind an empty one.
+    frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events.combine_chunks())
     return (
         detect(frame, patterns, key=key, time=TIME, sequence=sequence, columns=["id"], outputs=OUTPUTS, as_of=as_of)
         .toArrow()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,11 +17,16 @@ from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_
 from tests.intervals.strategies import SECOND, TYPES, forbidding_patterns
 from tests.searching import share
 
+from cepheid import live_intervals
 from cepheid.compile.interval import compile_intervals
+from cepheid.kernel import interval_kernel
 from cepheid.kernel.consistency_reference import Arrival, Life, told
+from cepheid.kernel.interval_kernel import IntervalKernel
 from cepheid.kernel.interval_reference import Interval, Match, by_acceptance
 from cepheid.lang.interval import IntervalPattern
+from cepheid.lang.interval_text import interval_pattern
 from cepheid.lang.interval_values import Consistency, End
+from cepheid.live_intervals import LiveIntervalMatcher
 from cepheid.plan.interval_build import build_interval_plan
 from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
 
@@ -117,6 +124,55 @@ def test_matches_of_many_keys_are_those_of_each_alone(consistency: str) -> None:
     alone = [row for its in each.values() for row in _told(pattern, its)]
     assert len(alone) > 4 * 1024
     assert sorted(_told(pattern, events)) == sorted(alone)
+
+
+@pytest.mark.parametrize("consistency", [c.value for c in Consistency])
+def test_lists_fit_however_small_the_first_room_is(consistency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel asks for no room while it takes an event: lists that do not fit would be written beside the rows."""
+    pattern = f"EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds CONSISTENCY {consistency}"
+    events = [_event(i) for i in range(2000)]
+    expected = _told(pattern, events)
+    fullest: dict[str, float] = defaultdict(float)
+
+    def run(kernel: IntervalKernel, *arguments: Any) -> Any:
+        told = as_it_is(kernel, *arguments)
+        for lists, used, row in (
+            (kernel.stores.lists, kernel.cursor.stored, kernel.stores.by_start),
+            (kernel.open.lists, kernel.cursor.scoped, kernel.open.by_scope),
+        ):
+            laid = np.sort(lists[lists["room"] > 0], order="first")
+            assert (laid["count"] <= laid["room"]).all()
+            assert (laid["first"][1:] >= (laid["first"] + laid["room"])[:-1]).all()
+            assert used <= len(row)
+            fullest[str(row.dtype)] = max(fullest[str(row.dtype)], used / len(row))
+        return told
+
+    as_it_is = IntervalKernel.run
+    monkeypatch.setattr(IntervalKernel, "run", run)
+    monkeypatch.setattr(interval_kernel, "_ROOM", 2)
+    monkeypatch.setattr(live_intervals, "_LEAST_HELD", 6)
+    monkeypatch.setattr(live_intervals, "_PIECE", 7)
+    assert sorted(_told(pattern, events)) == sorted(expected)
+    assert max(fullest.values()) > 0.5
+
+
+def test_numbers_of_keys_that_are_gone_are_given_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a burst of keys memory and time are those of the keys that are left."""
+    monkeypatch.setattr(live_intervals, "_LEAST_HELD", 64)
+    pattern = "EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds"
+    burst = [("A", 0, i % 3, f"e{i}", f"b{i}") for i in range(5000)]
+    behind = [_event(i) for i in range(2000, 14000)]
+    schema = IntervalSchema(table(burst).schema, ("user",), "begins", "ends")
+    plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
+    compiled = compile_intervals(plan, delay=8 * SECOND, lateness=End.END)
+    crowded, alone = LiveIntervalMatcher(compiled), LiveIntervalMatcher(compiled)
+    crowded.process(batch_of(plan, table(burst)))
+    alone.process(batch_of(plan, table([("A", 0, 2, "first", "first")])))
+    for at in range(0, len(behind), 1000):
+        events = batch_of(plan, table(behind[at : at + 1000]))
+        assert shown(crowded.process(events)) == shown(alone.process(events))
+    assert len(crowded.keys.name_of) < 1000
+    assert len(crowded.kernel.stores.lists) < 2000
 
 
 def _event(i: int) -> Row:

@@ -82,6 +82,14 @@ def test_a_watermark_of_its_own(stream: DataFrame) -> None:
     assert detect(marked, PAIR, key="k", time="at").isStreaming
     with pytest.raises(SchemaError, match=r"^lateness: 'at' has a watermark already. Leave out one of them$"):
         detect(marked, PAIR, **OPTIONS)
+    other = stream.selectExpr("*", "at AS sent").withWatermark("sent", "1 minute")
+    with pytest.raises(SchemaError, match=r"^time: the stream has a watermark on 'sent' already, and Spark keeps one"):
+        detect(other, PAIR, **OPTIONS)
+
+
+def test_columns_that_spark_does_not_tell_apart(stream: DataFrame) -> None:
+    with pytest.raises(SchemaError, match=r"^Spark does not tell the columns 'x' and 'X' of the events apart: rename"):
+        detect(stream.selectExpr("*", "x AS X"), PAIR, **OPTIONS)
 
 
 def test_another_store(stream: DataFrame) -> None:

@@ -8,7 +8,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
-from tests.live.events import PAIR, told
+from tests.live.events import PAIR, at, told
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import counted, table
@@ -121,6 +121,11 @@ class Stream:
             self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column(self.time).to_pylist()))
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
+
+    def told(self, worker: Live, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
+        """What this worker gives for these events, of whichever key, when the watermark is there."""
+        self.live, self.watermark = worker, microseconds(watermark) // 1000
+        return self._call(0, [to_stream(self._lifted(rows))])
 
     def called(self, shard: int) -> Shard:
         return Shard(self.states[shard], self.live, ("query", shard))
@@ -340,6 +345,11 @@ def test_few_matchers_are_kept() -> None:
     few.keep(another, *known)
     assert few.take(one, pattern) is None
     assert few.take(another, pattern) == known
+    more, third = Live(most=2), ("query", 2)
+    for place in (one, another, one, third):
+        more.keep(place, *known)
+    assert more.take(another, pattern) is None
+    assert more.take(one, pattern) == known
 
 
 def test_workers_that_take_turns() -> None:
@@ -368,6 +378,22 @@ def test_a_worker_takes_what_others_wrote(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Kept, "snapshot", lambda _: pytest.fail("the snapshot is read"))
     with pytest.raises(pytest.fail.Exception):
         stream.batch(PAIR_SCHEMA.empty_table())
+
+
+def test_what_an_attempt_has_passed_over_is_not_late() -> None:
+    """Matches of another pattern come before time passes. A worker that let it pass in an attempt that failed does not
+    go on with what came when the attempt was repeated.
+    """
+    stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
+    stream.matching = stream.matching._replace(of_matches=True)
+    one, another = Live(), Live()
+
+    stream.told(one, at(2), pair_events((0, "p", 1, "a")))
+    failed = stream.called(0)._replace(store=replace(stream.states[0]))
+    step(stream.matching, failed, [], microseconds(at(5)) // 1000)
+    stream.told(another, at(5), pair_events((1, "q", 4, "a")))
+    (found,) = stream.told(one, at(7), pair_events((2, "q", 6, "b")))
+    assert told(found) == [("match", (1, 2), 6.0)]
 
 
 def test_times_before_1970() -> None:

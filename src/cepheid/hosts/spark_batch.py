@@ -92,7 +92,7 @@ def plans_on_spark(events: DataFrame, request: Request) -> Plans:
 def check_columns(events: DataFrame, request: Request) -> None:
     """Raises SchemaError where names are ambiguous, or a column cannot be sent to a worker."""
     names = events.columns
-    faults = repeated_names(names)
+    faults = repeated_names(names) or [*_alike(events, names)]
     if request.intervals is None and request.time is None and not request.sequence:
         faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that has it")
     chosen = names if request.columns is None else request.columns
@@ -108,6 +108,16 @@ def check_columns(events: DataFrame, request: Request) -> None:
     ]
     if faults:
         raise SchemaError("\n".join(faults))
+
+
+def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
+    """What is wrong with names that Spark does not tell apart."""
+    if events.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    first: dict[str, str] = {}
+    for name in names:
+        if (other := first.setdefault(name.lower(), name)) != name:
+            yield f"Spark does not tell the columns {other!r} and {name!r} of the events apart: rename one"
 
 
 def _advice(what: str) -> str:

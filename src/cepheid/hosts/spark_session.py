@@ -83,7 +83,8 @@ def _settings(cores: int) -> dict[str, str]:
         # toPandas and createDataFrame go through Arrow, not row by row.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # The only value with which Spark 4.3 does not add up a batch's bytes again before each of its rows, which takes
-        # two thirds of the time of handing rows to Python. The number of rows bounds a batch, too.
+        # two thirds of the time of handing rows to Python. The number of rows bounds a batch, too: of 10,000 it has
+        # the 2 GB that it may have only where rows have more than 200 kB.
         "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
         # Python's state of streams is kept in this store only.
         "spark.sql.streaming.stateStore.providerClass": STATE_STORE,

@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
 from io import StringIO
+from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
@@ -62,7 +63,7 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     earlier = Earlier.of(events)
     if request.intervals is not None:
         request = replace(request, time=_time_of_intervals(events, request, request.intervals, earlier))
-    faults = [*_tier_faults(request, earlier), *_faults(events, request, earlier)]
+    faults = [*_tier_faults(request, earlier), *_time_faults(events, request, earlier), *_faults(events, request)]
     try:
         source = source_of(events, request, session_zone(events))
     except SchemaError as error:
@@ -117,8 +118,9 @@ class Earlier:
         marked = [field for field in events.schema.fields if _PATTERNS in (field.metadata or {})]
         if not marked or not _is_stateful(events):
             return Earlier()
-        told = marked[0].metadata
-        return Earlier(tuple(told[_PATTERNS]), tuple(told[_OUTPUTS]), tuple(field.name for field in marked))
+        told = [field.metadata for field in marked]
+        patterns, outputs = (chain.from_iterable(one[name] for one in told) for name in (_PATTERNS, _OUTPUTS))
+        return Earlier(tuple(patterns), tuple(outputs), tuple(field.name for field in marked))
 
 
 def events_by_shard(source: Source) -> DataFrame:
@@ -131,19 +133,35 @@ def events_by_shard(source: Source) -> DataFrame:
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def _faults(events: DataFrame, request: Request, earlier: Earlier) -> Iterator[str]:
-    """What a stream needs besides and has not."""
-    if request.time is None:
+def _time_faults(events: DataFrame, request: Request, earlier: Earlier) -> Iterator[str]:
+    """What is wrong with the time and its watermark."""
+    time, marked = request.time, [name for name in events.columns if _has_watermark(events, name)]
+    if time is None:
         yield "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
-    elif request.time in events.columns and request.time not in earlier.times:
-        delay = _has_watermark(events, request.time)
-        if request.lateness is None and not delay:
-            yield (
-                "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later "
-                "is late, and a match waits so long"
-            )
-        if request.lateness is not None and delay:
-            yield f"lateness: {request.time!r} has a watermark already. Leave out one of them"
+    elif time not in events.columns or time in earlier.times:
+        return
+    elif earlier.times:
+        yield (
+            f"time: these events are matches of this query, and come when they are certain, which {time!r} is not. "
+            f"Name {earlier.times[0]!r}"
+        )
+    elif time in marked:
+        if request.lateness is not None:
+            yield f"lateness: {time!r} has a watermark already. Leave out one of them"
+    elif marked:
+        yield (
+            f"time: the stream has a watermark on {marked[0]!r} already, and Spark keeps one. Name that column, or "
+            "read the stream without it"
+        )
+    elif request.lateness is None:
+        yield (
+            "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later is "
+            "late, and a match waits so long"
+        )
+
+
+def _faults(events: DataFrame, request: Request) -> Iterator[str]:
+    """What a stream is refused, or needs besides."""
     if request.as_of is not None:
         yield "as_of: the time of a stream is its watermark. Leave it out"
     if request.report is not None:

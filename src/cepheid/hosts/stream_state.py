@@ -43,9 +43,10 @@ class Known(NamedTuple):
 class Live:
     """Matchers of earlier calls in this process, each by its place: its query and the shard's number.
 
-    A shard that is called again where it was called before need not be restored; `goes_on_from` decides. The pattern
-    counts, too, as workers outlive a query that is started again with other limits or measures. Of a place there is one
-    matcher, though the shard may have gone to another worker meanwhile and never come back.
+    A shard that is called again where it was called before need not be restored. `take` asks whether the pattern is the
+    same, as workers outlive a query that is started again with other limits or measures; `goes_on_from` whether the
+    state is. Of a place there is one matcher, though the shard may have gone to another worker meanwhile and never come
+    back.
     """
 
     def __init__(self, most: int = 1024) -> None:
@@ -56,12 +57,13 @@ class Live:
         return len(self._known)
 
     def take(self, place: tuple[str, int], pattern: ShardPattern) -> Known | None:
-        """The pattern's matcher; it then belongs to the caller."""
+        """That of this pattern, which then belongs to the caller."""
         known = self._known.pop(place, None)
         return known if known is not None and known.matcher.pattern is pattern else None
 
     def keep(self, place: tuple[str, int], head: Head, matcher: ShardMatcher) -> None:
         """In place of the one that was kept longest, if there are too many."""
+        self._known.pop(place, None)
         self._known[place] = Known(head, matcher)
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
@@ -78,8 +80,10 @@ def goes_on_from(known: Known, store: Store, head: Head, columns: pa.Schema) -> 
     """
     before, matcher = known
     if before.room != head.room or before.entries > head.entries or before.passed > head.passed:
-        return False  # rooms are of one snapshot: of another one no entry is read in vain
+        return False  # another room is another snapshot: the name tells that, too, but once the entries are read
     log = [store.entry(number) for number in range(before.entries + 1, head.entries + 1)]
+    if log and log[0].passed < before.passed:
+        return False  # its time has passed in an attempt that failed, and the events would be late
     if reduce(named_behind, log, before.state) != head.state:
         return False
     if log or before.passed < head.passed:

@@ -63,7 +63,9 @@ class Entry(NamedTuple):
 
 
 def named_behind(state: bytes, entry: Entry) -> bytes:
-    """The name of a state with one more entry. A snapshot's is random, so that equal names are of equal states."""
+    """The name of a state with one more entry. A snapshot's is random, so that equal names are of the same snapshot and
+    log; how far time has passed behind them the head says.
+    """
     return blake2b(state + entry.digest, digest_size=16).digest()
 
 

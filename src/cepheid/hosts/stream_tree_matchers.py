@@ -19,7 +19,7 @@ from cepheid.hosts.stream_matcher import Planned, StageShardMatcher
 from cepheid.interval_output import INSERTION_KIND, RETRACTION_KIND, told_schema
 from cepheid.kernel.interval_layout import BEGINNING
 from cepheid.kernel.layout import FOREVER, NO_TIME
-from cepheid.lang.interval_values import Consistency, End
+from cepheid.lang.interval_values import End
 from cepheid.live_intervals import LiveIntervalMatcher, in_order_of_content
 from cepheid.live_matcher import LiveMatcher
 from cepheid.output import LATE
@@ -117,11 +117,13 @@ class IntervalShardMatcher:
         self._matches = 0
 
     def advance_time(self, time: int) -> pa.Table:
-        return self._counted(self.live.advance_time(max(time, BEGINNING) + 1) if time > NO_TIME else self._nothing)
+        if time == NO_TIME:
+            return self.pattern.schema.empty_table()
+        return self._counted(self.live.advance_time(max(time, BEGINNING) + 1))
 
     def process(self, events: Batch) -> pa.Table:
         rows = self._counted(self.live.process(in_order_of_content(events)))
-        return rows if "late" in self._outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
+        return rows if "late" in self.pattern.outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
 
     def net(self, rows: pa.Table) -> pa.Table:
         """Without what is told and taken back within the micro-batch."""
@@ -142,7 +144,7 @@ class IntervalShardMatcher:
         self.live.kernel.limit(self.pattern.limits)
 
     def renewed(self) -> pa.Table | None:
-        consistency = self._consistency
+        consistency = self.pattern.plan.pattern.consistency
         if self.live.kernel.consistency is consistency:
             return None
         return self._counted(self.live.switch(consistency))
@@ -174,18 +176,7 @@ class IntervalShardMatcher:
         return self.live.snapshot(made_for, kept)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION_KIND) - kinds.count(RETRACTION_KIND)
+        kinds = rows.column("kind")
+        told, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION_KIND, RETRACTION_KIND))
+        self._matches += told - taken_back
         return rows
-
-    @property
-    def _nothing(self) -> pa.Table:
-        return self.pattern.schema.empty_table()
-
-    @property
-    def _outputs(self) -> tuple[OutputName, ...]:
-        return self.pattern.outputs
-
-    @property
-    def _consistency(self) -> Consistency:
-        return self.pattern.plan.pattern.consistency

@@ -8,15 +8,19 @@ alone starts one, which is jemalloc's and started anew when it is needed.
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 
 import pandas as pd  # noqa: F401 - PySpark's workers do
-import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import cepheid.hosts.stream_packing
+import cepheid.hosts.stream_processor
 import cepheid.hosts.stream_shard
 import cepheid.hosts.stream_tree_matchers
 import cepheid.hosts.worker  # noqa: F401
+
+with suppress(ImportError):  # streams say what they lack
+    pass
 
 if __name__ == "__main__":
     gc.freeze()  # PySpark's workers collect garbage behind each task, and would look through all modules each time

@@ -10,14 +10,14 @@ from cepheid.compile.interval import IntervalTables
 from cepheid.compile.tables import Ints
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import checks_hold, span_start
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, List, OpenMatches, Scratch, Stores
-from cepheid.kernel.interval_lists import LEAST
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_lists import doubled, move_entries
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.layout import Int32s
 from cepheid.plan.interval_bounds import FREE
 
 NO_ROOM = -1
-EARLIEST, LATEST = -(1 << 62), 1 << 62
+EARLIEST, LATEST = -FREE, FREE
 
 
 @kernel
@@ -37,7 +37,10 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
     """Puts an event into the stores of a variable."""
     its = stores.lists[events.key[position], variable]
     if its.count == its.room:
-        move_stored(stores, cursor, its)
+        former = its.first
+        cursor.stored = doubled(its, cursor.stored)
+        move_entries(stores.by_start, former, its)
+        move_entries(stores.by_end, former, its)
     first, behind = its.first, its.first + its.count
     rows = stores.by_start
     # Behind those of the same time, so that in a stream in order nothing is moved.
@@ -52,17 +55,6 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
         rows[i] = rows[i - 1]
     rows[place] = position
     its.count += 1
-
-
-@kernel
-def move_stored(stores: Stores, cursor: JoinCursor, its: List) -> None:
-    """Moves a list to where it has twice the room."""
-    first = cursor.stored
-    for i in range(its.count):
-        stores.by_start[first + i] = stores.by_start[its.first + i]
-        stores.by_end[first + i] = stores.by_end[its.first + i]
-    its.first, its.room = first, max(2 * its.room, LEAST)
-    cursor.stored += its.room
 
 
 @kernel

@@ -23,7 +23,7 @@ from cepheid.kernel.interval_layout import (
     new_join_cursor,
     new_open_matches,
 )
-from cepheid.kernel.interval_lists import LIST, PLACES, entries_of, lay_out
+from cepheid.kernel.interval_lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.interval_negation import set_all_scopes
 from cepheid.kernel.interval_step import JoinStatus, arrive, order_anew, release
 from cepheid.kernel.layout import FOREVER, Flags, Int32s, distinct, grown
@@ -200,7 +200,7 @@ class IntervalKernel:
         more = slice(int(self.cursor.event), behind)
         self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
         by_start, by_end, lists = self.stores
-        if (needed := PLACES * self._most_stored) > len(by_start):
+        if (needed := PLACES_PER_ENTRY * self._most_stored) > len(by_start):
             by_start, by_end = grown(by_start, 2 * needed), grown(by_end, 2 * needed)
         if (keys := int(events.key[more].max(initial=0)) + 1) > len(lists):
             lists = grown(lists, 2 * keys)
@@ -212,7 +212,7 @@ class IntervalKernel:
         count = int(self.cursor.matches)
         if count and 2 * int(self._alive.sum()) < count:
             self._take_told()  # it names rows, which move
-            # Of no others there are lists; all of them may be far more than the matches.
+            # Only the keys of these matches have lists, and clearing all would cost as much as there are keys.
             self.open.lists[events.key[self.open.events[:count, 0]]] = 0
             self._keep_alive()
             order_anew(self.open, self.cursor)

@@ -7,16 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.tables import Ints, Records
-from cepheid.kernel.interval_lists import LIST, PLACES
+from cepheid.kernel.interval_lists import LIST, PLACES_PER_ENTRY
 from cepheid.kernel.layout import Flags, Int32s
+from cepheid.plan.interval_bounds import FREE
 
 JoinCursor: TypeAlias = Any
 """One record of JOIN_CURSOR."""
 
-List: TypeAlias = Any
-"""One record of LIST."""
-
-BEGINNING = -(1 << 62)
+BEGINNING = -FREE
 """The clock before the first event."""
 LATE, INSERTION, RETRACTION = 0, 1, -1
 
@@ -73,8 +71,8 @@ class OpenMatches(NamedTuple):
     an event that may forbid the match; a least start above the greatest: none can.
     """
     by_scope: Int32s
-    """(PLACES * capacity * g,) rows, those of a list in the order of the greatest start in their scope; perhaps also
-    some that are over. JoinCursor.scoped places are used.
+    """(PLACES_PER_ENTRY * capacity * g,) rows, those of a list by the greatest start in their scope, perhaps
+    also some that are over. JoinCursor.scoped places are used.
     """
     lists: Records
     """(keys, g) LIST."""
@@ -87,7 +85,7 @@ def new_open_matches(capacity: int, positives: int, negations: int, keys: int) -
         events=np.zeros((capacity, positives), np.int32),
         heap=np.zeros(capacity, np.int64),
         scopes=np.zeros((capacity, negations, 4), np.int64),
-        by_scope=np.zeros(PLACES * capacity * negations, np.int32),
+        by_scope=np.zeros(PLACES_PER_ENTRY * capacity * negations, np.int32),
         lists=np.zeros((keys, negations), LIST),
     )
 

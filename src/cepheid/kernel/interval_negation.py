@@ -8,8 +8,8 @@ from cepheid.compile.interval import SCOPES, IntervalTables
 from cepheid.kernel.interpret import NO_FAILURE
 from cepheid.kernel.interval_check import script_true, span_end, span_start
 from cepheid.kernel.interval_join import EARLIEST, LATEST, candidates
-from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, List, OpenMatches, Scratch, Stores
-from cepheid.kernel.interval_lists import LEAST
+from cepheid.kernel.interval_layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.interval_lists import List, doubled, move_entries
 from cepheid.kernel.jit import kernel
 from cepheid.lang.interval_values import Scope
 from cepheid.plan.interval_growth import Guard
@@ -194,7 +194,9 @@ def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCurs
         if its.count == its.room:
             leave_out_what_is_over(open_, its)
             if 2 * its.count >= its.room:
-                move_scopes(open_, cursor, its)
+                former = its.first
+                cursor.scoped = doubled(its, cursor.scoped)
+                move_entries(open_.by_scope, former, its)
         # Behind those of the same start, so that in a stream in order nothing is moved.
         place, behind = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
         for i in range(behind, place, -1):
@@ -212,13 +214,3 @@ def leave_out_what_is_over(open_: OpenMatches, its: List) -> None:
             open_.by_scope[kept] = row
             kept += 1
     its.count = kept - its.first
-
-
-@kernel
-def move_scopes(open_: OpenMatches, cursor: JoinCursor, its: List) -> None:
-    """Moves a list to where it has twice the room."""
-    first = cursor.scoped
-    for i in range(its.count):
-        open_.by_scope[first + i] = open_.by_scope[its.first + i]
-    its.first, its.room = first, max(2 * its.room, LEAST)
-    cursor.scoped += its.room

@@ -37,6 +37,9 @@ TIMES = {"start": "min", "end": "max"}
 """Of a variable; and what they are to the resolver."""
 
 
+_NONE_BOUND = "No variable is bound here: bind one, as in ?v:A[v.column > 1]."
+
+
 def stand_in(variables: Sequence[str]) -> Pattern:
     """The pattern whose stages are the variables: each has one event or none."""
     return Pattern(tuple(Stage(name, quantifier=Quantifier(optional=True)) for name in variables))
@@ -132,7 +135,7 @@ class _Names:
             case Name():
                 return self._checked(expression)
             case Call("start" | "end" as function, (Name(parts=(_,)) as name,)):
-                self._number(name)
+                self._look_for(name)
                 return Call(TIMES[function], (_time_of(name, self.time, self.source),), expression.span)
             case Call("start" | "end" as function):
                 self._problem(f"{function} takes one variable", expression, f"Write {function}({self._known()[0]}).")
@@ -155,26 +158,33 @@ class _Names:
         span = at.spans[0] if isinstance(at, Name) else at.span
         self.problems.append(Problem(message, self.source.where, self.source.text, span, hint))
 
-    def _number(self, name: Name) -> None:
-        """Tells what is wrong with the variable."""
-        written = name.parts[0]
-        number = next((i for i, known in enumerate(self.variables) if known.lower() == written.lower()), None)
-        if number is not None and number not in self.visible:
+    def _number(self, name: Name) -> int | None:
+        """Of the variable that the name begins with."""
+        written = name.parts[0].lower()
+        return next((i for i, known in enumerate(self.variables) if known.lower() == written), None)
+
+    def _look_for(self, name: Name) -> bool:
+        """Whether the variable is known here; else it is said what is wrong."""
+        written, number = name.parts[0], self._number(name)
+        if number in self.visible:
+            return True
+        if number is None:
+            hint = did_you_mean(written, self._known()) if self.visible else _NONE_BOUND
+            self._problem(f"no variable is named {written!r}", name, hint)
+        else:
             hint = f"It is bound elsewhere in the pattern. Known here: {', '.join(self._known())}"
             self._problem(f"the variable {written!r} is not known here", name, hint)
-        elif number is None and len(name.parts) > 1:
-            self._problem(f"no variable is named {written!r}", name, did_you_mean(written, self._known()))
-        elif number is None:
-            hint = f"Write {' or '.join(f'{known}.{written}' for known in self._known()[:3])}."
-            self._problem(f"whose {written!r}? Columns stand behind a variable", name, hint)
+        return False
 
     def _checked(self, name: Name) -> Name:
-        before = len(self.problems)
-        self._number(name)
-        if len(self.problems) == before and len(name.parts) == 1:
-            known = name.parts[0]
-            hint = f"Write {known}.column, start({known}) or end({known})."
-            self._problem(f"{known!r} is an occurrence, not a value", name, hint)
+        written = name.parts[0]
+        if len(name.parts) == 1 and self._number(name) is None:
+            hint = f"Write {' or '.join(f'{known}.{written}' for known in self._known()[:3])}."
+            hint = hint if self.visible else f"{hint} {_NONE_BOUND}"
+            self._problem(f"whose {written!r}? Columns stand behind a variable", name, hint)
+        elif self._look_for(name) and len(name.parts) == 1:
+            hint = f"Write {written}.column, start({written}) or end({written})."
+            self._problem(f"{written!r} is an occurrence, not a value", name, hint)
         return name
 
 

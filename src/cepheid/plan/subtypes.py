@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from cepheid.errors import Problem, did_you_mean
+from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.parameters import string_literal
 from cepheid.lang.pattern import Pattern, Subtype
 from cepheid.lang.taxonomy import Taxonomy, subtypes
@@ -77,6 +77,8 @@ def _type_problems(pattern: Pattern, asked: list[tuple[str, str]]) -> Iterator[P
             yield Problem(message, where, name, (0, len(name)), NO_TAXONOMY)
         elif types.kinds and name not in types.types:
             hint = did_you_mean(name, types.types)
+            if not closest(name, types.types):
+                hint += f'. Types that are kinds of none are declared, too: "{name}": []'
             yield Problem(f"no type {name!r} in the taxonomy", where, name, (0, len(name)), hint)
 
 

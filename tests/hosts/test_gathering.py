@@ -1,0 +1,31 @@
+"""Spark's small batches as larger ones."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from cepheid.hosts import gathering
+from cepheid.hosts.gathering import gathered
+
+
+def batch(rows: int, width: int, first: int = 0) -> pa.RecordBatch:
+    texts = [f"{number:0{width}}" for number in range(first, first + rows)]
+    return pa.record_batch({"text": pa.array(texts)})
+
+
+def test_enough_rows() -> None:
+    parts = [batch(50_000, 8, first) for first in range(0, 400_000, 50_000)]
+    found = [*gathered(iter(parts))]
+    assert [part.num_rows for part in found] == [150_000, 150_000, 100_000]
+    assert pa.Table.from_batches(found) == pa.Table.from_batches(parts).combine_chunks()
+    assert [*gathered(iter([]))] == []
+
+
+def test_wide_rows_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column has no more than 2 GB, which so many rows may be over; here it is 10,000 bytes."""
+    monkeypatch.setattr(gathering, "BYTES", 10_000)
+    parts = [batch(10, 400, 0), batch(10, 400, 10), batch(10, 400, 20), batch(30, 400, 30), batch(1, 400, 60)]
+    found = [*gathered(iter(parts))]
+    assert [part.num_rows for part in found] == [20, 10, 30, 1]
+    assert pa.Table.from_batches(found) == pa.Table.from_batches(parts)
