@@ -78,7 +78,8 @@ def test_types_by_argument_or_by_taxonomy() -> None:
         "kinds: they are those of the column type=…, or stand in the pattern's taxonomy(…)"
     )
     assert refused(PAIR.taxonomy("kind", {"A": [], "B": "A"}), **times) == (
-        "no type 'C' in the taxonomy (event 'c', column 1)\n  C\n  ^\nKnown here: A, B"
+        "no type 'C' in the taxonomy (event 'c', column 1)\n  C\n  ^\nKnown here: A, B. "
+        'Types that are kinds of none are declared, too: "C": []'
     )
 
 

@@ -68,7 +68,7 @@ def test_each_pattern_has_its_name(streams: SparkSession, tmp_path: Path) -> Non
     for time, lateness in (("detected_at", None), ("match_end", "1 second")):
         with pytest.raises(SchemaError) as caught:
             detect(networks(first), once_more, **{**SECOND, "time": time}, lateness=lateness)
-        assert str(caught.value) == (
+        assert str(caught.value).splitlines()[0] == (
             "pattern: two patterns of this query are named 'pair', and its figures and checkpoint go by the name. Give "
             "one of them another, as in Pattern.begin('a', name='…')"
         )
@@ -99,6 +99,10 @@ def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> No
         "events: late events are among these rows, as the outputs that they were asked for with say, and are no "
         "matches. Leave 'late' out there, and write late events in a query of their own"
     )
+    other = detect(stream, Pattern.begin("one", name="other"), **options)
+    together = other.selectExpr("k", "detected_at AS also").join(rows, "k")
+    with pytest.raises(SchemaError, match=r"^events: late events are among these rows"):
+        detect(together, Pattern.begin("one", name="joined"), key="k", time="also")
     both = detect(stream, PAIR, outputs=["matches", "timeouts"], **options)
     single = Pattern.begin("one", name="single").where("kind = 'timeout'")
     assert detect(both, single, key="k", time="detected_at").isStreaming
@@ -112,4 +116,10 @@ def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
         detect(networks(first), TWO, lateness="1 second", **SECOND)
     assert str(caught.value) == (
         "lateness: 'detected_at' is that of matches in this query, none of which is late. Leave it out"
+    )
+    with pytest.raises(SchemaError) as caught:
+        detect(networks(first), TWO, **{**SECOND, "time": "match_end"})
+    assert str(caught.value) == (
+        "time: these events are matches of this query, and come when they are certain, which 'match_end' is not. Name "
+        "'detected_at'"
     )

@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from cepheid.errors import SchemaError
+from cepheid.errors import PatternError, SchemaError
 from cepheid.hosts.progress import FOUND, READ
 from cepheid.hosts.request import ERROR, STREAM_COUNTS, STREAM_TIMES, AskedIntervals, Request, warn
 from cepheid.hosts.sending import mapped
@@ -33,6 +33,7 @@ from cepheid.hosts.stream_store import EVENTS, SHARD
 from cepheid.hosts.stream_trees import RETRACTIONS, interval_source, occurrence_source
 from cepheid.hosts.worker import output_schema
 from cepheid.lang.duration import microseconds
+from cepheid.plan.build import refusal
 
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.stream_packing.{name}" for name in ("pack", "unpack"))
@@ -63,13 +64,7 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     earlier = Earlier.of(events)
     if request.intervals is not None:
         request = replace(request, time=_time_of_intervals(events, request, request.intervals, earlier))
-    faults = [*_tier_faults(request, earlier), *_time_faults(events, request, earlier), *_faults(events, request)]
-    try:
-        source = source_of(events, request, session_zone(events))
-    except SchemaError as error:
-        raise SchemaError("\n".join([*faults, str(error)])) from None
-    if faults:
-        raise SchemaError("\n".join(faults))
+    source = _checked_source(events, request, earlier)
     for warning in source.warnings:
         warn(warning)
     processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=request.time in earlier.times)))
@@ -78,6 +73,23 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*source.output)
     told = {_PATTERNS: [*earlier.patterns, *request.names], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", told)
+
+
+def _checked_source(events: DataFrame, request: Request, earlier: Earlier) -> Source:
+    """Raises as `detect_on_stream`, with all that is wrong; of wrong tiers no plan can be made."""
+    of_tiers = [*_tier_faults(request, earlier)]
+    faults = [*of_tiers, *_time_faults(events, request, earlier), *_faults(events, request)]
+    if of_tiers:
+        raise SchemaError("\n".join(faults))
+    try:
+        source = source_of(events, request, session_zone(events))
+    except PatternError as error:
+        raise refusal(error.problems, faults) from None
+    except SchemaError as error:
+        raise SchemaError("\n".join([*faults, str(error)])) from None
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return source
 
 
 def source_of(events: DataFrame, request: Request, zone: str) -> Source:
@@ -119,8 +131,8 @@ class Earlier:
         if not marked or not _is_stateful(events):
             return Earlier()
         told = [field.metadata for field in marked]
-        patterns, outputs = (chain.from_iterable(one[name] for one in told) for name in (_PATTERNS, _OUTPUTS))
-        return Earlier(tuple(patterns), tuple(outputs), tuple(field.name for field in marked))
+        patterns, outputs = (tuple(chain(*(one[name] for one in told))) for name in (_PATTERNS, _OUTPUTS))
+        return Earlier(patterns, outputs, tuple(field.name for field in marked))
 
 
 def events_by_shard(source: Source) -> DataFrame:
