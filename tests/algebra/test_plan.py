@@ -266,6 +266,22 @@ def test_conditions_on_one_event_are_lifted() -> None:
     assert not plan("(?l:Login; ?o:Logout)[l.user = o.user]").by_operator
 
 
+@pytest.mark.parametrize(
+    ("text", "problem", "hint"),
+    [
+        ("(Login; Logout)[l.user = 'ann']", "no variable is named 'l'", "No variable is bound here: bind one, as in"),
+        ("(?l:Login; Logout)[start(m) > end(l)]", "no variable is named 'm'", "Known here: l"),
+        ("Login[user = 'ann']", "whose 'user'?", "Write v.user. No variable is bound here"),
+        ("(?l:Login; Logout)[user = 'ann']", "whose 'user'?", "Write l.user."),
+    ],
+)
+def test_names_that_stand_for_nothing(text: str, problem: str, hint: str) -> None:
+    """What is written in their place is named by the hint."""
+    (found,) = check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS))
+    assert found.message.startswith(problem)
+    assert found.hint.startswith(hint)
+
+
 def test_without_events() -> None:
     """What needs no columns is told without events."""
     text = "(?l:Login; ?l:Out)[x.user = 1 AND l.anything = 2 AND l.user =]"

@@ -102,7 +102,8 @@ def test_problems_of_conditions_have_their_place() -> None:
     """Unknown variables and columns, negated events, events as values, columns of no event, functions over several."""
     text = (
         "EVENT PAL(A a, (!D d WHERE d.us = a.user), B b)"
-        " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.nn = 1 AND foo = 2 AND a.n + b.n"
+        " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.nn = 1 AND foo = 2"
+        " AND start(a.n) > 1 AND a.n + b.n"
     )
     message = refused(text)
     for part in (
@@ -114,6 +115,8 @@ def test_problems_of_conditions_have_their_place() -> None:
         "'a' is an event, not a value (where, column 25)\n",
         "Write a.column, start(a) or end(a).",
         "count(…) looks over several events, and here each variable is one (where, column 45)",
+        "start takes one variable (where, column 89)",
+        "Write start(a).",
         "no column named 'us' (negation of 'd', where, column 3)",
     ):
         assert part in message, message

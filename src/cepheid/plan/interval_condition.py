@@ -104,6 +104,9 @@ def _name_problems(
             hint = "A variable is one event: write a.column."
             message = f"{call.function}(…) looks over several events, and here each variable is one"
             yield Problem(message, source.where, source.text, call.span, hint)
+        elif call.function in _ENDS:  # those of variables are columns already
+            hint = f"Write {call.function}({known[0]})."
+            yield Problem(f"{call.function} takes one variable", source.where, source.text, call.span, hint)
     for name in _names(expression):
         first = name.parts[0]
         number = _number(first, variables)
