@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from cepheid.compile.algebra import UNBOUNDED, spans_of, windows_of
 from cepheid.errors import ConditionError
 from cepheid.kernel.algebra_contexts import offer, queue_of
 from cepheid.kernel.algebra_occurrence import (
@@ -25,6 +24,7 @@ from cepheid.kernel.algebra_occurrence import (
 from cepheid.kernel.reference import Event
 from cepheid.lang.algebra import Policy
 from cepheid.plan.algebra import Kind, Operator
+from cepheid.plan.algebra_windows import UNBOUNDED, spans_of, windows_of
 
 
 @dataclass

@@ -58,14 +58,14 @@ def events(rows: int, *, disordered: float) -> pa.Table:
 
 def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
     """Million events a second, rows, and what was held at once."""
-    names = {"start": "start", "end": "end", "type": "type"}
+    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type"}
     # A started event is at most 4 seconds long and 4 late.
     warm, matcher = (IntervalMatcher(query, table.schema, delay="8 seconds", **names) for _ in range(2))
     warm.process(table.slice(0, 1000))
     pieces = [table.slice(start, PIECE) for start in range(0, len(table), PIECE)]
 
     def work() -> int:
-        return sum(matcher.process(piece).num_rows for piece in pieces) + matcher.finish().num_rows
+        return sum(len(rows) for rows in [*map(matcher.process, pieces), matcher.finish()])
 
     seconds, rows = timed(work, clock=time.thread_time)
     return len(table) / seconds / 1e6, rows, matcher.counts.held
@@ -92,7 +92,7 @@ def with_few_b(rows: int, window: int) -> pa.Table:
 def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
     """Million events a second of one core's time; and matches, which must be the same."""
     asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {window} seconds")
-    names = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
     ours, rows = timed(lambda: detect(table, asked, **names), clock=time.process_time)
     sql, expected = timed(lambda: in_duckdb(table, window * SECOND), clock=time.process_time)
     found = [rows[name].combine_chunks().field("id") for name in "abc"]
@@ -128,9 +128,9 @@ def main() -> None:
                 lines.append((what, f"{share:.0%}", consistency, *found))
     head = ("pattern", "out of order", "consistency", "M events/s", "rows told", "held in the end")
     print_table(f"{rows:,} events", head, lines)
-    found = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
+    beside = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
     title = f"A overlap B before C in a table of {rows:,} events, M events/s"
-    print_table(title, ("events in the window", "detect", "SQL in DuckDB", "matches"), found)
+    print_table(title, ("events in the window", "detect", "SQL in DuckDB", "matches"), beside)
     table = with_few_b(rows, LONG)
     title = f"The same of many keys, {LONG:,} events in the window"
     print_table(title, ("keys", "detect, M events/s"), [(keys, of_keys(table, keys)) for keys in KEYS])

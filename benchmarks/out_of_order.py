@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 from measuring import machine, print_table
-from out_of_order_engines import ENGINES, Answer, Longs, answer, quality, truth
-from out_of_order_events import LATEST, SECOND, Query, Stream, make_stream
+from out_of_order_engines import ENGINES, Answer, answer, quality, truth
+from out_of_order_events import LATEST, SECOND, Longs, Query, Stream, make_stream
 
 OURS = ENGINES[:2]
 SHARES = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from cepheid import detect
 from cepheid.intervals import IntervalMatcher, interval_pattern
 
 PIECE, CALL = 1 << 17, 1_000
-NAMES = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+NAMES: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
 ENGINES = ("real time", "conservative", "K-slack on points", "in order only")
 
 
@@ -124,7 +125,7 @@ def _in_order_only(stream: Stream, query: Query) -> Answer:
 def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
     asked = f"{query.text} CONSISTENCY {consistency}"
     called, matcher = (IntervalMatcher(asked, events.schema, delay=f"{delay} microseconds", **NAMES) for _ in range(2))
-    calls = [timed(lambda piece=piece: called.process(piece))[0] for piece in _pieces(events.slice(0, 10 * CALL), CALL)]
+    calls = [timed(partial(called.process, piece))[0] for piece in _pieces(events.slice(0, 10 * CALL), CALL)]
     seconds, tables = timed(
         lambda: [*(_one_by_one(matcher, piece) for piece in _pieces(events, PIECE)), matcher.finish()],
         clock=time.thread_time,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +33,7 @@ class PlainMatcher(StatefulProcessor):
     def handleInputRows(  # noqa: N802 - Spark's names
         self,
         key: Any,
-        rows: Iterator[pd.DataFrame],
+        rows: Any,
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         new = [

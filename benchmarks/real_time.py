@@ -57,7 +57,7 @@ def measured(
     events: pa.Table, pattern: Pattern, batch: int, lateness: int, consistency: str | None
 ) -> tuple[float, Counter[str]]:
     """Thousand events a second, and how many rows of each kind there were."""
-    named = {"key": "device", "time": "at", "outputs": ("matches", "late")}
+    named: dict[str, Any] = {"key": "device", "time": "at", "outputs": ("matches", "late")}
     length = f"{lateness} seconds"
     matcher = Matcher(pattern, events.schema, lateness=length, columns=[], consistency=consistency, **named)
     pieces = [events.slice(start, batch) for start in range(0, len(events), batch)]
@@ -79,15 +79,17 @@ def lines_of(rows: int, keys: int, batch: int, lateness: int, name: str) -> list
         arriving = disordered(events, share, lateness)
         plain, kinds = measured(arriving, pattern, batch, lateness, None)
         line: list[Any] = [name, keys, batch, lateness, f"{share:.0%}", plain]
-        OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[misc]
+        OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[attr-defined]
         line.append(measured(arriving, pattern, batch, lateness, "realtime")[0])
-        real_time.KeyStates = KeyStates  # type: ignore[misc]
+        real_time.KeyStates = KeyStates  # type: ignore[attr-defined]
+        retractions = 0
         for every in FORKS:
             KeyStates.every = every
             speed, told = measured(arriving, pattern, batch, lateness, "realtime")
             assert told["insertion"] - told["retraction"] == kinds["match"]
             line.append(speed)
-        lines.append([*line, kinds["match"], told["retraction"]])
+            retractions = told["retraction"]
+        lines.append([*line, kinds["match"], retractions])
     return lines
 
 

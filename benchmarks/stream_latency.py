@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from measuring import machine, print_table, rows_wanted
@@ -64,11 +64,17 @@ def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.nda
         stream = lines.load().selectExpr(f"{parts.format(0)} AS number", f"{parts.format(1)} AS sent")
         stream = stream.selectExpr("*", "timestamp_micros(sent) AS at", "'all' AS source")
         if with_state:
-            options = {"key": "source", "time": "at", "sequence": "number", "lateness": "0 seconds", "shards": 1}
+            options: dict[str, Any] = {
+                "key": "source",
+                "time": "at",
+                "sequence": "number",
+                "lateness": "0 seconds",
+                "shards": 1,
+            }
             stream = detect(stream, PATTERN, measures={"sent": "b.sent"}, **options)
         writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "checkpoint"))
         query = writer.start()
-        query.awaitTermination(events / A_SECOND + 5)
+        query.awaitTermination(events // A_SECOND + 5)
         while query.status["isTriggerActive"]:
             time.sleep(0.01)  # stopped amid `take`, Spark searches Python's error with a regex that overflows
         query.stop()

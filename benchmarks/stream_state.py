@@ -84,7 +84,7 @@ def state_size(session: SparkSession, checkpoint: Path) -> int:
         snapshots.selectExpr("sum(octet_length(value.snapshot)) AS bytes"),
         logs.selectExpr("sum(octet_length(user_map_value.events)) AS bytes"),
     ]
-    return sum(frame.first()["bytes"] or 0 for frame in sizes)
+    return sum(int(row["bytes"] or 0) for frame in sizes for row in frame.collect())
 
 
 def main() -> None:

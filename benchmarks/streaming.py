@@ -36,7 +36,7 @@ def batch_times(query: StreamingQuery) -> list[int]:
 def events_a_second(query: StreamingQuery, *, least: int, warm_up: int) -> float:
     """Of the micro-batches of at least so many events, but the first ones."""
     told = [told for told in query.recentProgress if told["numInputRows"] >= least][warm_up:]
-    milliseconds = sum(one["durationMs"]["triggerExecution"] for one in told)
+    milliseconds = sum(int(one["durationMs"]["triggerExecution"]) for one in told)
     return sum(int(one["numInputRows"]) for one in told) / milliseconds * 1000
 
 
