@@ -11,6 +11,7 @@ import gc
 from contextlib import suppress
 
 import pandas as pd  # noqa: F401 - PySpark's workers do
+import pyspark.worker
 from pyspark.daemon import manager
 
 import cepheid.hosts.stream_packing
@@ -20,7 +21,7 @@ import cepheid.hosts.stream_tree_matchers
 import cepheid.hosts.worker  # noqa: F401
 
 with suppress(ImportError):  # streams say what they lack
-    pass
+    import pyspark.sql.streaming.proto.StateMessage_pb2  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()  # PySpark's workers collect garbage behind each task, and would look through all modules each time
