@@ -62,7 +62,7 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/algebra/*.jsonl
-	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/algebra/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/occurrences/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka
 	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/kafka/test_kill.py

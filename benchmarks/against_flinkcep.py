@@ -33,7 +33,7 @@ from measuring import machine, print_table, timed
 from streaming import events_a_second, progress_of_all, run_to_end, stream_of
 
 from cepheid import detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,16 +21,16 @@ from algebra_tree import Tree
 from measuring import machine, print_table, rows_wanted, timed
 
 from cepheid import OccurrencePattern, detect
-from cepheid.compile.algebra import CompiledTrees, compile_occurrences
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.algebra_kernel import TreeKernel, warm_up
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.reference import Event
-from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.algebra_build import AskedOccurrences, build_occurrence_plans
-from cepheid.plan.algebra_plans import OccurrencePlans
+from cepheid.compile.occurrences.compiled import CompiledTrees, compile_occurrences
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.occurrences.kernel import TreeKernel, warm_up
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.stages.reference import Event
 from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.build import AskedOccurrences, build_occurrence_plans
+from cepheid.plan.occurrences.plan import OccurrencePlan
+from cepheid.plan.occurrences.plans import OccurrencePlans
 
 SECOND = 1_000_000
 PATTERNS = {

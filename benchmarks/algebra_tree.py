@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from cepheid.errors import ConditionError
-from cepheid.kernel.algebra_contexts import offer, queue_of
-from cepheid.kernel.algebra_occurrence import (
+from cepheid.kernel.occurrences.contexts_reference import offer, queue_of
+from cepheid.kernel.occurrences.values import (
     Derivation,
     bound,
     delayed,
@@ -21,10 +21,10 @@ from cepheid.kernel.algebra_occurrence import (
     of_event,
     recency,
 )
-from cepheid.kernel.reference import Event
-from cepheid.lang.algebra import Policy
-from cepheid.plan.algebra import Kind, Operator
-from cepheid.plan.algebra_windows import UNBOUNDED, spans_of, windows_of
+from cepheid.kernel.stages.reference import Event
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.occurrences.growth import UNBOUNDED, spans_of, windows_of
+from cepheid.plan.occurrences.plan import Kind, Operator
 
 
 @dataclass

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid import Pattern
-from cepheid.compile.compiled import compile_plan
-from cepheid.compile.form import choose_form
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.compiled import CompiledKernel
-from cepheid.kernel.layout import FOREVER, Visits
-from cepheid.kernel.set_kernel import SetKernel
-from cepheid.order import differs
-from cepheid.plan.build import build_plan
-from cepheid.working_set import WorkingSet
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.representation import choose_form
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.events.order import differs
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.layout import FOREVER, Visits
+from cepheid.matchers.working_set import WorkingSet
+from cepheid.plan.stages.build import build_plan
 
 
 def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Callable[[], int]:

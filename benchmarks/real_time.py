@@ -19,9 +19,10 @@ from events import SECOND, make_events
 from measuring import machine, print_table, rows_wanted, timed
 from patterns import PATTERNS
 
-from cepheid import Matcher, Pattern, real_time
-from cepheid.forks import KeyStates
-from cepheid.kernel.layout import Int32s
+from cepheid import Matcher, Pattern
+from cepheid.kernel.stages.layout import Int32s
+from cepheid.matchers.real_time import matcher as real_time
+from cepheid.matchers.real_time.rollback_points import KeyStates
 
 FORKS = (16, 64, 256)
 WORKLOADS = ((1_000, 10_000, 30), (10, 10_000, 1_200), (10, 500, 1_200))

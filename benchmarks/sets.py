@@ -14,14 +14,14 @@ import pyarrow as pa
 from measuring import machine, print_table, rows_wanted
 
 from cepheid import Pattern
-from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.compile.form import choose_form
-from cepheid.compile.tables import Ints
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.set_kernel import SetKernel
-from cepheid.plan.build import build_plan
+from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
+from cepheid.compile.stages.representation import choose_form
+from cepheid.compile.stages.tables import Ints
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.plan.stages.build import build_plan
 
 KINDS = 10
 SECOND = 1_000_000

@@ -13,7 +13,7 @@ from measuring import alternating, machine, print_table, rows_wanted
 from patterns import PATTERNS
 
 from cepheid import Pattern, detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

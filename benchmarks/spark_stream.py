@@ -24,9 +24,9 @@ from written_values import WRITTEN, WrittenValues
 
 from cepheid import Pattern, detect
 from cepheid.detect import request_of
-from cepheid.hosts.spark_session import local_session
-from cepheid.hosts.spark_stream import events_by_shard, source_of
-from cepheid.hosts.stream_store import SHARD
+from cepheid.hosts.spark.session import local_session
+from cepheid.hosts.spark.stream.detect import events_by_shard, source_of
+from cepheid.hosts.spark.stream.store import SHARD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

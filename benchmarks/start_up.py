@@ -24,7 +24,7 @@ events = pa.table({{"at": pa.array([0, 1]).cast(pa.timestamp("s", "UTC")), "x": 
 assert detect(events, pattern, time="at").num_rows == 1
 """
 SESSION = """
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 session = local_session("start-up", time_zone="UTC")
 events = session.createDataFrame([("k", 0, 1), ("k", 1, 5)], "k string, at long, x long")

@@ -20,7 +20,7 @@ import numpy as np
 from measuring import machine, print_table, rows_wanted
 
 from cepheid import Pattern, detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,7 +18,7 @@ from measuring import machine, print_table, rows_wanted
 from streaming import batch_times, progress_of_all, run_to_end, stream_of
 
 from cepheid import Pattern, detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cepheid.hosts.progress import Progress, progress_of
+from cepheid.hosts.spark.stream.progress import Progress, progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

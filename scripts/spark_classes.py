@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepheid import Pattern, detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 PATTERN = Pattern.begin("a").where("x = 1").next("b").where("x = 2").within("1 minute")
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepheid import detect, snapshot
-from cepheid.hosts import stream_store
+from cepheid import detect
+from cepheid.hosts.spark.stream import store as stream_store
+from cepheid.matchers import snapshot
 from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 def write(target: Path) -> None:
     """Writes the checkpoint, and what comes behind it."""
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     target.mkdir(exist_ok=True)
     spark = local_session("stored", settings={"spark.sql.shuffle.partitions": "1"}, time_zone="UTC")

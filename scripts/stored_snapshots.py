@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid import IntervalMatcher, Matcher, OccurrencePattern, Pattern, Skip
-from cepheid.snapshot import FORMAT
+from cepheid.matchers.snapshot import FORMAT
 
 SCHEMA = pa.schema(
     [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.kafka.broker import running_broker
 
-from cepheid.hosts.kafka import connector_jars, with_jars
+from cepheid.hosts.spark.kafka import connector_jars, with_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One real local session for the run: starting one costs seconds, and tests do not change its settings."""
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     # Functions of test modules are sent to the workers by name.
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]

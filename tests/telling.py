@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from cepheid import Matcher, real_time
-from cepheid.forks import KeyStates
-from cepheid.lang.interval_values import Consistency
+from cepheid import Matcher
+from cepheid.lang.intervals.values import Consistency
+from cepheid.matchers.real_time import matcher as real_time
+from cepheid.matchers.real_time.rollback_points import KeyStates
 
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 """Kinds of rows as the definition has them."""

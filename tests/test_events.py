@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cepheid.events import python_values
+from cepheid.events.batch import python_values
 
 NEAR, FAR = 1_000_000, 1 << 61
 SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 one without a zone is meant

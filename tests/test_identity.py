@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from cepheid.identity import canonical_bytes
+from cepheid.events.identity import canonical_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

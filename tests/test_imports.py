@@ -40,6 +40,6 @@ def test_the_command_line_starts_without_spark() -> None:
 
 def test_workers_are_forked_with_what_they_need() -> None:
     """Not DuckDB, which no worker calls; what reaches the state of streams is imported, too."""
-    loaded = loaded_by("import sys, cepheid.hosts.worker_daemon\nassert 'pyspark.worker' in sys.modules")
+    loaded = loaded_by("import sys, cepheid.hosts.spark.worker_daemon\nassert 'pyspark.worker' in sys.modules")
     assert {"pandas", "pyarrow", "numba", "google"} <= loaded
     assert "duckdb" not in loaded

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cepheid import EventError
-from cepheid.events import MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, Batch
-from cepheid.order import Ordering, descends, differs, leaves
+from cepheid.events.batch import MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, Batch
+from cepheid.events.order import Ordering, descends, differs, leaves
 
 NAN = math.nan
 POINT = pa.struct([("x", pa.float64()), ("name", pa.string())])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepheid.identity import DIGEST_SIZE
-from cepheid.kernel.compiled import Emitted
-from cepheid.output import MOST_ROWS, parts_of
+from cepheid.events.identity import DIGEST_SIZE
+from cepheid.kernel.stages.kernel import Emitted
+from cepheid.output.stages import MOST_ROWS, parts_of
 
 
 def test_rows_that_arrow_can_count() -> None:

@@ -13,17 +13,17 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
-from cepheid.hosts.progress import PatternProgress, Progress, prometheus_text
-from cepheid.hosts.request import EventCounts, MatcherCounts, Report
-from cepheid.inside import partial_matches, progress, progress_listener
+from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.intervals import IntervalMatcher
-from cepheid.lang.algebra import Occurrence, OccurrencePattern, Policy, event
-from cepheid.lang.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.pattern import Pattern, Skip
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.occurrences.expression import Occurrence, OccurrencePattern, Policy, event
+from cepheid.lang.stages.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
+from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.plan.limits import Limits
+from cepheid.requests.request import EventCounts, MatcherCounts, Report
 from cepheid.split import split
+from cepheid.streams import partial_matches, progress, progress_listener
 
 __all__ = [
     "CepheidWarning",

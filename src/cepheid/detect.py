@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.arguments import (
+from cepheid.errors import PatternError, Problem, SchemaError
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.occurrences.expression import Occurrence, OccurrencePattern
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.build import AskedOccurrences
+from cepheid.plan.stages.build import Asked
+from cepheid.plan.stages.plan import OutputName
+from cepheid.requests.arguments import (
     checked_as_of,
     checked_key,
     checked_lateness,
@@ -25,23 +33,15 @@ from cepheid.arguments import (
     faults_of_others,
     measures_of_each,
 )
-from cepheid.errors import PatternError, Problem, SchemaError
-from cepheid.hosts.request import SHARDS, AskedIntervals, Nulls, Report, Request
-from cepheid.lang.algebra import Occurrence, OccurrencePattern
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.algebra_build import AskedOccurrences
-from cepheid.plan.build import Asked
-from cepheid.plan.limits import Limits
-from cepheid.plan.plan import OutputName
+from cepheid.requests.request import SHARDS, AskedIntervals, Nulls, Report, Request
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from cepheid.plan.algebra import OccurrencePlan
-    from cepheid.plan.interval_plan import IntervalPlan
-    from cepheid.plan.plan import Plan
+    from cepheid.plan.intervals.plan import IntervalPlan
+    from cepheid.plan.occurrences.plan import OccurrencePlan
+    from cepheid.plan.stages.plan import Plan
 
 Events = TypeVar("Events")
 P = TypeVar("P", Pattern, OccurrencePattern, IntervalPattern)
@@ -175,26 +175,26 @@ def plan_of(events: object, request: Request) -> Plan | OccurrencePlan | Interva
     """
     if is_spark(events):
         if request.intervals is not None:
-            from cepheid.hosts.interval_on_spark import interval_plans_on_spark
+            from cepheid.hosts.spark.batch.intervals import interval_plans_on_spark
 
             return interval_plans_on_spark(events, request).each[0]
         if request.occurrences is not None:
-            from cepheid.hosts.algebra_on_spark import occurrence_plans_on_spark
+            from cepheid.hosts.spark.batch.occurrences import occurrence_plans_on_spark
 
             return occurrence_plans_on_spark(events, request).each[0]
-        from cepheid.hosts.spark_batch import plan_on_spark
+        from cepheid.hosts.spark.batch.detect import plan_on_spark
 
         return plan_on_spark(events, request)
-    from cepheid.hosts.duckdb_engine import DuckDbEngine
-    from cepheid.hosts.in_process import plan_in_process
+    from cepheid.hosts.duckdb.engine import DuckDbEngine
+    from cepheid.hosts.in_process.detect import plan_in_process
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
     if request.intervals is not None:
-        from cepheid.hosts.interval_tables import interval_plans
+        from cepheid.hosts.in_process.intervals import interval_plans
 
         return interval_plans(arrow_table(events).schema, request, engine).each[0]
     if request.occurrences is not None:
-        from cepheid.hosts.algebra_in_process import occurrence_plans
+        from cepheid.hosts.in_process.occurrences import occurrence_plans
 
         return occurrence_plans(arrow_table(events).schema, request, engine).each[0]
     return plan_in_process(arrow_table(events).schema, request, engine)
@@ -279,32 +279,32 @@ def request_of(
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
         if events.isStreaming:
-            from cepheid.hosts.spark_stream import detect_on_stream
+            from cepheid.hosts.spark.stream.detect import detect_on_stream
 
             return detect_on_stream(events, request)
         if request.intervals is not None:
-            from cepheid.hosts.interval_on_spark import intervals_on_spark
+            from cepheid.hosts.spark.batch.intervals import intervals_on_spark
 
             return intervals_on_spark(events, request)
         if request.occurrences is not None:
-            from cepheid.hosts.algebra_on_spark import occurrences_on_spark
+            from cepheid.hosts.spark.batch.occurrences import occurrences_on_spark
 
             return occurrences_on_spark(events, request)
-        from cepheid.hosts.spark_batch import detect_on_spark
+        from cepheid.hosts.spark.batch.detect import detect_on_spark
 
         return detect_on_spark(events, request)
-    from cepheid.hosts.tables import to_arrow
+    from cepheid.hosts.in_process.tables import to_arrow
 
     table, from_arrow = to_arrow(events)
     if request.intervals is not None:
-        from cepheid.hosts.interval_tables import detect_intervals
+        from cepheid.hosts.in_process.intervals import detect_intervals
 
         return from_arrow(detect_intervals(table, request))
     if request.occurrences is not None:
-        from cepheid.hosts.algebra_in_process import detect_occurrences
+        from cepheid.hosts.in_process.occurrences import detect_occurrences
 
         return from_arrow(detect_occurrences(table, request))
-    from cepheid.hosts.in_process import detect_in_process
+    from cepheid.hosts.in_process.detect import detect_in_process
 
     return from_arrow(detect_in_process(table, request))
 
@@ -405,7 +405,7 @@ def _not_a_pattern(given: object, kind: type[P]) -> str:
 
 def arrow_table(events: object) -> pa.Table:
     """A table of any kind that is known, but Spark's, as Arrow; else SchemaError."""
-    from cepheid.hosts.tables import to_arrow
+    from cepheid.hosts.in_process.tables import to_arrow
 
     if is_spark(events):
         raise SchemaError("events are a Spark DataFrame, which is not read into this process: use detect, or toArrow()")

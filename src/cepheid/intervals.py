@@ -6,27 +6,27 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.arguments import time_of
 from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError
-from cepheid.events import microseconds
-from cepheid.hosts.request import Nulls, instant_of
-from cepheid.lang.algebra import OccurrencePattern
+from cepheid.events.batch import microseconds
 from cepheid.lang.arguments import shown
 from cepheid.lang.duration import microseconds as length_of
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_print import interval_text
-from cepheid.lang.interval_text import interval_pattern
-from cepheid.lang.interval_values import Consistency, End, consistency_named
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.interval_explain import explain_intervals, join_diagram
+from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.printer import interval_text
+from cepheid.lang.intervals.values import Consistency, End, consistency_named
+from cepheid.lang.occurrences.expression import OccurrencePattern
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.intervals.explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
+from cepheid.requests.arguments import time_of
+from cepheid.requests.request import Nulls, instant_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.hosts.interval_counts import IntervalMatcherCounts
+    from cepheid.requests.counts import IntervalMatcherCounts
 
 __all__ = [
     "IntervalMatcher",
@@ -80,7 +80,7 @@ class IntervalMatcher:
         """
         import pyarrow as pa
 
-        from cepheid.hosts.interval_tables import IntervalTableMatcher
+        from cepheid.hosts.in_process.intervals import IntervalTableMatcher
 
         request = request_of(
             _one(pattern),

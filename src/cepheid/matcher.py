@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cepheid.arguments import time_of
 from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
-from cepheid.hosts.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
-from cepheid.lang.algebra import OccurrencePattern, Policy
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import Consistency
-from cepheid.lang.pattern import Pattern
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import Consistency
+from cepheid.lang.occurrences.expression import OccurrencePattern, Policy
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import OutputName
+from cepheid.plan.stages.plan import OutputName
+from cepheid.requests.arguments import time_of
+from cepheid.requests.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ class Matcher:
             raise PatternError("a Matcher finds one pattern: make one for each of several")
         if isinstance(pattern, IntervalPattern):
             raise PatternError(f"pattern {pattern.name!r} is one of intervals, which an IntervalMatcher finds")
-        from cepheid.hosts.live import TableMatcher
+        from cepheid.hosts.in_process.service import TableMatcher
 
         told = None if consistency is None else _consistency(consistency, time)
         request = request_of(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cepheid.arguments import checked_outputs
 from cepheid.detect import is_spark
 from cepheid.errors import SchemaError
-from cepheid.plan.plan import OutputName
+from cepheid.plan.stages.plan import OutputName
+from cepheid.requests.arguments import checked_outputs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +37,6 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
         faults.append(f"rows: a Spark DataFrame is expected that detect gave with outputs=…, got {rows!r:.200}")
     if faults:
         raise SchemaError("\n".join(faults))
-    from cepheid.hosts.spark_output import rows_of_output
+    from cepheid.hosts.spark.split import rows_of_output
 
     return tuple(rows_of_output(rows, output) for output in wanted)

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from cepheid.detect import detect, is_spark
 from cepheid.errors import PatternError, SchemaError, did_you_mean
-from cepheid.events import python_values
-from cepheid.hosts.tables import mixed_times, to_arrow
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import check_pattern
-from cepheid.plan.explain import describe_pattern
-from cepheid.plan.plan import OutputName
+from cepheid.events.batch import python_values
+from cepheid.hosts.in_process.tables import mixed_times, to_arrow
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.explain import describe_pattern
+from cepheid.plan.stages.plan import OutputName
 
 MOST_MATCHES = 8
 """Missing, unexpected and other matches, or timeouts, that a failure lists, of each so many."""

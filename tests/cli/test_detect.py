@@ -150,7 +150,7 @@ def test_reasons_in_events_are_told_apart(spark: Any) -> None:
     from pyspark.errors import PySparkException
 
     from cepheid.errors import EventError
-    from cepheid.hosts.spark_failure import event_failures
+    from cepheid.hosts.spark.failures import event_failures
 
     for sql, message in (
         ("raise_error('an event has no key')", "an event has no key"),

@@ -155,7 +155,7 @@ def test_what_is_wrong_is_said_before_spark_starts(
     folder: Path, cepheid: Cepheid, monkeypatch: pytest.MonkeyPatch, *, given: list[str], code: int, message: str
 ) -> None:
     """Each with the option it is about, or where to find what is missing."""
-    monkeypatch.setattr("cepheid.hosts.kafka.JARS", folder / "none")
+    monkeypatch.setattr("cepheid.hosts.spark.kafka.JARS", folder / "none")
     for name in ("in", "empty", "jars"):
         (folder / name).mkdir()
     (folder / "in" / "a.jsonl").write_text("{}")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.compile.compiled import compile_plan
 from cepheid.compile.digest import layout_digest
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import build_plan
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import build_plan
 
 COLUMNS = pa.schema([("t", pa.timestamp("us")), ("x", pa.int64()), ("y", pa.int64())])
 RISING = Pattern.begin("a").where("x > 1").followed_by("b").where("x > sum(b.x)").one_or_more().within("1 hour")

@@ -9,11 +9,11 @@ import pytest
 from scripts.compile_kernels import EVENTS, IN_SETS, ONE_BY_ONE
 from tests.plan.operator_engine import OperatorTypes
 
-from cepheid.compile.compiled import compile_plan
-from cepheid.compile.form import Form, choose_form
-from cepheid.events import Schema
-from cepheid.lang.pattern import Pattern, Skip
-from cepheid.plan.build import build_plan
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.representation import Form, choose_form
+from cepheid.events.batch import Schema
+from cepheid.lang.stages.pattern import Pattern, Skip
+from cepheid.plan.stages.build import build_plan
 
 SCHEMA = Schema(pa.schema([("time", pa.timestamp("us", "UTC")), ("b", pa.int64())]), (), "time")
 

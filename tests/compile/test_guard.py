@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.compile.guard import ALWAYS, NEVER, Guard, any_of, condition
+from cepheid.compile.stages.guard import ALWAYS, NEVER, Guard, any_of, condition
 
 CONDITIONS = 4
 guards = st.recursive(

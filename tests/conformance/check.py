@@ -109,7 +109,7 @@ def _on_spark(
     sequence: str,
     as_of: datetime,
 ) -> list[dict[str, Any]]:
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     # In one chunk: PySpark 4.3 loses rows that stand behind an empty one.
     frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events.combine_chunks())

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import (
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import (
     Comparison,
     Counts,
     End,
@@ -29,7 +29,7 @@ from cepheid.lang.interval_values import (
     Tree,
 )
 from cepheid.lang.parameters import string_literal
-from cepheid.plan.interval_plan import IntervalSchema
+from cepheid.plan.intervals.plan import IntervalSchema
 
 SECOND = 1_000_000
 _ENDS = {"s": End.START, "e": End.END}

@@ -23,12 +23,12 @@ from tests.conformance.tree_streams import Where, intervals_together, occurrence
 from tests.intervals.running import ENGINE, SIGNS, batch_of, log_of
 
 from cepheid import Matcher, OccurrencePattern
-from cepheid.compile.interval import compile_intervals
+from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.detect import detect
 from cepheid.kernel.consistency_reference import LogEntry
-from cepheid.lang.algebra import Policy
-from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.interval_build import build_interval_plan
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.intervals.build import build_interval_plan
 
 Case: TypeAlias = Mapping[str, Any]
 Log: TypeAlias = list[list[Any]]

@@ -8,11 +8,11 @@ from typing import Any
 from tests.conformance.interval_case import question
 from tests.intervals.running import as_intervals
 
-from cepheid.hosts.duckdb_engine import DuckDbEngine
+from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import Arrival, LogEntry, told
-from cepheid.kernel.interval_reference import by_acceptance, matches
-from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.interval_build import build_interval_plan
+from cepheid.kernel.intervals.reference import by_acceptance, matches
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.plan.intervals.build import build_interval_plan
 
 
 def answer(case: Mapping[str, Any]) -> dict[str, Any]:

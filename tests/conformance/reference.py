@@ -1,4 +1,4 @@
-"""Asks the definition itself, `cepheid.kernel.reference`: event by event, in the case's own steps of time."""
+"""Asks the definition itself, `cepheid.kernel.stages.reference`: event by event, in the case's own steps of time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.conformance.delivery import Step
 from tests.conformance.translate import TIME, Question
 
 from cepheid import Pattern
-from cepheid.compile.automaton import build_automaton
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.reference import Event, ReferenceMatcher
-from cepheid.plan.build import build_plan
-from cepheid.plan.plan import Plan
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.stages.reference import Event, ReferenceMatcher
+from cepheid.plan.stages.build import build_plan
+from cepheid.plan.stages.plan import Plan
 
 MILLISECOND = 1000
 """In microseconds."""

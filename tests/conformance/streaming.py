@@ -37,7 +37,7 @@ PARTS = 3
 @cache
 def session_of_cases() -> SparkSession:
     """One for all: a session has Python workers of its own."""
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     session = local_session("cepheid conformance", time_zone="UTC").newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")

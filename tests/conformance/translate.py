@@ -16,7 +16,7 @@ from tests.conformance.condition import fields, parse, to_sql
 from tests.conformance.delivery import END, Step, delivered, in_order, listed
 
 from cepheid import Pattern, Skip
-from cepheid.lang.pattern import SkipTo
+from cepheid.lang.stages.pattern import SkipTo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR = EPOCH + timedelta(milliseconds=END)

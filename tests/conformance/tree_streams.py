@@ -21,9 +21,9 @@ from tests.conformance.together import CASE
 from tests.stream.running import detected
 
 from cepheid import detect
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import End
-from cepheid.plan.interval_growth import never_certain
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import End
+from cepheid.plan.intervals.growth import never_certain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,7 +103,7 @@ def _that_tells(pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _frame(events: pa.Table) -> DataFrame:
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     return local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.errors import ConditionError
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.fragment import same_kind
-from cepheid.lang.sql import parse_expression
-from cepheid.plan.plan import Lifted
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.duckdb.fragment import same_kind
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.stages.plan import Lifted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.conditions.stage_conditions import ACROSS, CURRENT, Check
 
 from cepheid import Pattern, Skip
-from cepheid.compile.automaton import build_automaton
-from cepheid.kernel.evaluate import Taken
-from cepheid.kernel.reference import Event, Match, ReferenceMatcher
-from cepheid.plan.plan import StageCondition
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.kernel.scripts.reference import Taken
+from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
+from cepheid.plan.stages.plan import StageCondition
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(

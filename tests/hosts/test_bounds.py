@@ -115,13 +115,13 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid import Pattern, Skip
-from cepheid.compile.compiled import compile_plan
-from cepheid.compile.form import choose_form
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.representation import choose_form
 from cepheid.detect import request_of
-from cepheid.events import Batch, MASK, TIME, TIME_TYPE, EVENT_PREFIX
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.in_process import plan_in_process
-from cepheid.sorted_matcher import SortedMatcher
+from cepheid.events.batch import Batch, MASK, TIME, TIME_TYPE, EVENT_PREFIX
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.in_process.detect import plan_in_process
+from cepheid.matchers.finite import SortedMatcher
 
 pattern = Pattern.begin("a").where("kind = 1").followed_by("b").where("kind = 2")
 pattern = pattern.followed_by("never").where("kind = 11").within("200 seconds")

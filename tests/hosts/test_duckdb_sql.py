@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from cepheid.errors import ConditionError, EventError, PatternError
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.function_reference import function_reference
-from cepheid.lang.sql import parse_expression
-from cepheid.plan.plan import Lifted
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.duckdb.function_reference import function_reference
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.stages.plan import Lifted
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
 EVENTS = pa.table(

@@ -10,10 +10,10 @@ from tests.hosts.comparison import differences, in_session, on_spark
 from tests.hosts.expressions import EXPRESSIONS, ZONED
 from tests.hosts.values import values_table
 
-from cepheid.hosts.duckdb_sql import RULES
-from cepheid.hosts.functions import BY_NAME
+from cepheid.hosts.duckdb.functions import BY_NAME
+from cepheid.hosts.duckdb.translate import RULES
 from cepheid.lang.expression import Call, Expression
-from cepheid.lang.sql import parse_expression
+from cepheid.lang.sql.parser import parse_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cepheid.hosts import gathering
-from cepheid.hosts.gathering import gathered
+from cepheid.hosts.spark import coalesce as gathering
+from cepheid.hosts.spark.coalesce import gathered
 
 
 def batch(rows: int, width: int, first: int = 0) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, by_definit
 from tests.searching import share
 
 from cepheid import detect
-from cepheid.hosts import in_process
+from cepheid.hosts.in_process import detect as in_process
 
 
 def table(rows: list[Row]) -> pa.Table:

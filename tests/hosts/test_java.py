@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cepheid.hosts.java import JavaMissing, find_java_home
+from cepheid.hosts.spark.java import JavaMissing, find_java_home
 
 
 def executable(path: Path, body: str) -> Path:

@@ -11,8 +11,8 @@ from tests.hosts.comparison import differences, in_session
 from tests.hosts.values import values_table
 
 from cepheid.errors import PatternError
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.lang.sql import parse_expression
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.lang.sql.parser import parse_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,10 +26,10 @@ from cepheid import (
     SchemaError,
     detect,
 )
-from cepheid.compile.compiled_plans import compile_plans
+from cepheid.compile.stages.compiled_plans import compile_plans
 from cepheid.detect import request_of
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.in_process import plans_in_process
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.in_process.detect import plans_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

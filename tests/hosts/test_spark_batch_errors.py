@@ -201,10 +201,12 @@ def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
     """Detects in a worker in which `prepare` was executed before; then it is as it was, for Spark uses it again."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from cepheid.hosts.sending import mapped
+    from cepheid.hosts.spark.shipping import mapped
 
     function = mapped(
-        "cepheid.hosts.worker.find_matches", (b"", (), None), StructType([StructField("_error", StringType())])
+        "cepheid.hosts.spark.batch.worker.find_matches",
+        (b"", (), None),
+        StructType([StructField("_error", StringType())]),
     )
 
     def find(batches: Iterator[Any]) -> Iterator[Any]:

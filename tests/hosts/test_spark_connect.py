@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cepheid import Pattern, PatternError, Report, detect
-from cepheid.hosts.spark_session import STATE_STORE
+from cepheid.hosts.spark.session import STATE_STORE
 
 spark = SparkSession.builder.remote("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
 spark.conf.set("spark.sql.shuffle.partitions", "1")

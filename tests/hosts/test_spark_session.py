@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,7 @@ def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_workers_are_forked_with_their_imports(spark: SparkSession) -> None:
     """From our own process, which has imported what they need, and set it aside from what is collected."""
     rows = spark.range(1).mapInArrow(beginnings, "began string, frozen long").collect()
-    assert {row.began for row in rows} == {"cepheid.hosts.worker_daemon"}
+    assert {row.began for row in rows} == {"cepheid.hosts.spark.worker_daemon"}
     assert all(row.frozen > 10_000 for row in rows)
 
 

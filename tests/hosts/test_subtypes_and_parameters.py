@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from cepheid import Pattern, detect
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.plan.build import build_plan
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.plan.stages.build import build_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +93,7 @@ def test_matches_on_spark(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_values_on_spark(spark: SparkSession) -> None:
     """To Spark each value is the literal that it is in process, whatever is in a text: the same events match."""
-    from cepheid.hosts.spark_engine import expression
+    from cepheid.hosts.spark.engine import expression
 
     engine = DuckDbEngine()
     schema = Schema(EVENTS.schema, (), "at")

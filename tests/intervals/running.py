@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.interval import CompiledIntervals
-from cepheid.events import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.interval_output import END
+from cepheid.compile.intervals.compiled import CompiledIntervals
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch
+from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import LogEntry
-from cepheid.kernel.interval_reference import Interval
-from cepheid.kernel.python_events import script_values
-from cepheid.lang.interval_values import Consistency
-from cepheid.live_intervals import LiveIntervalMatcher
-from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.kernel.intervals.reference import Interval
+from cepheid.kernel.stages.python_events import script_values
+from cepheid.lang.intervals.values import Consistency
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.output.intervals import END
+from cepheid.plan.intervals.plan import IntervalPlan
 
 ENGINE = DuckDbEngine()
 DELAYS = (0, 3, 6, 12, 40, None)

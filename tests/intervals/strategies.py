@@ -7,8 +7,8 @@ from datetime import timedelta
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import (
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import (
     COMPARISONS,
     Comparison,
     Consistency,

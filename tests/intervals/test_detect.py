@@ -9,9 +9,9 @@ import pytest
 from tests.intervals.events import EVENTS, NAMES, table
 
 from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, PatternError, Report, SchemaError, detect
-from cepheid.hosts.interval_counts import IntervalCounts
 from cepheid.intervals import IntervalMatcher, interval_pattern
 from cepheid.plan.limits import Limits
+from cepheid.requests.counts import IntervalCounts
 
 PAIR = interval_pattern("EVENT PAL(A a before C c)")
 THEN = interval_pattern("EVENT PAL(B b before C c)")

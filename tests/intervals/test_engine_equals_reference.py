@@ -12,14 +12,14 @@ from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_
 from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, tables
 from tests.searching import share
 
-from cepheid.compile.interval import compile_intervals
+from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
 from cepheid.kernel.consistency_reference import Arrival, told
-from cepheid.kernel.interval_reference import by_acceptance
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+from cepheid.kernel.intervals.reference import by_acceptance
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.plan.intervals.build import build_interval_plan
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
 
 
 def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:

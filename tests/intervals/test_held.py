@@ -8,14 +8,14 @@ from tests.intervals.events import EVENTS, NAMES, PAPER, matcher, shown, table
 from tests.intervals.running import ENGINE, batch_of
 from tests.intervals.strategies import SECOND
 
-from cepheid.compile.interval import compile_intervals
+from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, SnapshotError
 from cepheid.intervals import interval_pattern
-from cepheid.lang.interval_values import End
-from cepheid.live_intervals import LiveIntervalMatcher
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalSchema
+from cepheid.lang.intervals.values import End
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.plan.intervals.build import build_interval_plan
+from cepheid.plan.intervals.plan import IntervalSchema
 
 
 def test_a_snapshot_goes_on() -> None:

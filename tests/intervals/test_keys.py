@@ -17,18 +17,18 @@ from tests.intervals.running import DELAYS, ENGINE, as_intervals, batch_of, log_
 from tests.intervals.strategies import SECOND, TYPES, forbidding_patterns
 from tests.searching import share
 
-from cepheid import live_intervals
-from cepheid.compile.interval import compile_intervals
-from cepheid.kernel import interval_kernel
+from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.kernel.consistency_reference import Arrival, Life, told
-from cepheid.kernel.interval_kernel import IntervalKernel
-from cepheid.kernel.interval_reference import Interval, Match, by_acceptance
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_pattern
-from cepheid.lang.interval_values import Consistency, End
-from cepheid.live_intervals import LiveIntervalMatcher
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+from cepheid.kernel.intervals import kernel as interval_kernel
+from cepheid.kernel.intervals.kernel import IntervalKernel
+from cepheid.kernel.intervals.reference import Interval, Match, by_acceptance
+from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.matchers.intervals import matcher as live_intervals
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.plan.intervals.build import build_interval_plan
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
 
 KEYS = 5
 

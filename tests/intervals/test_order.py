@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.intervals.test_problems import planned
 
-from cepheid.lang.interval import IntervalPattern
-from cepheid.plan.interval_order import MOST_EXACT, join_order
-from cepheid.plan.interval_plan import IntervalPlan
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.plan.intervals.join_order import MOST_EXACT, join_order
+from cepheid.plan.intervals.plan import IntervalPlan
 
 Equalities = set[tuple[int, int]]
 

@@ -9,10 +9,10 @@ import pytest
 from tests.intervals.running import ENGINE
 
 from cepheid.errors import PatternError, SchemaError
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_text import interval_pattern
-from cepheid.plan.interval_build import build_interval_plan
-from cepheid.plan.interval_plan import IntervalPlan, IntervalSchema
+from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.plan.intervals.build import build_interval_plan
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
 
 COLUMNS = pa.schema(
     {

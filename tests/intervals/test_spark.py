@@ -11,8 +11,8 @@ from tests.intervals.events import NAMES, Row, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
-from cepheid.hosts.request import Report
 from cepheid.intervals import interval_pattern
+from cepheid.requests.request import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,10 +11,10 @@ from tests.intervals.events import EVENTS, NAMES, PAPER, found, matcher, shown, 
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, ConditionError, EventError, LimitExceeded, MatcherFailed
-from cepheid.hosts.interval_counts import IntervalCounts, IntervalMatcherCounts
-from cepheid.hosts.request import Report
 from cepheid.intervals import interval_pattern
 from cepheid.plan.limits import Limits
+from cepheid.requests.counts import IntervalCounts, IntervalMatcherCounts
+from cepheid.requests.request import Report
 
 
 def test_a_table_of_events() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cepheid.hosts.java import find_java_home
-from cepheid.hosts.kafka import JARS
+from cepheid.hosts.spark.java import find_java_home
+from cepheid.hosts.spark.kafka import JARS
 
 MOST_SECONDS = 60
 SETTINGS = """\

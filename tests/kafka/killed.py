@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.kafka.topics import matches_into
 
-from cepheid.hosts.kafka import connector_jars, with_jars
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.kafka import connector_jars, with_jars
+from cepheid.hosts.spark.session import local_session
 
 
 def main(folder: Path, servers: str) -> None:

@@ -20,7 +20,7 @@ def test_no_such_topic(spark: SparkSession, broker: str, tmp_path: Path) -> None
     """Kafka's own words, without the stack."""
     from pyspark.errors import StreamingQueryException
 
-    from cepheid.hosts.spark_failure import failure_message
+    from cepheid.hosts.spark.failures import failure_message
 
     events = read_stream(spark, source_of(f"kafka://{broker}/nowhere"), columns_of("id INT"), "error")
     query = events.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.automaton import Action, Edge, build_automaton
-from cepheid.compile.compiled import compile_plan
 from cepheid.compile.script import encode
+from cepheid.compile.stages.automaton import Action, Edge, build_automaton
+from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import ConditionError, SkipError
-from cepheid.kernel.compiled import CompiledKernel, ConditionFailed, Emitted
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.listing import open_partial_matches
-from cepheid.kernel.reference import Event, ReferenceMatcher, TakenEvents, positions_of
-from cepheid.plan.plan import Plan
+from cepheid.kernel.stages.kernel import CompiledKernel, ConditionFailed, Emitted
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.stages.listing import open_partial_matches
+from cepheid.kernel.stages.reference import Event, ReferenceMatcher, TakenEvents, positions_of
+from cepheid.plan.stages.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
 Taken = tuple[tuple[int, int], ...]

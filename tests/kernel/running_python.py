@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from tests.kernel.running import Found, Listed, Row, Visit, listed_of
 
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError
-from cepheid.events import MASK, ROW_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
-from cepheid.kernel.compiled import ConditionFailed, Emitted
-from cepheid.kernel.layout import FOREVER, NO_TIME, Visits
-from cepheid.kernel.python_kernel import PythonKernel
-from cepheid.plan.plan import Plan
+from cepheid.events.batch import MASK, ROW_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.kernel.stages.kernel import ConditionFailed, Emitted
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Visits
+from cepheid.kernel.stages.python_kernel import PythonKernel
+from cepheid.plan.stages.plan import Plan
 
 
 def run_python(

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from tests.kernel.running import Listed, listed_by, listed_of
 
-from cepheid.compile.automaton import build_automaton
-from cepheid.compile.compiled import compile_plan
-from cepheid.kernel.compiled import Emitted
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.listing import open_partial_matches
-from cepheid.kernel.reference import Event, Match, ReferenceMatcher
-from cepheid.kernel.set_kernel import SetKernel
-from cepheid.plan.plan import Plan
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.stages.kernel import Emitted
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.stages.listing import open_partial_matches
+from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
+from cepheid.plan.stages.plan import Plan
 
 
 @dataclass(frozen=True)

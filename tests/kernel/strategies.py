@@ -12,12 +12,10 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cepheid.events import Schema
+from cepheid.events.batch import Schema
 from cepheid.lang.expression import Name
-from cepheid.lang.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
-from cepheid.plan.check import pattern_problems
-from cepheid.plan.plan import Lifted, Plan, StageCondition
-from cepheid.plan.script import (
+from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
@@ -27,6 +25,8 @@ from cepheid.plan.script import (
     Script,
     StageValue,
 )
+from cepheid.plan.stages.check import pattern_problems
+from cepheid.plan.stages.plan import Lifted, Plan, StageCondition
 
 INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 PRICE = pa.decimal128(6, 2)

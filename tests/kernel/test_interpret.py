@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cepheid.kernel.interpret import nearest_double
+from cepheid.kernel.scripts.interpreter import nearest_double
 
 
 @given(st.integers(-(10**18) + 1, 10**18 - 1), st.integers(0, 18))

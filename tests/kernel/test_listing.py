@@ -14,9 +14,9 @@ from tests.kernel.strategies import plans
 from tests.kernel.test_sets_equal_reference import calls, patterns_of_sets
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
 
-from cepheid.compile.compiled import compile_plan
-from cepheid.compile.form import choose_form
-from cepheid.plan.plan import Plan
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.representation import choose_form
+from cepheid.plan.stages.plan import Plan
 
 
 @given(plans(scripted=False), KEYS, BATCHES)

@@ -12,13 +12,13 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from tests.kernel.strategies import TAKING, longest_groups, named, turns
 
-from cepheid.compile.automaton import build_automaton
-from cepheid.kernel.reference import Event, Match, ReferenceMatcher
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
 from cepheid.lang.duration import microseconds
-from cepheid.lang.pattern import Contiguity, Pattern, Skip, SkipTo
-from cepheid.plan.check import pattern_problems
-from cepheid.plan.longest import longest_group_problems
-from cepheid.plan.plan import SkipRule, StageCondition
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo
+from cepheid.plan.stages.check import pattern_problems
+from cepheid.plan.stages.longest import longest_group_problems
+from cepheid.plan.stages.plan import SkipRule, StageCondition
 
 Taken = tuple[tuple[int, int], ...]
 

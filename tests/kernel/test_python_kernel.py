@@ -14,14 +14,14 @@ from tests.kernel.strategies import event_rows, plans
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
 from tests.searching import share
 
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError, SnapshotError
-from cepheid.kernel.compiled import PassedLimit
-from cepheid.kernel.python_kernel import PythonKernel
-from cepheid.kernel.reference import Event, Match, PartialMatch, ReferenceMatcher, positions_of
-from cepheid.lang.pattern import Skip
+from cepheid.kernel.stages.kernel import PassedLimit
+from cepheid.kernel.stages.python_kernel import PythonKernel
+from cepheid.kernel.stages.reference import Event, Match, PartialMatch, ReferenceMatcher, positions_of
+from cepheid.lang.stages.pattern import Skip
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import Plan
+from cepheid.plan.stages.plan import Plan
 
 
 @given(plans(), KEYS, BATCHES, st.none() | st.integers(0, 30))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.kernel.running_sets import Visit, run_reference, run_sets
 from tests.kernel.strategies import named, plans, sequences
 
-from cepheid.compile.compiled import compile_plan
-from cepheid.compile.form import choose_form
-from cepheid.kernel.layout import FOREVER, NO_TIME
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.check import pattern_problems
-from cepheid.plan.plan import Plan
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.representation import choose_form
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.check import pattern_problems
+from cepheid.plan.stages.plan import Plan
 
 
 @st.composite

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernel.running_sets import Visit, events_at, visits_behind
 
-from cepheid.compile.automaton import build_automaton
-from cepheid.compile.compiled import compile_plan
-from cepheid.events import Schema
-from cepheid.kernel import set_kernel
-from cepheid.kernel.compiled import PassedLimit
-from cepheid.kernel.layout import FOREVER, NO_TIME, Events
-from cepheid.kernel.reference import Event, ReferenceMatcher
-from cepheid.kernel.set_kernel import SetKernel
-from cepheid.kernel.set_nodes import MANY_OPEN
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.events.batch import Schema
+from cepheid.kernel.sets import kernel as set_kernel
+from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.sets.nodes import MANY_OPEN
+from cepheid.kernel.stages.kernel import PassedLimit
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events
+from cepheid.kernel.stages.reference import Event, ReferenceMatcher
 from cepheid.lang.expression import Name
-from cepheid.lang.pattern import Pattern
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import Lifted, Plan, StageCondition
+from cepheid.plan.stages.plan import Lifted, Plan, StageCondition
 
 A, B, C, D = 1, 2, 4, 8
 

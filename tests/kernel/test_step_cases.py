@@ -10,12 +10,12 @@ import pytest
 from tests.kernel.running import run_compiled, run_reference
 
 from cepheid import Pattern
-from cepheid.compile.compiled import compile_plan
-from cepheid.events import Schema
-from cepheid.kernel.compiled import CompiledKernel, Emitted
-from cepheid.kernel.layout import FOREVER, Events, Visits
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.events.batch import Schema
+from cepheid.kernel.stages.kernel import CompiledKernel, Emitted
+from cepheid.kernel.stages.layout import FOREVER, Events, Visits
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan import Plan, StageCondition
+from cepheid.plan.stages.plan import Plan, StageCondition
 
 HOUR = 3_600_000_000
 A = Pattern.begin("a")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kernel.running import Eager, FailingIsFalse, FailingIsTrue, Row, Visit, run_compiled, run_reference
 from tests.kernel.strategies import event_rows, plans
 
-from cepheid.plan.plan import Plan
+from cepheid.plan.stages.plan import Plan
 
 KEYS = st.lists(event_rows(8), min_size=1, max_size=3)
 BATCHES = st.lists(

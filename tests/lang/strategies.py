@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cepheid.lang.pattern import Pattern, Skip, SkipTo
+from cepheid.lang.stages.pattern import Pattern, Skip, SkipTo
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     [

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.lang.strategies import patterns
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.document import (
+from cepheid.lang.stages.document import (
     located_in_document,
     pattern_from_text,
     pattern_schema,
@@ -21,7 +21,7 @@ from cepheid.lang.document import (
     pattern_to_yaml,
     read_pattern,
 )
-from cepheid.lang.pattern import Pattern, Skip
+from cepheid.lang.stages.pattern import Pattern, Skip
 
 LATE_CHAIN = """\
 name: late_chain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepheid.errors import PatternError
 from cepheid.lang.expression import Call, Expression, Literal, Name
-from cepheid.lang.sql import parse_expression
+from cepheid.lang.sql.parser import parse_expression
 
 
 def show(expression: Expression) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cepheid.lang.document import pattern_from_text, pattern_to_yaml
 from cepheid.lang.fingerprint import pattern_fingerprint
-from cepheid.lang.pattern import Pattern, Skip
+from cepheid.lang.stages.document import pattern_from_text, pattern_to_yaml
+from cepheid.lang.stages.pattern import Pattern, Skip
 
 BASE = (
     Pattern.begin("a", name="chain", version="1")

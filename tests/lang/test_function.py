@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cepheid import Pattern, PatternError, pattern_to_document, pattern_to_yaml
-from cepheid.lang.document import pattern_form
-from cepheid.plan.build import check_pattern
+from cepheid.lang.stages.document import pattern_form
+from cepheid.plan.stages.build import check_pattern
 
 ANY = Pattern.begin("a")
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from cepheid.errors import PatternError
 from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.parameters import make_parameter, string_literal
-from cepheid.lang.pattern import Pattern
-from cepheid.lang.sql import parse_expression
-from cepheid.lang.tokens import Kind, tokenize
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.lang.sql.tokens import Kind, tokenize
+from cepheid.lang.stages.pattern import Pattern
 
 ANY = Pattern.begin("a")
 NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 one without a zone is meant

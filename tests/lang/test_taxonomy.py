@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.pattern import Pattern, Subtype
+from cepheid.lang.stages.pattern import Pattern, Subtype
 from cepheid.lang.taxonomy import make_taxonomy, subtypes
 
 ANY = Pattern.begin("a")

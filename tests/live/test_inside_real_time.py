@@ -11,21 +11,21 @@ import pytest
 from tests.live.events import ALL, PAIR, SCHEMA, events
 
 from cepheid import Matcher, OccurrencePattern, Pattern, SchemaError
-from cepheid.compile.algebra import CompiledOccurrences, compile_occurrences
-from cepheid.compile.compiled import CompiledPattern, compile_plan
+from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
+from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
 from cepheid.detect import request_of
-from cepheid.events import Batch
-from cepheid.hosts.algebra_in_process import occurrence_plans
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.in_process import plan_in_process
-from cepheid.hosts.intake import Timed, lifted
-from cepheid.kernel.layout import NO_TIME, Visits
-from cepheid.key_numbers import KeyNumbers
-from cepheid.lang.interval_values import Consistency
-from cepheid.live_matcher import detector_of, in_order
-from cepheid.plan.plan import OutputName
-from cepheid.real_time import RealTimeMatcher
-from cepheid.waiting import times_of
+from cepheid.events.batch import Batch
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.in_process.detect import plan_in_process
+from cepheid.hosts.in_process.occurrences import occurrence_plans
+from cepheid.hosts.in_process.prepare import Timed, lifted
+from cepheid.kernel.stages.layout import NO_TIME, Visits
+from cepheid.lang.intervals.values import Consistency
+from cepheid.matchers.conservative import detector_of, in_order
+from cepheid.matchers.event_queue import times_of
+from cepheid.matchers.key_numbers import KeyNumbers
+from cepheid.matchers.real_time.matcher import RealTimeMatcher
+from cepheid.plan.stages.plan import OutputName
 
 Outputs: TypeAlias = Sequence[OutputName]
 

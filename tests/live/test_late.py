@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.live.events import at, events, matcher
 
-from cepheid import Matcher, SnapshotError, late
-from cepheid.late import LateOrdinals
-from cepheid.snapshot import from_bytes, to_bytes
+from cepheid import Matcher, SnapshotError
+from cepheid.events import late_ordinals as late
+from cepheid.events.late_ordinals import LateOrdinals
+from cepheid.matchers.snapshot import from_bytes, to_bytes
 
 LATE = [(1, "p", 1, "a"), (2, "p", 2, "b"), (1, "p", 1, "a"), (2, "p", 2, "b"), (1, "q", 1, "a"), (1, "p", 1, "a")]
 

@@ -23,7 +23,7 @@ from cepheid import (
     Skip,
     detect,
 )
-from cepheid.snapshot import from_bytes
+from cepheid.matchers.snapshot import from_bytes
 
 # When rows come
 

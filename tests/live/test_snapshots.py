@@ -15,7 +15,7 @@ from scripts.stored_snapshots import KINDS, TOLD, go_on, matcher_of
 from tests.live.events import SCHEMA, events, matcher
 
 from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
-from cepheid.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
+from cepheid.matchers.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.events import TIME, TIME_TYPE, Batch
-from cepheid.waiting import Waiting, times_of
+from cepheid.events.batch import TIME, TIME_TYPE, Batch
+from cepheid.matchers.event_queue import Waiting, times_of
 
 
 def batch(times: list[int]) -> Batch:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid import Pattern
-from cepheid.compile.compiled import CompiledPattern, compile_plan
-from cepheid.detector import Detector
-from cepheid.events import EVENT_PREFIX, MASK, ORDINAL, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.layout import NO_TIME, Visits
-from cepheid.plan.build import build_plan
-from cepheid.working_set import WorkingSet
+from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
+from cepheid.events.batch import EVENT_PREFIX, MASK, ORDINAL, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.stages.layout import NO_TIME, Visits
+from cepheid.matchers.stages.detector import Detector
+from cepheid.matchers.working_set import WorkingSet
+from cepheid.plan.stages.build import build_plan
 
 COLUMNS = pa.schema({"at": pa.timestamp("us", "UTC"), "u": pa.string(), "v": pa.string(), "x": pa.int64()})
 SCHEMA = Schema(COLUMNS, (), "at")

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from tests.plan.operator_engine import OperatorTypes
 
-from cepheid.events import Schema
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import build_plan
-from cepheid.plan.plan import Plan
+from cepheid.events.batch import Schema
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import build_plan
+from cepheid.plan.stages.plan import Plan
 
 SCHEMA = Schema(
     pa.schema(

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal, Name
+from cepheid.plan.conditions.lift import SCRIPT_FUNCTIONS
+from cepheid.plan.conditions.result_types import type_of_call
 from cepheid.plan.engine import Question
-from cepheid.plan.lift import SCRIPT_FUNCTIONS
-from cepheid.plan.result_types import type_of_call
 
 TypeOfName: TypeAlias = Callable[[Name], pa.DataType]
 

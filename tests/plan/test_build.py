@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from cepheid.errors import LimitExceeded, PatternError, SchemaError
-from cepheid.events import Schema
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import check_pattern
-from cepheid.plan.plan import Plan
+from cepheid.events.batch import Schema
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.plan import Plan
 
 BuildPlan = Callable[..., Plan]
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from tests.lang.strategies import FLAGS, patterns
 
-from cepheid.lang.document import located_in_document, pattern_from_text
-from cepheid.lang.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
-from cepheid.plan.check import RESERVED, pattern_problems
+from cepheid.lang.stages.document import located_in_document, pattern_from_text
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
+from cepheid.plan.stages.check import RESERVED, pattern_problems
 
 Change: TypeAlias = Callable[[Pattern], Pattern]
 

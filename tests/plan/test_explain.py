@@ -5,12 +5,21 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cepheid.events import Schema
+from cepheid.events.batch import Schema
 from cepheid.lang.expression import Name
-from cepheid.lang.pattern import Pattern, Skip
-from cepheid.plan.explain import explain_pattern, explain_plan, script_text
-from cepheid.plan.plan import Lifted, Measure, Plan, StageCondition
-from cepheid.plan.script import Aggregate, ConstantValue, CurrentValue, Fold, Operation, Operator, Script, StageValue
+from cepheid.lang.stages.pattern import Pattern, Skip
+from cepheid.plan.conditions.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Fold,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+)
+from cepheid.plan.stages.explain import explain_pattern, explain_plan, script_text
+from cepheid.plan.stages.plan import Lifted, Measure, Plan, StageCondition
 
 LONG, DOUBLE, BOOLEAN, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 

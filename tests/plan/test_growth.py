@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from cepheid.compile.automaton import build_automaton
-from cepheid.events import Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.kernel.reference import Event, ReferenceMatcher
-from cepheid.lang.pattern import Pattern, Skip
-from cepheid.plan.build import build_plan
-from cepheid.plan.growth import growth_warnings
+from cepheid.compile.stages.automaton import build_automaton
+from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.stages.reference import Event, ReferenceMatcher
+from cepheid.lang.stages.pattern import Pattern, Skip
+from cepheid.plan.stages.build import build_plan
+from cepheid.plan.stages.growth import growth_warnings
 
 A = Pattern.begin("a").where("x = 1")
 AB = A.followed_by("b").where("x = 2")

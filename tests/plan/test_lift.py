@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.plan import Plan
-from cepheid.plan.script import Aggregate, ConstantValue, CurrentValue, Operation, Script, StageValue
-from cepheid.plan.types import sql_name
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions.script import Aggregate, ConstantValue, CurrentValue, Operation, Script, StageValue
+from cepheid.plan.conditions.types import sql_name
+from cepheid.plan.stages.plan import Plan
 
 
 def show(script: Script, plan: Plan) -> str:

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from cepheid.errors import Problem
-from cepheid.events import Schema
-from cepheid.kernel.evaluate import evaluate
+from cepheid.events.batch import Schema
+from cepheid.kernel.scripts.reference import evaluate
 from cepheid.lang.expression import Expression
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import build_plan
-from cepheid.plan.plan import Plan
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import build_plan
+from cepheid.plan.stages.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

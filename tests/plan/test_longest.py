@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cepheid import Pattern
-from cepheid.plan.longest import longest_group_problems
+from cepheid.plan.stages.longest import longest_group_problems
 
 A = Pattern.begin("a")
 B = Pattern.begin("b")

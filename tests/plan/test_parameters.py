@@ -8,11 +8,11 @@ from datetime import date
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.document import pattern_from_text
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import check_pattern
-from cepheid.plan.explain import explain_plan
-from cepheid.plan.plan import Plan
+from cepheid.lang.stages.document import pattern_from_text
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.explain import explain_plan
+from cepheid.plan.stages.plan import Plan
 
 BuildPlan = Callable[..., Plan]
 GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."

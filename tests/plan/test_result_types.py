@@ -11,9 +11,9 @@ import pytest
 from tests.plan.operator_engine import type_of_expression
 
 from cepheid.errors import PatternError
-from cepheid.lang.sql import parse_expression
-from cepheid.plan.result_types import avg_type, sum_type
-from cepheid.plan.types import sql_name
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.conditions.result_types import avg_type, sum_type
+from cepheid.plan.conditions.types import sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

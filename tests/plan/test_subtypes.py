@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.build import check_pattern
-from cepheid.plan.plan import Plan, StageCondition
-from cepheid.plan.subtypes import taxonomy_warnings
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.plan import Plan, StageCondition
+from cepheid.plan.taxonomy import taxonomy_warnings
 
 BuildPlan = Callable[..., Plan]
 KINDS = {"card": "payment", "transfer": "payment", "it's": ["card"], "refund": []}

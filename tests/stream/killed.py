@@ -10,7 +10,7 @@ from tests.live.events import PAIR
 from tests.stream.running import streamed
 
 from cepheid import detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from tests.searching import share
 from tests.stream.test_shard import OUTPUTS, SECOND, Kept, Stream
 
 from cepheid import Matcher
-from cepheid.hosts.stream_listing import (
+from cepheid.hosts.spark.stream.listing import (
     DIGEST,
     ENTRY,
     HEAD,
@@ -33,8 +33,8 @@ from cepheid.hosts.stream_listing import (
     Look,
     list_open,
 )
-from cepheid.hosts.stream_store import SHARD
-from cepheid.kernel.layout import NO_TIME
+from cepheid.hosts.spark.stream.store import SHARD
+from cepheid.kernel.stages.layout import NO_TIME
 
 PARTS = pa.schema(
     [

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid import Pattern
-from cepheid.events import KEY_PREFIX, MASK, TIME, TIME_TYPE, Schema
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.stream_packing import events_of, pack, to_stream, unpack
-from cepheid.hosts.stream_store import ledger
-from cepheid.plan.build import Asked
-from cepheid.plan.plans import build_plans
+from cepheid.events.batch import KEY_PREFIX, MASK, TIME, TIME_TYPE, Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.spark.stream.packing import events_of, pack, to_stream, unpack
+from cepheid.hosts.spark.stream.store import ledger
+from cepheid.plan.plan_set import build_plans
+from cepheid.plan.stages.build import Asked
 
 TIMES = {"k": pa.string(), "at": TIME_TYPE, "x": pa.string()}
 SCHEMA = Schema(pa.schema(TIMES), ("k",), "at")

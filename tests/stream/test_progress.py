@@ -13,7 +13,7 @@ from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
 
 from cepheid import PatternProgress, Progress, detect, partial_matches, progress, progress_listener, prometheus_text
-from cepheid.hosts.progress import progress_of
+from cepheid.hosts.spark.stream.progress import progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

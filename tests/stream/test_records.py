@@ -10,7 +10,7 @@ import pytest
 from tests.stream.running import finished
 
 from cepheid import EventError, Pattern, detect
-from cepheid.hosts.progress import progress_of
+from cepheid.hosts.spark.stream.progress import progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,8 +30,8 @@ def messages(spark: SparkSession, *values: str | None) -> DataFrame:
 
 def test_messages(streams: SparkSession) -> None:
     """Objects are events, also without any of the columns; others are told with their place, or left out."""
-    from cepheid.hosts.records import json_events
-    from cepheid.hosts.spark_failure import event_failures
+    from cepheid.hosts.spark.failures import event_failures
+    from cepheid.hosts.spark.records import json_events
 
     rows = json_events(messages(streams, *GOOD, *MALFORMED), COLUMNS, "drop").collect()
     assert [(row.k, row.price) for row in rows] == [("a", 1.0), (None, 2.0), (None, None)]
@@ -48,7 +48,7 @@ def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
     """What is left out of files is counted in the query's progress; of several sources together."""
     from pyspark.sql.types import StructType
 
-    from cepheid.hosts.records import AS_TOLD, file_events, telling
+    from cepheid.hosts.spark.records import AS_TOLD, file_events, telling
 
     columns = telling(StructType.fromDDL(COLUMNS))  # type: ignore[arg-type]
     (tmp_path / "json").mkdir()

@@ -24,19 +24,19 @@ from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
-from cepheid.compile.compiled import compile_plan
+from cepheid.compile.stages.compiled import compile_plan
 from cepheid.detect import request_of
-from cepheid.hosts import stream_state
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.in_process import plan_in_process
-from cepheid.hosts.intake import lifted, timed
-from cepheid.hosts.made_for import asked_of, made_for
-from cepheid.hosts.stream_matcher import shard_pattern
-from cepheid.hosts.stream_packing import to_stream
-from cepheid.hosts.stream_shard import Matching, Shard, check_ledger, step
-from cepheid.hosts.stream_state import Live
-from cepheid.hosts.stream_store import Entry, Head
-from cepheid.plan.plan import OutputName, Plan
+from cepheid.hosts.compatibility import asked_of, made_for
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.in_process.detect import plan_in_process
+from cepheid.hosts.in_process.prepare import lifted, timed
+from cepheid.hosts.spark.stream import shard_log as stream_state
+from cepheid.hosts.spark.stream.packing import to_stream
+from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
+from cepheid.hosts.spark.stream.shard_log import Live
+from cepheid.hosts.spark.stream.shard_matcher import shard_pattern
+from cepheid.hosts.spark.stream.store import Entry, Head
+from cepheid.plan.stages.plan import OutputName, Plan
 
 SECOND = timedelta(seconds=1)
 OUTPUTS: tuple[OutputName, ...] = ("matches", "timeouts", "late")

@@ -22,24 +22,24 @@ from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, ta
 from tests.searching import share
 from tests.stream.test_shard import Stream
 
-from algebra.shop import shop
-from algebra.test_live import PATTERNS, events
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
-from cepheid.compile.algebra import compile_occurrences
+from cepheid.compile.occurrences.compiled import compile_occurrences
 from cepheid.detect import request_of
-from cepheid.hosts.algebra_in_process import occurrence_plans
-from cepheid.hosts.duckdb_engine import DuckDbEngine
-from cepheid.hosts.intake import lifted, timed
-from cepheid.hosts.interval_tables import interval_plans
-from cepheid.hosts.made_for import intervals_made_for, made_for
-from cepheid.hosts.stream_shard import Matching
-from cepheid.hosts.stream_state import Live
-from cepheid.hosts.stream_tree_matchers import OfIntervals, OfOccurrences
+from cepheid.hosts.compatibility import intervals_made_for, made_for
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.in_process.intervals import interval_plans
+from cepheid.hosts.in_process.occurrences import occurrence_plans
+from cepheid.hosts.in_process.prepare import lifted, timed
+from cepheid.hosts.spark.stream.shard import Matching
+from cepheid.hosts.spark.stream.shard_log import Live
+from cepheid.hosts.spark.stream.tree_matchers import OfIntervals, OfOccurrences
 from cepheid.intervals import interval_pattern
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.interval_values import Consistency, End
-from cepheid.plan.algebra_plans import OccurrencePlans
-from cepheid.plan.interval_growth import Guard, Purge
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.plan.intervals.growth import Guard, Purge
+from cepheid.plan.occurrences.plans import OccurrencePlans
+from occurrences.shop import shop
+from occurrences.test_live import PATTERNS, events
 
 FAR = 10**9
 """Milliseconds behind all times of intervals."""

@@ -15,9 +15,9 @@ from tests.intervals.strategies import SECOND
 from tests.stream.running import detected, finished, run, streamed, written
 from tests.stream.test_errors import told as failing
 
-from algebra.shop import shop
 from cepheid import CepheidWarning, OccurrencePattern, PatternError, SchemaError, detect, partial_matches
 from cepheid.intervals import interval_pattern
+from occurrences.shop import shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

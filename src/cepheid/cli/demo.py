@@ -28,7 +28,7 @@ from cepheid.demo.flights import (
 from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.timeline import Chain, Flight
 from cepheid.detect import detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 _SHOWN = 5
 

@@ -15,7 +15,7 @@ from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.replay import Replay, departures_in_order
 from cepheid.demo.timeline import Flight, clock, label, local, route
 from cepheid.detect import detect
-from cepheid.hosts.spark_session import local_session
+from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

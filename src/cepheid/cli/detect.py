@@ -13,14 +13,14 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-from cepheid.hosts.request import Nulls, ReadCounts, Report
+from cepheid.requests.request import Nulls, ReadCounts, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from cepheid.lang.document import AnyPattern
     from cepheid.lang.parameters import ParameterValue
+    from cepheid.lang.stages.document import AnyPattern
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
-            from cepheid.hosts.spark_failure import event_failures
+            from cepheid.hosts.spark.failures import event_failures
 
             with event_failures():
                 matches = matches.toArrow()

@@ -46,7 +46,7 @@ def spark_session(
     require_installed(what, "pyspark", "pandas", extra="spark")
     from pyspark.sql import SparkSession as Session
 
-    from cepheid.hosts.spark_session import local_session
+    from cepheid.hosts.spark.session import local_session
 
     was_active = Session.getActiveSession() is not None
     with doing("Starting Spark", errors):

@@ -14,9 +14,9 @@ from cepheid.cli.failure import failures_reported, print_json
 
 if TYPE_CHECKING:
     from cepheid.cli.pattern_file import PatternFile
-    from cepheid.lang.algebra import OccurrencePattern
-    from cepheid.lang.interval import IntervalPattern
-    from cepheid.lang.pattern import Pattern
+    from cepheid.lang.intervals.pattern import IntervalPattern
+    from cepheid.lang.occurrences.expression import OccurrencePattern
+    from cepheid.lang.stages.pattern import Pattern
 
 
 @o.spread
@@ -41,8 +41,8 @@ def explain(
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for, warnings_of
-        from cepheid.lang.algebra import OccurrencePattern
-        from cepheid.lang.pattern import Pattern
+        from cepheid.lang.occurrences.expression import OccurrencePattern
+        from cepheid.lang.stages.pattern import Pattern
 
         opened = open_pattern(pattern, parameters)
         plan = plan_for(opened, options) if events else None
@@ -74,7 +74,7 @@ def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
     """Raises PatternError with what is wrong whatever the events and the values of parameters are."""
     from cepheid.cli.pattern_file import problems_without_events
     from cepheid.errors import PatternError
-    from cepheid.plan.parameters import with_nulls
+    from cepheid.plan.conditions.parameters import with_nulls
 
     if problems := problems_without_events(replace(opened, pattern=with_nulls(opened.pattern)), measures):
         with opened.problems_located():
@@ -82,11 +82,11 @@ def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
 
 
 def _stages(pattern: Pattern, plan: object) -> _Explained:
-    from cepheid.compile.compiled import compile_plan, relevance_text
-    from cepheid.compile.diagram import automaton_mermaid, automaton_text
-    from cepheid.compile.form import form_text
-    from cepheid.plan.explain import explain_pattern, explain_plan
-    from cepheid.plan.plan import Plan
+    from cepheid.compile.stages.compiled import compile_plan, relevance_text
+    from cepheid.compile.stages.diagram import automaton_mermaid, automaton_text
+    from cepheid.compile.stages.representation import form_text
+    from cepheid.plan.stages.explain import explain_pattern, explain_plan
+    from cepheid.plan.stages.plan import Plan
 
     diagram = automaton_mermaid(pattern)
     if isinstance(plan, Plan):
@@ -98,13 +98,13 @@ def _stages(pattern: Pattern, plan: object) -> _Explained:
 
 
 def _occurrences(pattern: OccurrencePattern, plan: object) -> _Explained:
-    from cepheid.plan.algebra import OccurrencePlan
-    from cepheid.plan.algebra_explain import (
+    from cepheid.plan.occurrences.explain import (
         explain_occurrence_plan,
         explain_occurrences,
         occurrence_drawing,
         occurrence_mermaid,
     )
+    from cepheid.plan.occurrences.plan import OccurrencePlan
 
     if isinstance(plan, OccurrencePlan):
         return _Explained(explain_occurrence_plan(plan), occurrence_mermaid(plan))
@@ -112,9 +112,9 @@ def _occurrences(pattern: OccurrencePattern, plan: object) -> _Explained:
 
 
 def _intervals(pattern: IntervalPattern, plan: object) -> _Explained:
-    from cepheid.plan.interval_explain import explain_interval_pattern, explain_intervals, join_diagram
-    from cepheid.plan.interval_growth import interval_warnings
-    from cepheid.plan.interval_plan import IntervalPlan
+    from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
+    from cepheid.plan.intervals.growth import interval_warnings
+    from cepheid.plan.intervals.plan import IntervalPlan
 
     if isinstance(plan, IntervalPlan):
         return _Explained(f"{explain_intervals(plan, warnings=interval_warnings(pattern))}\n", join_diagram(plan))

@@ -25,7 +25,7 @@ from cepheid.errors import (
     SkipError,
     line_and_column,
 )
-from cepheid.hosts.java import JavaMissing
+from cepheid.hosts.spark.java import JavaMissing
 
 
 class ExitCode(IntEnum):

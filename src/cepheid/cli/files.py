@@ -24,7 +24,7 @@ from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
 from cepheid.cli.whole_numbers import EXACT, exact_csv, exact_json
 from cepheid.errors import SchemaError
-from cepheid.hosts.request import repeated_names
+from cepheid.requests.request import repeated_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 
 import typer
 
-from cepheid.hosts.request import Nulls
 from cepheid.plan.limits import MOST, Limits, OnLimit
-from cepheid.plan.plan import OutputName
+from cepheid.plan.stages.plan import OutputName
+from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue

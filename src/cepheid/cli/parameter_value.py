@@ -8,7 +8,7 @@ from datetime import date
 from cepheid.errors import PatternError
 from cepheid.lang.expression import Literal
 from cepheid.lang.parameters import ParameterValue
-from cepheid.lang.sql import parse_expression
+from cepheid.lang.sql.parser import parse_expression
 
 _NUMBER = re.compile(r"[-+]?([0-9]+|([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?)")
 _QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'", re.IGNORECASE)

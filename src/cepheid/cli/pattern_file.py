@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.document import AnyPattern, located_in_document, pattern_from_text, read_text
-from cepheid.lang.interval import IntervalPattern
-from cepheid.lang.pattern import Pattern
-from cepheid.plan.algebra import OccurrencePlan
-from cepheid.plan.algebra_build import check_occurrences
-from cepheid.plan.algebra_types import misread_types
-from cepheid.plan.build import check_pattern
-from cepheid.plan.explain import pattern_warnings
-from cepheid.plan.interval_build import check_intervals
-from cepheid.plan.interval_growth import interval_warnings
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.stages.document import AnyPattern, located_in_document, pattern_from_text, read_text
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.intervals.build import check_intervals
+from cepheid.plan.intervals.growth import interval_warnings
+from cepheid.plan.occurrences.build import check_occurrences
+from cepheid.plan.occurrences.plan import OccurrencePlan
+from cepheid.plan.occurrences.types import misread_types
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.explain import pattern_warnings
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.plan.interval_plan import IntervalPlan
-    from cepheid.plan.plan import Plan
+    from cepheid.plan.intervals.plan import IntervalPlan
+    from cepheid.plan.stages.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from cepheid.events import python_values
+from cepheid.events.batch import python_values
 
 _BATCH = 10_000
 _SHOWN_ROWS = 50

@@ -25,7 +25,7 @@ from cepheid.cli.stream_ends import (
     source_of,
     written_to,
 )
-from cepheid.hosts.request import SHARDS
+from cepheid.requests.request import SHARDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cepheid.cli.stream_view import View
-    from cepheid.lang.document import AnyPattern
     from cepheid.lang.parameters import ParameterValue
+    from cepheid.lang.stages.document import AnyPattern
 
 NO_CONNECTOR = (
     "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry: `make kafka` copies them into the "
@@ -144,7 +144,7 @@ def _run(asked: _Stream) -> None:
 
 
 def _settings(asked: _Stream) -> dict[str, str]:
-    from cepheid.hosts.kafka import connector_jars, with_jars
+    from cepheid.hosts.spark.kafka import connector_jars, with_jars
 
     jars = [jar for given in asked.jars for jar in _jars_of(given)]
     if "kafka" in (asked.source.kind, asked.sink.kind) and not jars:
@@ -185,7 +185,7 @@ def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Consol
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
     from cepheid.cli.stream_view import NEWEST, View
-    from cepheid.hosts.spark_failure import event_failures, failure_message
+    from cepheid.hosts.spark.failures import event_failures, failure_message
 
     view, lines, stopped = View(pattern.name, errors, asked.checkpoint), _Lines(), Event()
     if errors.is_terminal:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import typer
 
 from cepheid.cli.failure import FileProblem, Unavailable
-from cepheid.hosts.request import Nulls
+from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +117,7 @@ def columns_of(schema: str | None) -> StructType | None:
     from pyspark.errors import ParseException
     from pyspark.sql.types import StructType
 
-    from cepheid.hosts.spark_failure import failure_message
+    from cepheid.hosts.spark.failures import failure_message
 
     if schema is None:
         return None
@@ -130,7 +130,7 @@ def columns_of(schema: str | None) -> StructType | None:
 
 def read_stream(session: SparkSession, source: End, schema: StructType | None, nulls: Nulls) -> DataFrame:
     """The events, of a source that was checked."""
-    from cepheid.hosts.records import AS_TOLD, file_events, json_events, telling
+    from cepheid.hosts.spark.records import AS_TOLD, file_events, json_events, telling
 
     reader = session.readStream
     match source.kind:

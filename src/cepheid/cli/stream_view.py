@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.hosts.progress import PatternProgress, Progress, progress_of
+from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -74,7 +74,7 @@ class View:
         if progress is None:  # a trigger without anything to do; it has the number of the micro-batch that is next
             return
         if self._so_far is None and progress.batch > 0 and self._checkpoint is not None and self.console.is_terminal:
-            from cepheid.hosts.stream_listener import with_open
+            from cepheid.hosts.spark.stream.listener import with_open
 
             progress = with_open(progress, str(self._checkpoint))
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)

@@ -6,9 +6,9 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from cepheid.compile.algebra import CompiledOccurrences
-from cepheid.compile.compiled import CompiledPattern
+from cepheid.compile.occurrences.compiled import CompiledOccurrences
 from cepheid.compile.script import SlotKind
+from cepheid.compile.stages.compiled import CompiledPattern
 
 _SIZE = 16
 _PURPOSE = b"cepheid layout1"

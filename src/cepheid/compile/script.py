@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.lang.expression import Constant
-from cepheid.plan.script import (
+from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
@@ -30,7 +30,7 @@ from cepheid.plan.script import (
     evaluation_order,
     integer_range,
 )
-from cepheid.plan.types import is_string
+from cepheid.plan.conditions.types import is_string
 
 
 class Op(IntEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.lang.pattern import Pattern, Skip
+from cepheid.lang.stages.pattern import Pattern, Skip
 
 LATE_CHAIN = (
     Pattern.begin("late", name="late_chain")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from cepheid.lang.interval_values import Consistency, End
+from cepheid.lang.intervals.values import Consistency, End
 
 M = TypeVar("M", bound=Hashable)
 

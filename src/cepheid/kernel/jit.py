@@ -24,11 +24,11 @@ from numba import config as numba_config
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from cepheid.plan.plan import MAX_CONDITIONS
+from cepheid.plan.stages.plan import MAX_CONDITIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_SOURCES = ("compile/script.py", "compile/tables.py", "compile/interval.py", "kernel/*.py")
+_SOURCES = ("compile/script.py", "compile/stages/tables.py", "compile/intervals/compiled.py", "kernel/**/*.py")
 
 
 def cache_folder() -> Path | None:

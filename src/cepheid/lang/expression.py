@@ -1,7 +1,7 @@
 """Conditions and measures as values: SQL text in Spark's dialect as a small tree in which every node knows its span.
 
-`cepheid.lang.sql` makes them from text. Names are not resolved here: whether `late.origin` is a stage's column or a
-field of a struct column is known when the pattern meets a schema.
+`cepheid.lang.sql.parser` makes them from text. Names are not resolved here: whether `late.origin` is a stage's column
+or a field of a struct column is known when the pattern meets a schema.
 """
 
 from __future__ import annotations

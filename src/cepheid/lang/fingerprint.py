@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from hashlib import blake2b
 
-from cepheid.lang.algebra import OccurrencePattern
-from cepheid.lang.algebra_document import occurrence_to_document
-from cepheid.lang.document import pattern_form
-from cepheid.lang.marked_text import Value
-from cepheid.lang.pattern import Pattern
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.occurrences.document import occurrence_to_document
+from cepheid.lang.occurrences.expression import OccurrencePattern
+from cepheid.lang.stages.document import pattern_form
+from cepheid.lang.stages.pattern import Pattern
 
 _SIZE = 16
 _PURPOSE = b"cepheid pattern1"

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Name, Span
-from cepheid.lang.pattern import Pattern
-from cepheid.plan import resolve
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
+from cepheid.plan.conditions.script import Aggregate, StageValue
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lift import Lifting
-from cepheid.plan.plan import Measure, Slot
-from cepheid.plan.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
-from cepheid.plan.script import Aggregate, StageValue
+from cepheid.plan.stages.plan import Measure, Slot
 
 ResolvedMeasure: TypeAlias = tuple[str, Node]
 

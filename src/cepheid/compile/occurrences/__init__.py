@@ -1,0 +1,1 @@
+"""The operators of the event algebra as arrays."""

@@ -1,0 +1,1 @@
+"""The automaton of a pattern of stages, and its arrays."""

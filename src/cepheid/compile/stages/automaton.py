@@ -1,0 +1,435 @@
+"""The automaton of a pattern: FlinkCEP's states and edges, as frozen values.
+
+A partial match is in one state. An event moves it along every edge whose guard holds: TAKE adds the event to the
+partial match, IGNORE passes the event over, PROCEED looks on from the target state with the same event, STOP ends the
+partial match whatever else holds. Several edges may hold, then the partial match branches; where none holds, it ends.
+
+The construction is that of FlinkCEP's `NFACompiler`: states are made from the last stage to the first, each linked to
+what follows. A state that takes several roles (the first of a loop, one of its later turns) is made once for each.
+Additions: for `longest` a state in which the trailing loop has enough events is `complete` instead of proceeding to the
+final state (where the loop is over a group, the automaton is the same as without, and knows which stages are the loop);
+a state that waits for a last NOT to stay away is `complete` too; edges know how soon an event must come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import Enum
+from itertools import takewhile
+
+from cepheid.compile.stages.guard import ALWAYS, Guard, any_of, condition
+from cepheid.lang.duration import microseconds
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Stage
+
+
+class Action(Enum):
+    """What an edge does with the current event."""
+
+    TAKE = "take"
+    IGNORE = "ignore"
+    PROCEED = "proceed"
+    STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From the state that holds it to state `target`, if the guard is met."""
+
+    action: Action
+    target: int
+    """Of STOP the final state, which is not reached."""
+    guard: Guard = ALWAYS
+    stage: int | None = None
+    """The stage that takes the event, of TAKE."""
+    window: int | None = None
+    """Microseconds: TAKE only an event that comes less than this after the one taken before it."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a partial match stands. The final state has no edges."""
+
+    name: str
+    edges: tuple[Edge, ...] = ()
+    complete: bool = False
+    """A partial match that ends here, also on its way from another state, is a match: see `longest`."""
+    pending: bool = False
+    """A partial match whose deadline passes here is a match: what must not follow has not."""
+    window: int | None = None
+    """Microseconds from the event taken last to the deadline, beside those of edges."""
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """States by number; `start` is always occupied and every event may leave it by TAKE."""
+
+    states: tuple[State, ...]
+    start: int
+    final: int
+    loop: frozenset[int] = frozenset()
+    """With `longest` on a group: its stages. What would be a match without it is then one only if it cannot grow."""
+
+
+def leads_to_complete(automaton: Automaton, state: int) -> bool:
+    """Whether a partial match that ends in this state, by its deadline or the end of the input, is a match."""
+    edges = automaton.states[state].edges
+    return automaton.states[state].complete or any(
+        leads_to_complete(automaton, edge.target) for edge in edges if edge.action is Action.PROCEED
+    )
+
+
+def waits_in_loop(automaton: Automaton, state: int) -> bool:
+    """Whether a partial match in this state may take an event of `Automaton.loop` next."""
+    return any(edge.stage in automaton.loop for edge in _takes(automaton, state))
+
+
+def gap(automaton: Automaton, state: int) -> int | None:
+    """Microseconds from the event taken last to the end of a partial match in this state; None: no such limit.
+
+    It ends when none of the events that it waits for may come any more.
+    """
+    limit = automaton.states[state].window
+    if limit is not None:
+        return limit
+    windows = [edge.window for edge in _takes(automaton, state)]
+    known = [window for window in windows if window is not None]
+    return max(known) if windows and len(known) == len(windows) else None
+
+
+def _takes(automaton: Automaton, state: int) -> Iterator[Edge]:
+    """The TAKE edges of a state, of those it proceeds to and of those where it waits on."""
+    seen, open_ = {state}, [state]
+    while open_:
+        for edge in automaton.states[open_.pop()].edges:
+            if edge.action is Action.TAKE:
+                yield edge
+            elif edge.action is not Action.STOP and edge.target not in seen:
+                seen.add(edge.target)
+                open_.append(edge.target)
+
+
+def build_automaton(pattern: Pattern) -> Automaton:
+    """The automaton of `pattern`, which has been checked (`cepheid.plan.stages.build`)."""
+    numbers = _numbered(pattern)
+    final = _Node("final")
+    first = _Sequence(numbers, final).entry(pattern.stages, final)
+    last = pattern.stages[-1]
+    longest = last.leaves if last.group and last.quantifier.longest else ()
+    return replace(_frozen(first, final), loop=frozenset(numbers.stages[id(stage)] for stage in longest))
+
+
+@dataclass(eq=False)
+class _Node:
+    """A state in the making. Those of a loop refer to each other, so nodes change until all are made."""
+
+    name: str
+    edges: list[_Link] = field(default_factory=list)
+    complete: bool = False
+    pending: bool = False
+    window: int | None = None
+
+    def take(self, target: _Node, guard: Guard, stage: int, window: int | None) -> None:
+        self.edges.append(_Link(Action.TAKE, target, guard, stage, window))
+
+    def ignore(self, target: _Node, guard: Guard) -> None:
+        self.edges.append(_Link(Action.IGNORE, target, guard))
+
+    def proceed(self, target: _Node, guard: Guard = ALWAYS) -> None:
+        self.edges.append(_Link(Action.PROCEED, target, guard))
+
+    def stop(self, guard: Guard) -> None:
+        self.edges.append(_Link(Action.STOP, self, guard))
+
+    def copy(self) -> _Node:
+        """The same state once more; edges to itself lead to the copy."""
+        twin = _Node(self.name, [], self.complete, self.pending, self.window)
+        twin.edges = [replace(edge, target=twin if edge.target is self else edge.target) for edge in self.edges]
+        return twin
+
+
+@dataclass(frozen=True, eq=False)
+class _Link:
+    action: Action
+    target: _Node
+    guard: Guard
+    stage: int | None = None
+    window: int | None = None
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The conditions of a pattern by number: those of the stages, then those that end loops."""
+
+    stages: dict[int, int]
+    """By `id` of the stage: equal stages may stand in several groups."""
+    untils: dict[int, int]
+
+
+def _numbered(pattern: Pattern) -> _Numbers:
+    leaves = pattern.leaves
+    return _Numbers(
+        {id(stage): number for number, stage in enumerate(leaves)},
+        {id(stage): len(leaves) + number for number, stage in enumerate(pattern.loops_until)},
+    )
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """Makes the states of a sequence of stages: the whole pattern, or a turn of a group."""
+
+    numbers: _Numbers
+    final: _Node
+    group: Stage | None = None
+    head: Contiguity = Contiguity.STRICT
+    """How the first event of the first stage follows what is before the sequence."""
+    unless: Guard = ALWAYS
+    """What must hold of every event: that it does not end the loop that the sequence is a turn of."""
+    skippable: bool = False
+    """Whether the sequence is the first turn of an optional group."""
+    head_window: int | None = None
+    window: int | None = None
+    """The longest gap before the sequence's first event, and before each other."""
+    behind: tuple[Stage, ...] = ()
+    """The stages behind the group."""
+
+    def entry(self, stages: Sequence[Stage], sink: _Node) -> _Node:
+        """The state that waits for the first event of the stages; the last one's leads to `sink`."""
+        for index in reversed(range(len(stages))):
+            stage, behind = stages[index], (*stages[index + 1 :], *self.behind)
+            if stage.contiguity is Contiguity.NOT_FOLLOWED_BY:
+                sink = self._absent(stage, sink)
+            elif stage.contiguity is Contiguity.NOT_NEXT:
+                sink = self._not_next(stage, sink)
+            else:
+                nots = takewhile(lambda other: other.contiguity is Contiguity.NOT_FOLLOWED_BY, behind)
+                sink = _Step(self, stage, index == 0, any_of(map(self.condition, nots)), sink).entry()
+        return sink
+
+    def condition(self, stage: Stage) -> Guard:
+        """That the stage, or what must not be there, takes the event."""
+        return self.unless & condition(self.numbers.stages[id(stage)])
+
+    def until(self, stage: Stage) -> Guard | None:
+        return None if stage.until is None else condition(self.numbers.untils[id(stage)])
+
+    def _not_next(self, stage: Stage, sink: _Node) -> _Node:
+        matches, state = self.condition(stage), _Node(stage.name)
+        if sink is self.final:  # so that another event must come
+            state.ignore(sink, ~matches)
+        else:
+            state.proceed(sink, ~matches)
+        state.stop(matches)
+        return state
+
+    def _absent(self, stage: Stage, sink: _Node) -> _Node:
+        """The sink, with a guard on all states in which no event has been taken yet."""
+        if sink is self.final:
+            sink = _Node(stage.name, pending=True, window=_microseconds(stage.window))
+            sink.ignore(sink, self.unless)
+        return _guarded(sink, self.condition(stage), {})
+
+
+@dataclass
+class _Step:
+    """Makes the states of one stage or group, linked to the state `sink` that comes after it."""
+
+    sequence: _Sequence
+    stage: Stage
+    leads: bool
+    """Whether it is the first of its sequence."""
+    nots: Guard
+    """What must not follow it."""
+    sink: _Node
+
+    def entry(self) -> _Node:
+        """The state that waits for the stage's first event."""
+        least, most = self.quantifier.minimum, self.quantifier.maximum
+        self.unfavoured = self.sink.copy() if self.sink.edges else self.sink
+        if self.quantifier.greedy and least != most:
+            self._favour()
+        after = self._looping() if most is None else self.sink
+        for _ in range(least, most or least):
+            after = self._turn(after, self.sink)
+        for _ in range(least - 1):
+            after = self._turn(after, None)
+        return self._once(after, self.sink if self.quantifier.optional else None, first=True)
+
+    @property
+    def quantifier(self) -> Quantifier:
+        return self.stage.quantifier
+
+    @property
+    def _take(self) -> Guard:
+        """That the stage takes the event: it may, and the event does not end its loop."""
+        until = self.sequence.until(self.stage)
+        takes = self.sequence.condition(self.stage)
+        return takes if until is None else takes & ~until
+
+    def _favour(self) -> None:
+        """What comes after a greedy loop does not get an event that the loop could take."""
+        takes = self.sequence.condition(self.stage) if self.quantifier.maximum is None else self._take
+        self.sink.edges = [replace(edge, guard=edge.guard & ~takes) for edge in self.sink.edges]
+
+    def _turn(self, after: _Node, leave: _Node | None) -> _Node:
+        """The state between two turns of the loop."""
+        state = self._once(after, leave, first=False)
+        state.stop(self.nots)
+        return state
+
+    def _once(self, after: _Node, leave: _Node | None, *, first: bool) -> _Node:
+        """A state for one turn, which leads to `after`; it may be left to `leave` without it."""
+        if self.stage.group:
+            state = self._group(after, first=first)
+            if leave is not None:
+                state.proceed(leave, self.sequence.unless)
+            return state
+        state, take, number = _Node(self.stage.name), self._take, self._number
+        window = self._window(first=first)
+        if self._is_plain:
+            state.window, window = window, None
+        state.take(after, take, number, window)
+        if leave is not None:
+            self._leave(state, leave)
+        passing = self._passing(first=first)
+        if passing is not None:
+            waiting = state
+            if leave is not None or (self.leads and self.sequence.skippable):
+                # A state that may be left must not be left after an event was passed over (the way out was offered
+                # before it), so passing over leads to a twin without that way.
+                waiting = _Node(f"{self.stage.name} waiting", complete=self.quantifier.longest)
+                waiting.take(after, take, number, window)
+                waiting.ignore(waiting, passing)
+            state.ignore(waiting, passing)
+        return state
+
+    def _looping(self) -> _Node:
+        """A state that takes any number of further events or turns, and may be left at any time."""
+        if self.stage.group:
+            again = _Node("again")
+            state = self._group(again, first=False)
+            state.proceed(self.sink, self.sequence.unless)
+            again.proceed(state, self.sequence.unless)
+            return again
+        state, window = _Node(f"{self.stage.name}[…]"), self._window(first=False)
+        self._leave(state, self.sink)
+        state.take(state, self._take, self._number, window)
+        state.stop(self.nots)
+        passing = self._passing(first=False)
+        if passing is not None:
+            waiting = _Node(f"{self.stage.name}[…] waiting", complete=self.quantifier.longest)
+            waiting.take(state, self._take, self._number, window)
+            waiting.ignore(waiting, passing)
+            waiting.stop(self.nots)
+            state.ignore(waiting, passing)
+        return state
+
+    def _leave(self, state: _Node, leave: _Node) -> None:
+        if self.quantifier.longest:
+            state.complete = True
+            return
+        until = self.sequence.until(self.stage)
+        if until is None or not self.quantifier.greedy:
+            state.proceed(leave, self.sequence.unless)
+            return
+        # The event that ends a greedy loop is offered to what comes after it, also one that the loop could take.
+        state.proceed(self.unfavoured, self.sequence.unless & until)
+        state.proceed(leave, self.sequence.unless & ~until)
+
+    def _passing(self, *, first: bool) -> Guard | None:
+        """Which events are passed over while the stage waits for one; None: none."""
+        if first:
+            contiguity = self.sequence.head if self.leads else self.stage.contiguity
+        elif self.leads and self.sequence.group is not None:
+            contiguity = _inner(self.sequence.group.quantifier)  # as in FlinkCEP
+        else:
+            contiguity = _inner(self.quantifier)
+        if contiguity is Contiguity.STRICT:
+            return None
+        passing = self.sequence.unless
+        if contiguity is Contiguity.RELAXED:
+            passing &= ~condition(self._number)
+        until = self.sequence.until(self.stage)
+        return passing if first or until is None else passing & ~until
+
+    @property
+    def _number(self) -> int:
+        return self.sequence.numbers.stages[id(self.stage)]
+
+    def _window(self, *, first: bool) -> int | None:
+        """The longest gap before an event of the stage."""
+        sequence = self.sequence
+        around = sequence.head_window if first and self.leads else sequence.window
+        loop = None if first else _microseconds(self.quantifier.window)
+        return _shortest(_microseconds(self.stage.window), loop, around)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the stage takes exactly one event, in no group. Its window is then, as FlinkCEP has it, that of the
+        state in which it is waited for, and no matter where the event is taken on the way out of the stage before.
+        """
+        return self.stage.quantifier == Quantifier() and self.sequence.group is None
+
+    def _group(self, after: _Node, *, first: bool) -> _Node:
+        until = self.sequence.until(self.stage)
+        turn = replace(
+            self.sequence,
+            group=self.stage,
+            head=self.stage.contiguity if first else _inner(self.quantifier),
+            skippable=first and self.quantifier.optional,
+            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP that of the innermost group
+            head_window=self._window(first=first),
+            window=self._window(first=False),
+        )
+        return turn.entry(self.stage.group, after)
+
+
+def _inner(quantifier: Quantifier) -> Contiguity:
+    """How the events or turns of a loop follow each other."""
+    if quantifier.consecutive:
+        return Contiguity.STRICT
+    return Contiguity.RELAXED_ANY if quantifier.combinations else Contiguity.RELAXED
+
+
+def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
+    """The state once more, and all that it leads to before an event is taken, stopped by what matches."""
+    if state in copies:
+        return copies[state]
+    guarded = copies[state] = _Node(state.name, [], state.complete, state.pending, state.window)
+    for edge in state.edges:
+        stays = edge.action in (Action.IGNORE, Action.PROCEED) and edge.target.edges
+        guarded.edges.append(replace(edge, target=_guarded(edge.target, matches, copies) if stays else edge.target))
+    guarded.stop(matches)
+    return guarded
+
+
+def _frozen(first: _Node, final: _Node) -> Automaton:
+    """The states that can be reached, numbered."""
+    nodes = [final, first]
+    for node in nodes:
+        nodes += dict.fromkeys(edge.target for edge in node.edges if edge.target not in nodes)
+    numbers = {node: number for number, node in enumerate(nodes)}
+    states = []
+    for node in nodes:
+        edges = [_edge(link, numbers, final) for link in node.edges if link.guard.terms]
+        states.append(State(node.name, tuple(edges), node.complete, _leads_to_pending(node), node.window))
+    return Automaton(tuple(states), start=numbers[first], final=numbers[final])
+
+
+def _edge(link: _Link, numbers: dict[_Node, int], final: _Node) -> Edge:
+    target = final if link.action is Action.STOP else link.target
+    return Edge(link.action, numbers[target], link.guard, link.stage, link.window)
+
+
+def _leads_to_pending(node: _Node) -> bool:
+    """Whether nothing is missing but that the deadline passes."""
+    return node.pending or any(_leads_to_pending(e.target) for e in node.edges if e.action is Action.PROCEED)
+
+
+def _microseconds(length: timedelta | None) -> int | None:
+    return None if length is None else microseconds(length)
+
+
+def _shortest(*windows: int | None) -> int | None:
+    return min((window for window in windows if window is not None), default=None)

@@ -1,0 +1,180 @@
+"""A plan compiled: its automaton and scripts as arrays, all that the kernel knows of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
+from cepheid.compile.stages.automaton import Automaton, build_automaton, gap, leads_to_complete
+from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
+from cepheid.compile.stages.tables import (
+    ALWAYS,
+    EDGE,
+    INSTRUCTION,
+    NO_BIT,
+    NONE,
+    SCRIPT,
+    SETTINGS,
+    SLOT,
+    STATE,
+    Ints,
+    Records,
+    SkipKind,
+    Tables,
+)
+from cepheid.plan.limits import MOST, Limits
+from cepheid.plan.stages.plan import Plan
+
+
+@dataclass(frozen=True)
+class CompiledPattern:
+    """A plan ready to run."""
+
+    plan: Plan
+    automaton: Automaton
+    tables: Tables
+    """Without scripts where the plan has functions: the reference step reads the plan itself."""
+    string_constants: dict[int, str]
+    """Strings among `Tables.constants`, by number; their codes are the matcher's."""
+    script_columns: frozenset[int]
+    """The lifted columns (numbers in Plan.values) that scripts read."""
+    orders_texts: bool
+    """Whether scripts ask which of two strings is less."""
+    relevant: int | None
+    """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event
+    matters.
+    """
+
+
+def compile_plan(plan: Plan) -> CompiledPattern:
+    """The automaton, tables and scripts of `plan`."""
+    automaton = build_automaton(plan.pattern)
+    bits = TruthBits(plan)
+    flat = flatten(automaton, bits)
+    scripts = [] if plan.functions else bits.script_values
+    program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
+    ranges = [program.add(script) for script in scripts]
+    tables = _tables(plan, flat, bits, program, ranges)
+    relevant = union(flat.wake[number] for number in reachable(flat))
+    return CompiledPattern(
+        plan=plan,
+        automaton=automaton,
+        tables=tables,
+        string_constants=program.strings,
+        script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
+        orders_texts=any(orders_texts(script) for script in bits.script_values),
+        relevant=None if relevant >> ALWAYS else relevant,
+    )
+
+
+def relevance_text(compiled: CompiledPattern) -> str:
+    """Which events are dropped before they are sorted and matched, in words."""
+    if compiled.relevant is None:
+        return "Dropped early: nothing, as any event can end a partial match or a condition needs no single event"
+    conditions = [bit.sql for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
+    return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
+
+
+def _tables(
+    plan: Plan, flat: FlatAutomaton, bits: TruthBits, program: Program, ranges: list[tuple[int, int]]
+) -> Tables:
+    edges = [edge for state in flat.edges for edge in state]
+    read = [_scripts_read(state, bits) for state in flat.edges]
+    return Tables(
+        settings=_records(SETTINGS, [_settings(plan, flat)]),
+        states=_records(STATE, _state_rows(flat, read)),
+        edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
+        state_scripts=_ints([script for scripts in read for script in scripts]),
+        scripts=_records(SCRIPT, _script_rows(plan, bits, ranges) if ranges else []),
+        code=_records(INSTRUCTION, program.instructions),
+        constants=_ints(program.constants),
+        stage_slots=_ints(_offsets(sum(s.stage == i for s in program.slots) for i in range(len(plan.conditions)))),
+        slots=_records(SLOT, [_slot_row(slot, program.slots) for slot in program.slots]),
+    )
+
+
+def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, ...]]:
+    first_edge, first_script = _offsets(map(len, flat.edges)), _offsets(map(len, read))
+    return [
+        (
+            *first_edge[i : i + 2],
+            _signed(flat.wake[i]),
+            *first_script[i : i + 2],
+            leads_to_complete(flat.automaton, i),
+            state.pending,
+            _or_none(gap(flat.automaton, i)),
+        )
+        for i, state in enumerate(flat.automaton.states)
+    ]
+
+
+def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
+    masks = _signed(edge.require), _signed(edge.forbid)
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
+
+
+def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
+    skip = plan.skip
+    return (
+        flat.automaton.start,
+        _or_none(plan.window),
+        any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states))),
+        SkipKind[skip.to.name],
+        _or_none(skip.stage),
+        skip.error_on_miss,
+        any(stage.group for stage in plan.pattern.stages),
+        bool(flat.automaton.loop),
+        "timeouts" in (plan.outputs or ()),
+        *limit_settings(plan.limits).values(),
+    )
+
+
+def limit_settings(limits: Limits) -> dict[str, int]:
+    """The fields of SETTINGS that limits decide, in their order."""
+    return {
+        "most_partial_matches": limits.most_partial_matches,
+        "most_in_sets": MOST if limits.max_partial_matches is None else limits.max_partial_matches,
+        "most_matches": limits.max_matches_per_event,
+        "limits_drop": limits.on_limit == "drop",
+    }
+
+
+def _or_none(value: int | None) -> int:
+    return NONE if value is None else value
+
+
+def _script_rows(plan: Plan, bits: TruthBits, ranges: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    lifted = [NO_BIT if (bit := plan.conditions[stage].bit) is None else bit for stage in bits.scripted]
+    return [(*range_, *row) for range_, row in zip(ranges, zip(lifted, bits.script_bits, strict=True), strict=True)]
+
+
+def _slot_row(slot: Slot, slots: tuple[Slot, ...]) -> tuple[int, ...]:
+    source = source_of(slot, slots)
+    return slot.kind, slot.column, NONE if source is None else source, 0 if slot.kind.accumulates else NONE
+
+
+def _scripts_read(edges: list[FlatEdge], bits: TruthBits) -> list[int]:
+    read = union(edge.require | edge.forbid for edge in edges)
+    return [script for script, bit in enumerate(bits.script_bits) if read >> bit & 1]
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.array([*values], dtype=np.int64)
+
+
+def _records(dtype: np.dtype[Any], rows: Sequence[tuple[int, ...]]) -> Records:
+    return np.array([*rows], dtype=dtype)
+
+
+def _signed(mask: int) -> int:
+    """A 64-bit mask as the signed integer with the same bits."""
+    return mask - (1 << 64) if mask >> 63 else mask
+
+
+def _offsets(counts: Iterable[int]) -> list[int]:
+    return [0, *accumulate(counts)]

@@ -1,0 +1,192 @@
+"""The automaton without PROCEED edges, its guards as masks.
+
+PROCEED edges are followed here, once, so that at run time a state has only edges that an event ends at. A guard is two
+masks over one word of truth bits an event and partial match: bits that must be set and bits that must not. The word's
+low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always set
+(`ALWAYS`). A guard with several terms is several edges; at most one of them holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from cepheid.compile.stages.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
+from cepheid.compile.stages.guard import ALWAYS as HOLDS
+from cepheid.compile.stages.guard import NEVER, Demand, Guard, any_of
+from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
+from cepheid.plan.stages.plan import Plan
+
+
+@dataclass(frozen=True)
+class FlatEdge:
+    """A TAKE, IGNORE or STOP edge with its guard as masks."""
+
+    target: int
+    stage: int
+    require: int
+    forbid: int
+    completes: bool
+    leaves: bool
+    after: int
+    window: int
+
+
+class TruthBits:
+    """Which truth bits the condition of each stage reads, and which scripts set them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.conditions = plan.conditions
+        self.scripted = [i for i, condition in enumerate(plan.conditions) if condition.script is not None]
+        self.script_values = [s for c in plan.conditions if (s := c.script) is not None]
+        self.script_bits = [len(plan.bits) + i for i in range(len(self.scripted))]
+
+    def of_stage(self, stage: int) -> int | None:
+        """The bit that says whether the condition of `stage` is true; None: it always is."""
+        if stage in self.scripted:
+            return self.script_bits[self.scripted.index(stage)]
+        return self.conditions[stage].bit
+
+    def waking(self, stage: int) -> int:
+        """Mask of the bits without which the condition of `stage` is not true."""
+        bit = self.conditions[stage].bit
+        return 1 << (ALWAYS if bit is None else bit)
+
+    def masks(self, term: frozenset[Demand]) -> tuple[int, int] | None:
+        """What a guard's term requires and forbids; None if it can never hold."""
+        require = forbid = 0
+        for demand in term:
+            bit = self.of_stage(demand.condition)
+            if demand.negated:
+                forbid |= 1 << (ALWAYS if bit is None else bit)
+            elif bit is not None:
+                require |= 1 << bit
+        never = require & forbid or forbid >> ALWAYS
+        return None if never else (require, forbid)
+
+
+@dataclass(frozen=True)
+class FlatAutomaton:
+    """An automaton without PROCEED edges: per state its edges, and the truth bits that can change a partial match."""
+
+    automaton: Automaton
+    edges: list[list[FlatEdge]]
+    wake: list[int]
+
+
+def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
+    numbers = range(len(automaton.states))
+    followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
+    edges = [
+        [
+            flat
+            for edge, after in (*((edge, NONE) for edge in followed[i]), *_breaking(automaton, i))
+            for flat in _flat_edges(automaton, edge, after, bits)
+        ]
+        for i in numbers
+    ]
+    wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
+    taking = (edge.stage for edge in followed[automaton.start] if edge.stage is not None)
+    wake[automaton.start] = union(bits.waking(stage) for stage in taking)
+    return FlatAutomaton(automaton, edges, wake)
+
+
+def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
+    """The edges of a state and of those it proceeds to if `guard` holds, but PROCEED edges."""
+    for edge in automaton.states[number].edges:
+        both = guard & edge.guard
+        if edge.action is Action.PROCEED:
+            yield from _followed(automaton, edge.target, both)
+        else:
+            yield replace(edge, guard=both)
+
+
+def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
+    """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to), each
+    with the time from which on it is followed: these events are others once the window of an edge has passed.
+    """
+    windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
+    deadline = gap(automaton, number)
+    steps = sorted(w for w in windows if w is not None and (deadline is None or w < deadline))
+    for after, before in zip([NONE, *steps], [*steps, None], strict=True):
+        guard = any_of(_breaks(automaton, number, HOLDS, after))
+        if guard.terms:
+            yield Edge(Action.IGNORE, automaton.final, guard, window=before), after
+
+
+def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iterator[Guard]:
+    """When, if `guard` holds, no edge of a complete state does that may be followed once `after` has passed."""
+    if automaton.states[number].complete:
+        edges = _followed(automaton, number, HOLDS)
+        yield guard & ~any_of(edge.guard for edge in edges if edge.window is None or edge.window > after)
+    for edge in automaton.states[number].edges:
+        if edge.action is Action.PROCEED:
+            yield from _breaks(automaton, edge.target, guard & edge.guard, after)
+
+
+def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -> Iterator[FlatEdge]:
+    target = FINAL if edge.target == automaton.final else edge.target
+    stage = IGNORED if edge.stage is None else edge.stage
+    if edge.action is Action.STOP:
+        target = stage = STOPPED
+    leaves = bool(automaton.loop) and not _stays(automaton, edge)
+    completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
+    for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
+        for require, forbid in filter(None, map(bits.masks, guard.terms)):
+            window = NONE if edge.window is None else edge.window
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window)
+
+
+def _stays(automaton: Automaton, edge: Edge) -> bool:
+    """Whether what follows the edge may still be a turn of `Automaton.loop`."""
+    return waits_in_loop(automaton, edge.target) if edge.stage is None else edge.stage in automaton.loop
+
+
+def _completing(automaton: Automaton, number: int) -> Guard:
+    """When a state proceeds to the final one."""
+    if number == automaton.final:
+        return HOLDS
+    proceeding = (edge for edge in automaton.states[number].edges if edge.action is Action.PROCEED)
+    return any_of(edge.guard & _completing(automaton, edge.target) for edge in proceeding)
+
+
+def _wake(
+    number: int, automaton: Automaton, followed: list[list[Edge]], edges: list[list[FlatEdge]], bits: TruthBits
+) -> int:
+    """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
+
+    An event for which no condition is true leads by IGNORE edges to some states. If these states together have the very
+    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at; unless
+    it makes the partial match leave the loop of a longest group.
+    """
+    idle = [edge for edge in edges[number] if edge.require == 0]
+    rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]
+    same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
+    same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
+    if len(rest) < len(idle) or not same_edges or not same_end:
+        return 1 << ALWAYS
+    return union(bits.waking(d.condition) for edge in followed[number] for term in edge.guard.terms for d in term)
+
+
+def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:
+    """How partial matches end in the state."""
+    return Counter([(leads_to_complete(automaton, number), automaton.states[number].pending, gap(automaton, number))])
+
+
+def reachable(flat: FlatAutomaton) -> set[int]:
+    start = flat.automaton.start
+    reached, open_ = {start}, [start]
+    while open_:
+        new = {edge.target for edge in flat.edges[open_.pop()]} - reached - {FINAL, STOPPED}
+        reached |= new
+        open_ += new
+    return reached
+
+
+def union(masks: Iterable[int]) -> int:
+    """All bits that one of the masks has."""
+    union = 0
+    for mask in masks:
+        union |= mask
+    return union

@@ -1,0 +1,53 @@
+"""In which form the kernel keeps the partial matches of a pattern: each for itself, or in sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.tables import SkipKind
+
+
+@dataclass(frozen=True)
+class Form:
+    """Whether sets serve and, if they do not, why: each reason in words."""
+
+    sets: bool
+    reasons: tuple[str, ...] = ()
+
+
+def choose_form(compiled: CompiledPattern) -> Form:
+    """Sets, where nothing tells the partial matches of a state apart."""
+    reasons = tuple(_reasons(compiled))
+    return Form(sets=not reasons, reasons=reasons)
+
+
+def form_text(compiled: CompiledPattern) -> str:
+    """The form of all stages, in words."""
+    form = choose_form(compiled)
+    if form.sets:
+        return "Partial matches: in sets, so that an event costs the same however many are open"
+    return f"Partial matches: one by one, as {' and '.join(form.reasons)}"
+
+
+def _reasons(compiled: CompiledPattern) -> Iterator[str]:
+    tables = compiled.tables
+    if compiled.plan.functions:
+        yield "a condition is a function in Python"
+    if len(tables.scripts):
+        yield "a condition looks at earlier events of the match"
+    if any(stage.group for stage in compiled.plan.pattern.stages):
+        yield "the pattern has groups"
+    if tables.settings["skip"][0] != SkipKind.NO_SKIP:
+        yield "the skip strategy drops single partial matches"
+    if (tables.states["window"] >= 0).any() or (tables.edges["window"] >= 0).any():
+        yield "the time between consecutive events is bounded"
+    if tables.states["complete"].any():
+        yield "`longest` emits what a loop has when it ends"
+    if (tables.states["pending"] & ~tables.states["complete"]).any():
+        yield "matches become certain when their time passes"
+    if compiled.plan.limits.on_limit == "drop":
+        yield "what is over a limit is dropped one by one"
+    if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:
+        yield "timeouts are asked for"

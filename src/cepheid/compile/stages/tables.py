@@ -1,0 +1,117 @@
+"""The arrays that the kernel knows of a pattern."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.plan.stages.plan import MAX_CONDITIONS
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Records: TypeAlias = npt.NDArray[Any]
+"""A structured array; its dtype is named beside it. Rows are read as `array[i].field`."""
+
+ALWAYS = MAX_CONDITIONS
+"""The truth bit that every event has."""
+
+NO_BIT = -1
+FINAL = -1
+STOPPED = -2
+IGNORED = -1
+NONE = -1
+
+
+class SkipKind(IntEnum):
+    """What is dropped once a match is emitted."""
+
+    NO_SKIP = 0
+    NEXT = 1
+    PAST_LAST_EVENT = 2
+    FIRST = 3
+    LAST = 4
+
+
+STATE = np.dtype(
+    [
+        ("edges", np.int64),  # the first of the state's edges, and the one behind the last
+        ("edges_end", np.int64),
+        ("wake", np.int64),  # truth bits that can change a partial match; without any of them it stays as it is
+        ("scripts", np.int64),  # the scripts that guards read: state_scripts[scripts:scripts_end]
+        ("scripts_end", np.int64),
+        ("complete", np.int64),  # 1 where a partial match that ends is a match
+        ("pending", np.int64),  # 1 where one whose deadline passes is a match
+        ("window", np.int64),  # microseconds from the event taken last to the deadline, or NONE
+    ]
+)
+EDGE = np.dtype(
+    [
+        ("require", np.int64),  # truth bits that must be set
+        ("forbid", np.int64),  # truth bits that must not be set
+        ("target", np.int64),  # state, FINAL, or STOPPED: the partial match goes on nowhere
+        ("stage", np.int64),  # the stage that takes the event, IGNORED, or STOPPED like the target
+        ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
+        ("leaves", np.int64),  # with SETTINGS.longest, 1 where what is taken is no further turn of the loop
+        ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
+        ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
+    ]
+)
+SCRIPT = np.dtype(
+    [
+        ("start", np.int64),  # the first instruction, and the one behind the last
+        ("end", np.int64),
+        ("lifted", np.int64),  # the lifted truth bit without which the script is not run, or NO_BIT
+        ("bit", np.int64),  # the truth bit that the script sets
+    ]
+)
+INSTRUCTION = np.dtype([("op", np.int64), ("a", np.int64), ("b", np.int64)])
+SLOT = np.dtype(
+    [
+        ("kind", np.int64),  # a SlotKind
+        ("column", np.int64),  # or NONE
+        ("source", np.int64),  # the slot that it looks at when it changes, or NONE
+        ("initial", np.int64),  # NONE for positions of events, 0 for counts and sums
+    ]
+)
+SETTINGS = np.dtype(
+    [
+        ("start", np.int64),  # the start state
+        ("window", np.int64),  # microseconds from the first event of a match to its deadline, or NONE
+        ("windows", np.int64),  # 1 if states have windows, too
+        ("skip", np.int64),  # a SkipKind
+        ("skip_stage", np.int64),  # the stage whose event is skipped to, or NONE
+        ("skip_checked", np.int64),  # 1: it is an error if there is no event to skip to
+        ("distinct", np.int64),  # 1 if branches may complete the same match
+        ("longest", np.int64),  # 1 if a match is one only when no partial match may continue it: longest on a group
+        ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
+        ("most_partial_matches", np.int64),  # of a key
+        ("most_in_sets", np.int64),  # the same, where sets stand for them; the greatest number for no limit
+        ("most_matches", np.int64),  # that an event, a deadline or the end of the input completes
+        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
+    ]
+)
+
+
+class Tables(NamedTuple):
+    """A compiled pattern: few arrays, because the kernel's functions are handed all of them."""
+
+    settings: Records
+    """(1,) SETTINGS."""
+    states: Records
+    """(states,) STATE."""
+    edges: Records
+    """(edges,) EDGE, those of a state one behind the other."""
+    state_scripts: Ints
+    """Numbers of scripts, those of a state one behind the other."""
+    scripts: Records
+    """(scripts,) SCRIPT."""
+    code: Records
+    """(instructions,) INSTRUCTION."""
+    constants: Ints
+    """Constants of the scripts, doubles as their bits."""
+    stage_slots: Ints
+    """(stages + 1,) taking an event for stage i changes the slots from stage_slots[i] to stage_slots[i + 1]."""
+    slots: Records
+    """(slots,) SLOT."""

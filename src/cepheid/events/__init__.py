@@ -1,0 +1,1 @@
+"""Events: batches of them, their order and their identity."""

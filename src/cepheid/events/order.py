@@ -1,0 +1,236 @@
+"""The order of events within a key, made the same on every host.
+
+Events come ordered by key, time and sequence. Those that agree in all of these are put in the order of their content:
+a digest of their chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of
+their identity. As a group of such events may be cut by the border of two batches, the last group of a batch waits for
+the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError
+from cepheid.events.batch import MASK, ORDINAL, TIME, Batch, join, python_values
+from cepheid.events.identity import canonical_bytes, digests
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Events in their final order, each with its ordinal, and where the key is another than the event's before."""
+
+    batch: Batch
+    key_start: Flags
+
+
+MAX_TIME = 1 << 62
+"""Microseconds from 1970: deadlines behind it fit 64 bits."""
+
+
+class Ordering:
+    """Takes batches and gives them back in their final order, the last group of equal rank one batch later."""
+
+    def __init__(self) -> None:
+        self.ties = 0
+        """Events that only their content orders."""
+        self._waiting: Batch | None = None
+        self._waiting_starts_key = True
+
+    def process(self, batch: Batch) -> Iterator[Ordered]:
+        """The events whose order is certain now.
+
+        Raises:
+            EventError: an event comes before one of the same key that is later in time or sequence.
+        """
+        if len(batch) == 0:
+            return
+        key_start, group_start = self._borders(batch)
+        group_starts = np.flatnonzero(group_start)
+        if self._waiting is not None:
+            merged = int(group_starts[0]) if len(group_starts) else len(batch)
+            self._waiting = join([self._waiting, batch.slice(0, merged)])
+            if not len(group_starts):
+                return
+            yield self._release()
+        first, last = int(group_starts[0]), int(group_starts[-1])
+        if first < last:
+            yield self._ordered(batch.slice(first, last), key_start[first:last], group_start[first:last])
+        self._waiting, self._waiting_starts_key = batch.slice(last, len(batch)), bool(key_start[last])
+
+    def finish(self) -> Iterator[Ordered]:
+        """What still waits: no more events come."""
+        if self._waiting is not None:
+            yield self._release()
+            self._waiting = None
+
+    def _release(self) -> Ordered:
+        assert self._waiting is not None
+        key_start = np.zeros(len(self._waiting), np.bool_)
+        group_start = key_start.copy()
+        key_start[0], group_start[0] = self._waiting_starts_key, True
+        return self._ordered(self._waiting, key_start, group_start)
+
+    def _borders(self, batch: Batch) -> tuple[Flags, Flags]:
+        """Where a key begins, and where a group of events of equal rank begins."""
+        if self._waiting is None:
+            key_start, group_start = _borders_within(batch)
+            key_start[0] = group_start[0] = True
+            return key_start, group_start
+        seam = join([self._waiting.slice(len(self._waiting) - 1, len(self._waiting)), batch.slice(0, 1)])
+        at_seam = _borders_within(seam)
+        key_start, group_start = _borders_within(batch)
+        key_start[0], group_start[0] = at_seam[0][1], at_seam[1][1]
+        return key_start, group_start
+
+    def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
+        group = np.cumsum(group_start, dtype=np.int64)
+        tied = np.flatnonzero(np.bincount(group)[group] > 1)
+        ordinals = np.zeros(len(batch), np.int32)
+        if len(tied):
+            self.ties += len(tied)
+            rows, ordinals[tied] = _by_content(batch.take(pa.array(tied)), group[tied])
+            order = np.arange(len(batch))
+            order[tied] = tied[rows]
+            batch = batch.take(pa.array(order))
+        return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
+
+
+def _by_content(tied: Batch, group: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The rows of `tied` in order, group by group, and the ordinal at each place."""
+    content = _row_digests(tied.chosen, len(tied), b"content")
+    lifted = _row_digests([tied.column(MASK), *tied.values], len(tied), b"lifted")
+    rows = sorted(range(len(tied)), key=lambda row: (group[row], content[row], lifted[row]))
+    ordinals = np.zeros(len(tied), np.int32)
+    for place in range(1, len(rows)):
+        before, row = rows[place - 1], rows[place]
+        if group[before] == group[row] and content[before] == content[row]:
+            ordinals[place] = ordinals[place - 1] + 1
+    return np.array(rows, dtype=np.int64), ordinals
+
+
+def _row_digests(columns: list[pa.Array], length: int, purpose: bytes) -> list[bytes]:
+    return digests(canonical_bytes(columns, length), range(1, length + 1), purpose)
+
+
+def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
+    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the one
+    before.
+    """
+    key_start = np.zeros(len(batch), np.bool_)
+    for column in batch.keys:
+        key_start[1:] |= differs(column)
+    group_start = key_start.copy()
+    for column in batch.order:
+        group_start[1:] |= differs(column)
+    _check_order(batch, key_start)
+    return key_start, group_start
+
+
+def check_times(batch: Batch, *columns: str) -> None:
+    """Raises EventError where a time, in these columns or else in that of times, is so far away that deadlines could
+    not be told any more.
+    """
+    for name in columns or (TIME,):
+        extremes = pc.min_max(batch.column(name).cast(pa.int64()))
+        if len(batch) and not -MAX_TIME <= extremes["min"].as_py() <= extremes["max"].as_py() <= MAX_TIME:
+            what = "an event's time is further than 100,000 years from 1970"
+            raise EventError(f"{what}: is it a placeholder? Make it NULL")
+
+
+def _check_order(batch: Batch, key_start: Flags) -> None:
+    check_times(batch)
+    wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
+    if len(wrong):
+        at = int(wrong[0]) + 1
+        values = zip(*(python_values(column.slice(at - 1, 2)) for column in batch.order), strict=True)
+        before, after = (", ".join(map(str, row)) for row in values)
+        raise EventError(
+            f"{len(wrong)} events come before an earlier one of the same key, the first at {after} after {before}. "
+            "A matcher takes events in order of key, time and sequence: sort them, or let detect do it"
+        )
+
+
+def leaves(column: pa.Array) -> list[pa.Array]:
+    """Columns without structure that are equal in two rows exactly where Spark groups these rows together, NULL with
+    NULL; in the order of the column's own values. Floats are DOUBLE, with one zero and one NaN.
+    """
+    if pa.types.is_null(column.type):  # an empty pandas column of strings
+        return []
+    if pa.types.is_dictionary(column.type):
+        return leaves(column.dictionary_decode())
+    if pa.types.is_struct(column.type):
+        return [column.is_valid(), *(leaf for part in column.flatten() for leaf in leaves(part))]
+    if pa.types.is_floating(column.type):
+        doubles = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+        return [pc.if_else(pc.is_nan(doubles), math.nan, doubles)]
+    return [column]
+
+
+def differs(column: pa.Array) -> Flags:
+    """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0
+    0.0.
+    """
+    return _any((_leaf_differs(leaf) for leaf in leaves(column)), len(column) - 1)
+
+
+def descends(columns: Sequence[pa.Array]) -> Flags:
+    """Whether each row but the first comes before the one ahead of it, by the columns in turn, as hosts sort:
+    ascending, strings and binaries by their bytes, NaN behind all numbers and NULL last.
+    """
+    below = np.zeros(max(0, len(columns[0]) - 1), np.bool_)
+    equal = ~below
+    for leaf in (leaf for column in columns for leaf in leaves(column)):
+        below |= equal & _leaf_descends(leaf)
+        equal &= ~_leaf_differs(leaf)
+    return below
+
+
+def _any(flags: Iterable[Flags], length: int) -> Flags:
+    found = np.zeros(max(0, length), np.bool_)
+    for part in flags:
+        found |= part
+    return found
+
+
+def _leaf_differs(leaf: pa.Array) -> Flags:
+    before, after = _neighbours(leaf)
+    different = _flags(pc.not_equal(after, before))
+    if pa.types.is_floating(leaf.type):
+        nan = _flags(pc.is_nan(leaf))
+        different &= ~(nan[1:] & nan[:-1])
+    if leaf.null_count:
+        valid = _flags(leaf.is_valid())
+        different |= valid[1:] != valid[:-1]
+    return different
+
+
+def _leaf_descends(leaf: pa.Array) -> Flags:
+    before, after = _neighbours(leaf)
+    below = _flags(pc.less(after, before))
+    if pa.types.is_floating(leaf.type):
+        below |= _flags(pc.and_(pc.is_nan(before), pc.invert(pc.is_nan(after))))
+    if leaf.null_count:
+        valid = _flags(leaf.is_valid())
+        below |= ~valid[:-1] & valid[1:]
+    return below
+
+
+def _neighbours(leaf: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Each value but the last, and the one behind it."""
+    return leaf.slice(0, max(0, len(leaf) - 1)), leaf.slice(1)
+
+
+def _flags(values: pa.Array) -> Flags:
+    """NULL is False."""
+    flags: Flags = values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+    return flags if flags.flags.writeable else flags.copy()

@@ -1,0 +1,89 @@
+"""Names in expressions → the event columns that DuckDB is handed: those used, fields of structs taken out, renamed.
+
+The names are positions (`c0`, `c1`, …) because DuckDB, unlike Arrow, cannot tell columns apart by case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as arrow
+
+from cepheid.errors import EventError, PatternError, Problem, did_you_mean
+from cepheid.hosts.duckdb.fragment import Fragment, same_kind
+from cepheid.hosts.duckdb.translate import is_known
+from cepheid.lang.expression import Name
+from cepheid.plan.conditions.types import is_list, sql_name
+
+Path = tuple[int, ...]
+"""A column's position, then the positions of fields within fields."""
+
+
+class EventColumns:
+    """The columns that expressions have named so far."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._names: dict[Path, str] = {}
+
+    def resolve(self, name: Name) -> Fragment:
+        """The column or field that the name means; it is then among those `taken_from` gives."""
+        path, type_ = self._find(name)
+        if arrow.is_dictionary(type_):
+            type_ = type_.value_type
+        if not (is_known(type_) or is_list(type_)):
+            written = ".".join(name.parts)
+            raise _problem(name, f"{written!r} has type {sql_name(type_)}, which cannot be used in process")
+        text = self._names.setdefault(path, f"c{len(self._names)}")
+        return Fragment(text, pa.duration("us") if arrow.is_duration(type_) else same_kind(type_))
+
+    def _find(self, name: Name) -> tuple[Path, pa.DataType]:
+        fields: Sequence[pa.Field] = list(self._schema)
+        path: list[int] = []
+        type_ = pa.null()
+        for i, part in enumerate(name.parts):
+            found = [j for j, field in enumerate(fields) if field.name.lower() == part.lower()]
+            if len(found) != 1:
+                what = "ambiguous" if found else "unknown"
+                message = f"{what} {'field' if i else 'column'} {part!r}"
+                raise _problem(name, message, did_you_mean(part, [field.name for field in fields]), i)
+            path.append(found[0])
+            type_ = fields[found[0]].type
+            fields = list(type_) if arrow.is_struct(type_) else []
+        return tuple(path), type_
+
+    def taken_from(self, events: pa.Table) -> pa.Table:
+        """The named columns of the events, as DuckDB holds them; one column of NULLs when none is named."""
+        if not self._names:
+            return pa.table({"none": pa.nulls(events.num_rows, pa.bool_())})
+        return pa.table({name: _as_held(_at(events, path)) for path, name in self._names.items()})
+
+
+def _at(events: pa.Table, path: Path) -> pa.ChunkedArray:
+    column = events.column(path[0])
+    return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
+
+
+def _as_held(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if arrow.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        if arrow.is_timestamp(column.type):
+            return viewed(column.cast(pa.timestamp("us", column.type.tz)), pa.timestamp("us"))
+        if arrow.is_duration(column.type):
+            return viewed(column.cast(pa.duration("us")), pa.int64())
+    except pa.ArrowInvalid as error:
+        message = f"a time does not fit microseconds: {error}. Round the column to microseconds first"
+        raise EventError(message) from error
+    return column
+
+
+def viewed(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """The same bits under another type."""
+    return column if column.type == type_ else pa.chunked_array([chunk.view(type_) for chunk in column.chunks], type_)
+
+
+def _problem(name: Name, message: str, hint: str | None = None, part: int = 0) -> PatternError:
+    return PatternError(Problem(message, span=name.spans[part] if name.spans else None, hint=hint))

@@ -1,0 +1,100 @@
+"""Decimals: division, which DuckDB does in doubles, and doubles as the decimals that Java's text of them is.
+
+A quotient is computed on integers of up to 38 digits (HUGEINT), one digit longer than it is needed, then rounded half
+up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyarrow import types as arrow
+
+from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type
+from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer
+
+# From here on doubles (2^52) and floats (2^23) are whole numbers.
+_WHOLE = {pa.float64(): 4503599627370496, pa.float32(): 8388608}
+# A double that is not whole has 16 digits before the point.
+MAX_PLACES = MAX_DIGITS - 16
+_DIGITS = "replace(replace(regexp_extract(v, '^[^e]*'), '.', ''), '-', '')"
+_SIGN = "CASE WHEN v[1] = '-' THEN '-' ELSE '' END"
+_EXPONENT = "CAST(regexp_extract(v, '[0-9]+$') AS INTEGER)"
+
+
+def quotient(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
+    """`left / right` of decimals, the divisor not 0; None: it needs more digits than there are."""
+    shift = type_.scale + 1 - left.type.scale + right.type.scale
+    # Spark rounds at 38 places, then at the type's: the same as at once, if the divisor is short enough.
+    exact_at_once = type_.scale + right.type.precision <= MAX_DIGITS
+    if not (0 <= shift <= MAX_DIGITS - left.type.precision and exact_at_once):
+        return None
+    text = f"{_unscaled(left)} * {_power(shift)} // {_unscaled(right)}"
+    return f"CAST({_scaled(text, type_.scale + 1)} AS {duckdb_type(type_)})"
+
+
+def remainder(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
+    """`left % right` of decimals, the divisor not 0; None: it needs more digits than there are."""
+    scale = max(left.type.scale, right.type.scale)
+    if any(side.type.precision + scale - side.type.scale > MAX_DIGITS for side in (left, right)):
+        return None
+    dividend, divisor = (f"({_unscaled(side)} * {_power(scale - side.type.scale)})" for side in (left, right))
+    return f"CAST({_scaled(f'{dividend} % {divisor}', scale)} AS {duckdb_type(type_)})"
+
+
+def _unscaled(number: Fragment) -> str:
+    return f"CAST(replace(CAST({number.text} AS VARCHAR), '.', '') AS HUGEINT)"
+
+
+def _scaled(integer: str, scale: int) -> str:
+    unit = f"CAST('{10**-scale:.{scale}f}' AS DECIMAL({max(scale, 1)}, {scale}))"
+    return f"CAST({integer} AS DECIMAL(38, 0)) * {unit}"
+
+
+def _power(exponent: int) -> str:
+    return f"CAST('{10**exponent}' AS HUGEINT)"
+
+
+def as_decimal_text(number: Fragment) -> str:
+    """A finite FLOAT or DOUBLE as the shortest text that stands for it, without an exponent."""
+    small = f"{_SIGN} || '0.' || repeat('0', {_EXPONENT} - 1) || {_DIGITS}"
+    large = f"{_SIGN} || rpad({_DIGITS}, {_EXPONENT} + 1, '0')"
+    plain = f"CASE WHEN contains(v, 'e-') THEN {small} WHEN contains(v, 'e') THEN {large} ELSE v END"
+    return bound(f"CAST({number.text} AS VARCHAR)", plain)
+
+
+def as_decimal(number: Fragment, type_: pa.DataType, cast: str) -> str:
+    """A FLOAT or DOUBLE as DECIMAL by CAST or TRY_CAST; NaN and the infinities give NULL, also in Spark's ANSI mode."""
+    value = Fragment("v", pa.float64())
+    body = f"CASE WHEN isfinite(v) THEN {cast}({as_decimal_text(value)} AS {duckdb_type(type_)}) END"
+    return bound(as_double(number), body)
+
+
+def rounded_type(type_: pa.DataType, places: int) -> pa.DataType | None:
+    """The type of `round(x, places)`; None: it is not known here."""
+    if is_integer(type_) or (is_float(type_) and places <= MAX_PLACES):
+        return type_
+    if not is_decimal(type_):
+        return None
+    scale = min(type_.scale, places)
+    digits = type_.precision - type_.scale + 1 + scale
+    return pa.decimal128(digits, scale) if digits <= MAX_DIGITS else None
+
+
+def rounded(number: Fragment, places: int, type_: pa.DataType) -> str:
+    """The number with so many decimal places, halves away from zero; of a double they are those of its text."""
+    if not is_float(type_):
+        return f"CAST({number.text} AS {duckdb_type(type_)})"
+    text = as_decimal_text(Fragment("v", type_))
+    fixed = f"CAST(CAST(CAST({text} AS DECIMAL(38, {places})) AS VARCHAR) AS {duckdb_type(type_)})"
+    return bound(number.text, f"CASE WHEN abs(v) < {_WHOLE[type_]} THEN {fixed} ELSE v END")
+
+
+def places_in(args: Sequence[Fragment]) -> int | None:
+    """The second argument of `round`, 0 without one; None: it is not a constant from 0."""
+    if len(args) == 1:
+        return 0
+    literal = args[1].literal
+    known = literal is not None and is_integer(literal.type) and not arrow.is_null(literal.type)
+    return int(str(literal.value)) if literal is not None and known and int(str(literal.value)) >= 0 else None

@@ -1,0 +1,200 @@
+"""The SQL engine of the in-process host: DuckDB over Arrow tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types as arrow
+
+from cepheid.errors import ConditionError, PatternError, Problem
+from cepheid.events.batch import row_shown
+from cepheid.hosts.duckdb.columns import EventColumns, viewed
+from cepheid.hosts.duckdb.fragment import Fragment
+from cepheid.hosts.duckdb.translate import translate
+from cepheid.lang.expression import Expression
+from cepheid.plan.plan_set import words_of
+from cepheid.plan.stages.plan import Lifted
+
+_SETTINGS = {
+    # Each of these may drop an operation that would have failed (`a + 1 > 5` becomes `a > 4`), which Spark does not.
+    "disabled_optimizers": "expression_rewriter,statistics_propagation",
+    "TimeZone": "UTC",
+    # What is used here is in the wheel; nothing is to be fetched.
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+
+
+class Evaluated(NamedTuple):
+    """Lifted columns of a table of events, in its order."""
+
+    masks: tuple[NDArray[np.uint64], ...]
+    """Words of the mask; bit i of the first is set where bits[i] is true."""
+    values: tuple[pa.ChunkedArray, ...]
+
+    def take(self, rows: pa.Array) -> Evaluated:
+        return Evaluated(
+            tuple(mask[rows.to_numpy()] for mask in self.masks), tuple(column.take(rows) for column in self.values)
+        )
+
+
+class _Translation(NamedTuple):
+    """What was asked for last, and its SQL."""
+
+    bits: Sequence[Lifted]
+    values: Sequence[Lifted]
+    schema: pa.Schema
+    columns: EventColumns
+    fragments: list[Fragment]
+
+
+class DuckDbEngine:
+    """Types and evaluates expressions over columns. It has a connection of its own; one thread uses it at a time."""
+
+    def __init__(self, *, time_zone: str = "UTC") -> None:
+        self.time_zone = time_zone
+        self._connection = _database(os.getpid()).cursor()
+        self._kept: _Translation | None = None
+
+    def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
+        """The expression's type, as Spark has it; PatternError with all its problems, spans included."""
+        return translate(expression, EventColumns(columns).resolve, self.time_zone).type
+
+    def types_of(
+        self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
+    ) -> Sequence[pa.DataType | Problem]:
+        """The type of each expression (its text is not needed here), or the first reason why it is not available."""
+        return [self._type_or_problem(expression, columns) for expression, _ in questions]
+
+    def _type_or_problem(self, expression: Expression, columns: pa.Schema) -> pa.DataType | Problem:
+        try:
+            return self.type_of(expression, columns)
+        except PatternError as error:
+            return error.problems[0]
+
+    def to_sql(self, expression: Expression, columns: pa.Schema) -> str:
+        """The DuckDB SQL of the expression; columns are c0, c1, … in the order in which it names them."""
+        return translate(expression, EventColumns(columns).resolve, self.time_zone).text
+
+    def evaluate(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        bits: Sequence[Lifted] = (),
+        values: Sequence[Lifted] = (),
+        shown: pa.Table | None = None,
+    ) -> Evaluated:
+        """All lifted columns, by one query over the columns that they name.
+
+        Raises:
+            ConditionError: one fails on an event, as it would on Spark; the message has its text, and the event as it
+                is in `shown`.
+        """
+        table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        columns, fragments = self._translated(bits, values, table.schema)
+        held = columns.taken_from(table)
+        words = [*map(_mask, words_of(fragments[: len(bits)]))]
+        selected = [*words, *(fragment.text for fragment in fragments[len(bits) :])]
+        try:
+            result = self._query(selected, held)
+        except duckdb.Error as error:
+            raise self._explained(error, [*bits, *values], fragments, held, shown) from error
+        masks = (result.column(i).to_numpy() for i in range(len(words)))
+        typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
+        return Evaluated(tuple(masks), tuple(typed))
+
+    def _translated(
+        self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
+    ) -> tuple[EventColumns, list[Fragment]]:
+        """The columns' SQL; kept, as a matcher asks for the same with every few events."""
+        kept = self._kept
+        if kept is None or kept.bits is not bits or kept.values is not values or kept.schema != schema:
+            columns = EventColumns(schema)
+            fragments = [translate(c.expression, columns.resolve, self.time_zone) for c in (*bits, *values)]
+            self._kept = kept = _Translation(bits, values, schema, columns, fragments)
+        return kept.columns, kept.fragments
+
+    def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
+        self._connection.register("events", held)
+        try:
+            columns = ", ".join(f"{text} AS v{i}" for i, text in enumerate(selected))
+            query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
+            return self._connection.sql(query).to_arrow_table()
+        finally:
+            self._connection.unregister("events")
+
+    def _explained(
+        self,
+        error: duckdb.Error,
+        lifted: Sequence[Lifted],
+        fragments: Sequence[Fragment],
+        held: pa.Table,
+        shown: pa.Table | None,
+    ) -> ConditionError:
+        """Which condition failed, and on which event: each that can is evaluated alone."""
+        for one, fragment in zip(lifted, fragments, strict=True):
+            alone = self._failure(fragment, held) if fragment.raises else None
+            if alone is None:
+                continue
+            message = f"{_reason(alone)} in {one.written or repr(one.sql)}"
+            if shown is not None:
+                message += f", at the event {row_shown(shown, self._first_failing(fragment, held))}"
+            return ConditionError(message)
+        return ConditionError(_reason(error))
+
+    def _failure(self, fragment: Fragment, held: pa.Table) -> duckdb.Error | None:
+        try:
+            self._query([fragment.text], held)
+        except duckdb.Error as error:
+            return error
+        return None
+
+    def _first_failing(self, fragment: Fragment, held: pa.Table) -> int:
+        """The first row on which the fragment fails, which it does on one of them."""
+        first, behind = 0, held.num_rows
+        while behind - first > 1:
+            middle = (first + behind) // 2
+            if self._failure(fragment, held.slice(first, middle - first)) is None:
+                first = middle
+            else:
+                behind = middle
+        return first
+
+
+@lru_cache(maxsize=1)
+def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a forked process has none of its threads
+    """That of the process, without tables: to start one takes longer than to look through some thousand events."""
+    database = duckdb.connect()
+    for setting, value in _SETTINGS.items():
+        database.execute(f"SET GLOBAL {setting} = '{value}'")
+    return database
+
+
+def _mask(conditions: Sequence[Fragment]) -> str:
+    zero = "CAST(0 AS UBIGINT)"
+    bits = (f"CASE WHEN {c.text} THEN CAST({1 << i} AS UBIGINT) ELSE {zero} END" for i, c in enumerate(conditions))
+    return " | ".join(bits) or zero
+
+
+def _reason(error: duckdb.Error) -> str:
+    """DuckDB's message without its class and without the place in SQL that the user has not written."""
+    first = str(error).splitlines()[0]
+    return first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
+
+
+def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """A column of a result, from how DuckDB holds it to its Arrow type."""
+    if arrow.is_null(type_):  # of which DuckDB makes a column of another type
+        return pa.chunked_array([pa.nulls(len(column))])
+    if arrow.is_timestamp(type_):
+        return viewed(column, pa.timestamp("us", type_.tz))
+    if arrow.is_duration(type_):
+        return viewed(column, type_)
+    return column.cast(type_)

@@ -1,0 +1,195 @@
+"""Pieces of DuckDB SQL that know their Spark type, and the conversions that lose nothing.
+
+How Spark's types are held in DuckDB: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparing is then free, and only what
+needs the clock on the wall pays for the zone), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of
+microseconds; the others have the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+from pyarrow import types as arrow
+
+from cepheid.lang.expression import Constant, Literal
+from cepheid.plan.conditions.types import (
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+    is_string,
+    sql_name,
+)
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Zulu", "UCT", "Universal"})
+# A decimal of up to 15 digits and its power of ten are both exact doubles, so DuckDB's one division rounds correctly.
+EXACT_DOUBLE_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """SQL text of one expression."""
+
+    text: str
+    type: pa.DataType
+    raises: bool = False
+    """Whether evaluating it can fail; then it must not be evaluated where Spark would not."""
+    literal: Literal | None = None
+    """Set when the expression is a constant as written."""
+
+
+def duckdb_type(type_: pa.DataType) -> str:
+    """The DuckDB type that holds values of a Spark type."""
+    if is_string(type_) or arrow.is_null(type_):
+        return "VARCHAR"
+    if arrow.is_timestamp(type_):
+        return "TIMESTAMP"
+    if arrow.is_duration(type_):
+        return "BIGINT"
+    name = {"INT": "INTEGER", "BINARY": "BLOB"}
+    return name.get(sql_name(type_), sql_name(type_))
+
+
+def quoted(text: str) -> str:
+    """`text` as a SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def fail(message: str, type_: pa.DataType) -> str:
+    """SQL that fails with `message` when a row reaches it."""
+    return f"CAST(error({quoted(message)}) AS {duckdb_type(type_)})"
+
+
+def bound(value: str, body: str) -> str:
+    """`body`, in which `v` is the value: the way to use a value several times and write and compute it once."""
+    return f"list_transform([{value}], lambda v: {body})[1]"
+
+
+def of_literal(literal: Literal, zone: str) -> Fragment:
+    """The constant; its type is always written out, since DuckDB would else choose its own."""
+    value, type_ = literal.value, same_kind(literal.type)
+    if isinstance(value, datetime) and type_ == TIMESTAMP and value.tzinfo is None:
+        value = value.replace(tzinfo=ZoneInfo(zone))
+    return Fragment(f"CAST({_constant(value)} AS {duckdb_type(type_)})", type_, literal=literal)
+
+
+def _constant(value: Constant) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value)
+        case timedelta():
+            return str((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds)
+        case datetime():
+            naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return quoted(naive.isoformat(sep=" "))
+        case date() | str():
+            return quoted(str(value))
+        case bytes():
+            return quoted("".join(f"\\x{byte:02X}" for byte in value))
+        case Decimal():
+            return quoted(f"{value:f}")
+        case _:
+            return quoted(str(value))
+
+
+def local(fragment: Fragment, zone: str) -> str:
+    """What a clock on the wall of `zone` shows, for any kind of time."""
+    if fragment.type == pa.date32():
+        return f"CAST({fragment.text} AS TIMESTAMP)"
+    if fragment.type.tz is None or zone in UTC_NAMES:
+        return fragment.text
+    return f"timezone({quoted(zone)}, timezone('UTC', {fragment.text}))"
+
+
+def instant(clock: str, zone: str) -> str:
+    """The instant at which a clock on the wall of `zone` shows `clock`; the first of two, and past a gap, as in Java.
+
+    ICU, which DuckDB asks, gives the second of two; the offset of a day before gives the first.
+    """
+    if zone in UTC_NAMES:
+        return clock
+    late = f"timezone('UTC', timezone({quoted(zone)}, {clock}))"
+    before = f"({late} - INTERVAL 24 HOUR)"
+    early = f"({clock} - (timezone({quoted(zone)}, timezone('UTC', {before})) - {before}))"
+    shown = f"timezone({quoted(zone)}, timezone('UTC', {early}))"
+    return f"CASE WHEN {shown} = {clock} THEN {early} ELSE {late} END"
+
+
+def widened(fragment: Fragment, type_: pa.DataType, zone: str) -> Fragment | None:
+    """The value in another type that holds it, as Spark converts without being asked; None: it does not."""
+    if fragment.type == type_ or (is_string(fragment.type) and is_string(type_)):
+        return fragment
+    if fragment.literal is not None and is_string(fragment.type):
+        return _time_from_text(fragment.literal, type_, zone)
+    text = _widened_text(fragment, type_, zone)
+    return None if text is None else replace(fragment, text=text, type=type_)
+
+
+def _widened_text(fragment: Fragment, type_: pa.DataType, zone: str) -> str | None:
+    source = fragment.type
+    if arrow.is_null(source):
+        return f"CAST(NULL AS {duckdb_type(type_)})"
+    if is_numeric(source) and is_numeric(type_):
+        return _widened_number(fragment, type_)
+    if arrow.is_timestamp(source) and type_ == pa.date32():
+        return f"CAST({local(fragment, zone)} AS DATE)"
+    if arrow.is_timestamp(source) and arrow.is_timestamp(type_):
+        if bool(source.tz) == bool(type_.tz):
+            return fragment.text
+        return instant(fragment.text, zone) if type_.tz else local(fragment, zone)
+    if source == pa.date32() and arrow.is_timestamp(type_):
+        clock = f"CAST({fragment.text} AS TIMESTAMP)"
+        return instant(clock, zone) if type_.tz else clock
+    return None
+
+
+def _widened_number(fragment: Fragment, type_: pa.DataType) -> str | None:
+    source = fragment.type
+    if type_ == pa.float64():
+        return as_double(fragment)
+    fits = (
+        (is_integer(source) and is_integer(type_) and source.bit_width <= type_.bit_width)
+        or (is_integer(source) and is_decimal(type_))
+        or (is_decimal(source) and is_decimal(type_) and source.scale <= type_.scale)
+    )
+    return f"CAST({fragment.text} AS {duckdb_type(type_)})" if fits else None
+
+
+def as_double(number: Fragment) -> str:
+    """A number as the nearest double."""
+    if is_decimal(number.type) and number.type.precision > EXACT_DOUBLE_DIGITS:
+        return f"CAST(CAST({number.text} AS VARCHAR) AS DOUBLE)"
+    return number.text if is_float(number.type) and number.type == pa.float64() else f"CAST({number.text} AS DOUBLE)"
+
+
+def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
+    """A date or timestamp written as text in the full ISO form; other forms are for Spark."""
+    text = str(literal.value)
+    try:
+        if type_ == pa.date32():
+            return of_literal(Literal(date.fromisoformat(text), type_, literal.span), zone) if len(text) == 10 else None
+        if not arrow.is_timestamp(type_):
+            return None
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is not None and not type_.tz:
+        return None
+    return of_literal(Literal(moment, type_, literal.span), zone)
+
+
+def same_kind(type_: pa.DataType) -> pa.DataType:
+    """One Arrow type for each Spark type: strings, zoned timestamps and lists come in several."""
+    if is_string(type_):
+        return pa.string()
+    if arrow.is_timestamp(type_):
+        return TIMESTAMP if type_.tz else TIMESTAMP_NTZ
+    return type_

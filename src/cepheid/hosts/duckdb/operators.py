@@ -1,0 +1,336 @@
+"""Operators in DuckDB's SQL with Spark's ANSI results: one function for each kind, `OPERATORS` says which is whose.
+
+Each takes the call, its translated operands and the time zone, and gives the translation; types come from `plan.types`.
+Spark does not evaluate the right operand where the left is NULL (or decides AND and OR): where the right one can fail,
+a CASE keeps it so. `NotInProcess` is raised for what would differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyarrow import types as arrow
+
+from cepheid.errors import PatternError, Problem
+from cepheid.hosts.duckdb.decimals import places_in, quotient, remainder, rounded, rounded_type
+from cepheid.hosts.duckdb.fragment import UTC_NAMES, Fragment, duckdb_type, fail, local, widened
+from cepheid.lang.expression import Call, Literal
+from cepheid.plan.conditions.result_types import common_type, operand_types, type_of_call
+from cepheid.plan.conditions.types import (
+    DURATION,
+    as_decimal,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+    is_orderable,
+    sql_name,
+)
+
+Rule: TypeAlias = Callable[[Call, Sequence[Fragment], str], Fragment]
+DIVISION_BY_ZERO = "division by zero"
+MAX_DIGITS = 38
+
+
+class NotInProcess(Exception):
+    """What cannot be made exactly as Spark has it; the message says what and why."""
+
+
+def _types(args: Sequence[Fragment]) -> list[pa.DataType]:
+    return [arg.type for arg in args]
+
+
+def _to(arg: Fragment, type_: pa.DataType, zone: str) -> Fragment:
+    wide = widened(arg, type_, zone)
+    if wide is None:
+        raise NotInProcess(f"{sql_name(arg.type)} is not converted to {sql_name(type_)} here")
+    return wide
+
+
+def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: bool = False) -> Fragment:
+    """`text` over `args`, NULL where an argument before one that can fail is NULL."""
+    last = max((i for i, arg in enumerate(args) if arg.raises), default=0)
+    if nulls := " OR ".join(f"{arg.text} IS NULL" for arg in args[:last]):
+        text = f"CASE WHEN {nulls} THEN CAST(NULL AS {duckdb_type(type_)}) ELSE {text} END"
+    return Fragment(f"({text})", type_, raises=fails or any(arg.raises for arg in args))
+
+
+def _conjunction(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    """AND and OR, which do not look further once they are decided."""
+    terms = [_boolean(call, i, arg, zone) for i, arg in enumerate(args)]
+    joined = f" {call.function.upper()} ".join(term.text for term in terms)
+    raises = any(term.raises for term in terms)
+    if not any(term.raises for term in terms[1:]):
+        return Fragment(f"({joined})", pa.bool_(), raises=raises)
+    decided = "FALSE" if call.function == "and" else "TRUE"
+    whens = " ".join(f"WHEN {term.text} IS {decided} THEN {decided}" for term in terms[:-1])
+    return Fragment(f"(CASE {whens} ELSE {joined} END)", pa.bool_(), raises=raises)
+
+
+def _boolean(call: Call, i: int, arg: Fragment, zone: str) -> Fragment:
+    if not (arrow.is_boolean(arg.type) or arrow.is_null(arg.type)):
+        span = call.args[i].span if i < len(call.args) else call.span
+        raise PatternError(Problem(f"a BOOLEAN is needed here, this is {sql_name(arg.type)}", span=span))
+    return _to(arg, pa.bool_(), zone)
+
+
+def _not(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    term = _boolean(call, 0, args[0], zone)
+    return Fragment(f"(NOT {term.text})", pa.bool_(), raises=term.raises)
+
+
+def _null_test(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
+    test = "IS NULL" if call.function in ("is_null", "isnull") else "IS NOT NULL"
+    return Fragment(f"({args[0].text} {test})", pa.bool_(), raises=args[0].raises)
+
+
+def _comparison(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    left, right = _comparable(call, args, zone)
+    if call.function == "<=>":
+        text = f"({left.text} IS NOT DISTINCT FROM {right.text})"
+        return Fragment(text, pa.bool_(), raises=left.raises or right.raises)
+    operator = "<>" if call.function == "!=" else call.function
+    return guarded((left, right), f"{left.text} {operator} {right.text}", pa.bool_())
+
+
+def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
+    types = operand_types(call, _types(args)) if call.args else _types(args)
+    common = _common_with_text(call, args, types)
+    if arrow.is_null(common):
+        common = pa.bool_()
+    if not is_orderable(common):
+        raise NotInProcess(f"values of type {sql_name(common)} are not compared here")
+    return [_to(arg, common, zone) for arg in args]
+
+
+def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.DataType]) -> pa.DataType:
+    """The common type, where text written beside a time counts as that time."""
+    typed = [t for arg, t in zip(args, types, strict=True) if arg.literal is None or not arrow.is_string(t)]
+    common = common_type(types) or common_type(typed)
+    if common is None:
+        given = ", ".join(dict.fromkeys(sql_name(t) for t in types))
+        raise PatternError(Problem(f"{call.function!r} needs values of one type, got {given}", span=call.span))
+    if is_decimal(common) and any(is_decimal(as_decimal(t)) and as_decimal(t).scale > common.scale for t in types):
+        raise NotInProcess("these decimals need more than 38 digits together")
+    return common
+
+
+def _between(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    value, low, high = args
+    above = _comparison(Call(">=", call.args[:2], call.span), (value, low), zone)
+    below = _comparison(Call("<=", (call.args[0], call.args[2]), call.span), (value, high), zone)
+    return _conjunction(Call("and", (), call.span), (above, below), zone)
+
+
+def _in(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    if any(arg.raises for arg in args[1:]):
+        raise NotInProcess("values of an IN list that can fail")
+    value, *options = _comparable(call, args, zone)
+    return Fragment(f"({value.text} IN ({', '.join(o.text for o in options)}))", pa.bool_(), raises=value.raises)
+
+
+def _arithmetic(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    type_ = type_of_call(call, _types(args))
+    if not is_numeric(type_) or not all(is_numeric(t) or arrow.is_null(t) for t in _types(args)):
+        return _time_arithmetic(call, args, type_, zone)
+    if is_decimal(type_):
+        return _decimal_arithmetic(call, args, type_, zone)
+    if call.function == "div" and any(is_decimal(arg.type) for arg in args):
+        raise NotInProcess("'div' of decimals")
+    left, right = (_to(arg, type_, zone) for arg in args)
+    if call.function in ("/", "div", "%"):
+        return _division(call.function, left, right, type_)
+    return guarded((left, right), f"{left.text} {call.function} {right.text}", type_, fails=is_integer(type_))
+
+
+def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType) -> Fragment:
+    text = f"{left.text} {'//' if function == 'div' else function} {right.text}"
+    return _divided(function, left, right, type_, text)
+
+
+def _divided(function: str, left: Fragment, right: Fragment, type_: pa.DataType, text: str) -> Fragment:
+    """`text`, which divides, where the divisor is not 0."""
+    cases = ""
+    if not _never_zero(right):
+        cases = f" WHEN {right.text} = 0 AND {left.text} IS NOT NULL THEN {fail(DIVISION_BY_ZERO, type_)}"
+        cases += f" WHEN {right.text} = 0 THEN CAST(NULL AS {duckdb_type(type_)})"
+    if function == "%" and is_integer(type_) and not _never_zero(right):
+        cases += f" WHEN {right.text} = -1 THEN CAST({left.text} - {left.text} AS {duckdb_type(type_)})"
+    if cases:
+        text = f"CASE{cases} ELSE {text} END"
+    # Spark looks at the divisor first: where it is NULL the dividend is not evaluated.
+    return guarded((right, left), text, type_, fails=not _never_zero(right))
+
+
+def _never_zero(divisor: Fragment) -> bool:
+    literal = divisor.literal
+    return literal is not None and isinstance(literal.value, int | float) and literal.value not in (0, -1)
+
+
+def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str) -> Fragment:
+    types = [as_decimal(type_ if arrow.is_null(t) else t) for t in operand_types(call, _types(args))]
+    left, right = (_to(arg, t, zone) for arg, t in zip(args, types, strict=True))
+    if call.function in "+-*":
+        _require_38_digits(call.function, types)
+    match call.function:
+        case "+" | "-":
+            wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
+            text = f"{wide[0].text} {call.function} {wide[1].text}"
+        case "*":
+            # Of two decimals of up to 18 digits DuckDB makes one of 18, and fails where that is too short.
+            if left.type.precision <= 18 and right.type.precision <= 18:
+                left = _to(left, pa.decimal128(19, left.type.scale), zone)
+            text = f"{left.text} * {right.text}"
+        case "/" | "%":
+            divided = (quotient if call.function == "/" else remainder)(left, right, type_)
+            if divided is None:
+                raise NotInProcess(f"{call.function!r} of decimals with so many digits")
+            return _divided(call.function, left, right, type_, divided)
+        case _:
+            raise NotInProcess(f"{call.function!r} of decimals")
+    return guarded((left, right), f"CAST({text} AS {duckdb_type(type_)})", type_)
+
+
+def _require_38_digits(function: str, types: Sequence[pa.DataType]) -> None:
+    (p1, s1), (p2, s2) = ((t.precision, t.scale) for t in types)
+    digits = p1 + p2 + 1 if function == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+    if digits > MAX_DIGITS:
+        raise NotInProcess(f"a decimal result of {digits} digits")
+
+
+def _time_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str) -> Fragment:
+    left, right = args
+    if call.function == "+" and arrow.is_duration(left.type) != arrow.is_duration(right.type):
+        left, right = (right, left) if arrow.is_duration(left.type) else (left, right)
+    if call.function in ("+", "-"):
+        if arrow.is_timestamp(left.type) and arrow.is_duration(right.type):
+            return _moved(call.function, left, right, zone)
+        if arrow.is_duration(left.type) and arrow.is_duration(right.type):
+            return guarded((left, right), f"{left.text} {call.function} {right.text}", type_, fails=True)
+        if arrow.is_timestamp(left.type) and arrow.is_timestamp(right.type):
+            return _between_times(left, right, zone)
+    raise NotInProcess(f"{call.function!r} of {sql_name(left.type)} and {sql_name(right.type)}")
+
+
+def _moved(function: str, time: Fragment, length: Fragment, zone: str) -> Fragment:
+    literal = length.literal
+    days = literal is None or abs(int(length_of(literal))) >= 86_400_000_000
+    if days and time.type.tz and zone not in UTC_NAMES:
+        raise NotInProcess("a TIMESTAMP moved by a day or more in a time zone other than UTC")
+    return guarded((time, length), f"{time.text} {function} to_microseconds({length.text})", time.type, fails=True)
+
+
+def length_of(literal: Literal) -> int:
+    """Microseconds of an interval."""
+    return int(pa.scalar(literal.value, DURATION).cast(pa.int64()).as_py() or 0)
+
+
+def _between_times(left: Fragment, right: Fragment, zone: str) -> Fragment:
+    if left.type.tz and right.type.tz and zone in UTC_NAMES:
+        clocks = (left.text, right.text)
+    else:
+        clocks = (local(left, zone), local(right, zone))
+    return guarded((left, right), f"epoch_us({clocks[0]}) - epoch_us({clocks[1]})", DURATION, fails=True)
+
+
+def _sign(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
+    value = args[0]
+    if arrow.is_null(value.type):
+        value = Fragment("CAST(NULL AS DOUBLE)", pa.float64())
+    type_ = type_of_call(call, [value.type])
+    text = f"abs({value.text})" if call.function == "abs" else f"(-({value.text}))"
+    return Fragment(f"CAST({text} AS {duckdb_type(type_)})", type_, raises=value.raises or not _is_inexact(type_))
+
+
+def _is_inexact(type_: pa.DataType) -> bool:
+    return is_float(type_) or is_decimal(type_)
+
+
+def _round(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
+    """`round(x[, places])`: halves go away from zero."""
+    places = places_in(args) if len(args) < 3 else None
+    if places is None:
+        raise NotInProcess("round to a number of places that is not a constant from 0")
+    value = Fragment("CAST(NULL AS DOUBLE)", pa.float64()) if arrow.is_null(args[0].type) else args[0]
+    type_ = rounded_type(value.type, places)
+    if type_ is None:
+        raise NotInProcess(f"round of {sql_name(value.type)} to {places} places")
+    return Fragment(rounded(value, places, type_), type_, raises=value.raises)
+
+
+def _case(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    conditions = [_boolean(call, 2 * i, arg, zone) for i, arg in enumerate(args[:-1:2])]
+    results = _alike(call, [*args[1:-1:2], args[-1]], zone)
+    whens = zip(conditions, results, strict=False)
+    text = " ".join(f"WHEN {condition.text} THEN {result.text}" for condition, result in whens)
+    raises = any(arg.raises for arg in args)
+    return Fragment(f"CASE {text} ELSE {results[-1].text} END", results[-1].type, raises=raises)
+
+
+def _case_of(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    """CASE value WHEN …: a CASE over equalities."""
+    value, *rest = args
+    equal = [_comparison(Call("=", (), call.span), (value, arg), zone) for arg in rest[:-1:2]]
+    pairs = (part for pair in zip(equal, rest[1:-1:2], strict=True) for part in pair)
+    return _case(Call("case", (), call.span), [*pairs, rest[-1]], zone)
+
+
+def _alike(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
+    common = _common_with_text(call, args, _types(args))
+    return [_to(arg, common, zone) for arg in args]
+
+
+def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    alike = _alike(call, args, zone)
+    text = f"coalesce({', '.join(arg.text for arg in alike)})"
+    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
+
+
+def _extreme(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    alike = _alike(call, args, zone)
+    if len(args) < 2 or not is_orderable(alike[0].type):
+        raise NotInProcess(f"{call.function} takes two or more values that have an order")
+    text = f"{call.function}({', '.join(arg.text for arg in alike)})"
+    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
+
+
+def _nullif(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    equal = _comparison(Call("=", call.args, call.span), args, zone)
+    text = f"CASE WHEN {equal.text} THEN CAST(NULL AS {duckdb_type(args[0].type)}) ELSE {args[0].text} END"
+    return Fragment(text, args[0].type, raises=equal.raises)
+
+
+def _nvl2(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    known = _null_test(Call("is_not_null", (), call.span), args[:1], zone)
+    return _case(Call("case", (), call.span), (known, *args[1:]), zone)
+
+
+OPERATORS: dict[str, Rule] = {
+    "and": _conjunction,
+    "or": _conjunction,
+    "not": _not,
+    "is_null": _null_test,
+    "is_not_null": _null_test,
+    "isnull": _null_test,
+    "isnotnull": _null_test,
+    **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">=", "!="), _comparison),
+    "between": _between,
+    "in": _in,
+    **dict.fromkeys(("+", "-", "*", "/", "div", "%"), _arithmetic),
+    "negate": _sign,
+    "abs": _sign,
+    "round": _round,
+    "case": _case,
+    "case_of": _case_of,
+    "if": _case,
+    "coalesce": _coalesce,
+    "nvl": _coalesce,
+    "ifnull": _coalesce,
+    "nvl2": _nvl2,
+    "nullif": _nullif,
+    "greatest": _extreme,
+    "least": _extreme,
+}
+"""Operators, and the functions whose type follows from those of their arguments."""

@@ -1,0 +1,1 @@
+"""The host in this process: Arrow tables, pandas, polars, DuckDB."""

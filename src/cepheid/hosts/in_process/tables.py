@@ -1,0 +1,284 @@
+"""Python tables of any kind ⇄ Arrow: what comes in goes out as the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.errors import EventError, SchemaError
+from cepheid.requests.request import repeated_names
+
+FromArrow: TypeAlias = Callable[[pa.Table], Any]
+
+_DECIMAL_DIGITS = 38
+"""Spark's most."""
+
+_SIMPLE = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """Anything that hands out its rows through the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
+    """The events as an Arrow table, and how to make the kind that they were of an Arrow table.
+
+    Raises:
+        SchemaError: not a table of a kind that is known.
+    """
+    kind = f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+    match kind:
+        case "pandas.DataFrame":
+            return _from_pandas(events), _to_pandas
+        case "polars.DataFrame":
+            return pa.table(events), type(events)
+        case "polars.LazyFrame":
+            collected: Any = events
+            frame = collected.collect()
+            return pa.table(frame), lambda table: type(frame)(table).lazy()
+        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
+            return pa.table(events), _to_relation
+    if isinstance(events, pa.Table):
+        return events, lambda table: table
+    if isinstance(events, ArrowStream):
+        return pa.table(events), lambda table: table
+    raise SchemaError(
+        f"events are a {kind}; detect takes a Spark DataFrame, or a pandas, polars or pyarrow table, "
+        "a DuckDB relation, or anything with the Arrow C stream interface"
+    )
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """
+    Raises:
+        SchemaError: with all columns whose values are of several types, or of none that Arrow has, or mix times with a
+            zone and times without, or times and dates.
+    """
+    if faults := repeated_names([str(name) for name in frame.columns]):
+        raise SchemaError("\n".join(faults))
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        faults = [fault for column in columns if (fault := _pandas_fault(column))]
+        raise SchemaError("\n".join(faults) or str(error)) from error
+    pairs = zip(columns, table.schema.types, strict=True)
+    if faults := [fault for column, type_ in pairs if (fault := _times_fault(column, type_))]:
+        raise SchemaError("\n".join(faults))
+    return table
+
+
+def _pandas_fault(series: Any) -> str | None:
+    try:
+        return _times_fault(series, pa.Array.from_pandas(series).type)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in series.dropna()}))
+        message = f"column {str(series.name)!r} of the events is no column of one type (it holds {kinds}): {error}."
+        return f"{message} Convert it, for example with astype, or leave it out"
+
+
+def _times_fault(series: Any, type_: pa.DataType) -> str | None:
+    if series.dtype != object or (mixed := mixed_times(series, type_)) is None:
+        return None
+    return f"column {str(series.name)!r} of the events {mixed}"
+
+
+_MIXES_ZONES = (
+    "holds times with a zone and times without one: which instants these are is not known. "
+    "Give each its zone, or take it from all"
+)
+_MIXES_DATES = (
+    "holds dates and times: the dates have no time of day, and the times would lose theirs. "
+    "Make all times, or all dates, for example with pandas.to_datetime"
+)
+
+
+def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
+    """How times are mixed, also within lists and dicts, in a column of which Arrow has made this type. It takes the
+    zone of the first time for all, and where the first is a date only the dates of the others.
+    """
+    if pa.types.is_struct(type_):
+        rows = [value for value in values if isinstance(value, Mapping)]
+        parts = (mixed_times([row.get(field.name) for row in rows], field.type) for field in type_)
+        return next(filter(None, parts), None)
+    if pa.types.is_list(type_):
+        inner = [one for value in values if isinstance(value, list | tuple | np.ndarray) for one in value]
+        return mixed_times(inner, type_.value_type)
+    if not pa.types.is_temporal(type_):
+        return None
+    # NaT, which has no place here, is a datetime; pandas is not imported for it.
+    times = [value for value in values if isinstance(value, datetime) and type(value).__name__ != "NaTType"]
+    if pa.types.is_date(type_):
+        return _MIXES_DATES if times else None
+    return _MIXES_ZONES if len({time.tzinfo is None for time in times}) > 1 else None
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    """Integers with NULLs have pandas's nullable types, as its own would be rounded to floats; within structs and lists
+    they are Python's.
+    """
+    import pandas as pd
+
+    nullable = {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+    }
+    frame = table.to_pandas(integer_object_nulls=True)
+    for name in table.schema.names:
+        column = table.column(name)
+        if column.null_count and column.type in nullable:
+            frame[name] = column.to_pandas(types_mapper=nullable.get)
+    return frame
+
+
+def without_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings and binaries in the place of views, which Arrow cannot take rows of."""
+    for i, field in enumerate(table.schema):
+        if (plain := _without_views(field.type)) != field.type:
+            table = table.set_column(i, field.with_type(plain), table.column(i).cast(plain))
+    return table
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    """The type with plain strings and binaries in the place of views; a dictionary stays one, as Arrow cannot decode
+    views.
+    """
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _without_views(type_.value_type), type_.ordered)
+    if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):
+        return _plain(type_)
+    return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
+
+
+def _to_relation(table: pa.Table) -> Any:
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with the types that Spark has: times in microseconds, no dictionaries, views,
+    extensions or unsigned integers.
+    """
+    return pa.schema([field.with_type(_plain(field.type)) for field in schema])
+
+
+def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
+    """The columns that a matcher was made with, in their types; only their encoding may be another.
+
+    Raises:
+        SchemaError: with all columns that are missing, or are of other types.
+    """
+    there = events.schema.names
+    faults = repeated_names(there)
+    faults += [
+        f"events have no column {name!r}, which the matcher was made with"
+        for name in columns.names
+        if name not in there
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    events = without_views(events.select(columns.names))
+    for i, (found, field) in enumerate(zip(plain_schema(events.schema), plain_schema(columns), strict=True)):
+        if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
+            # An empty pandas column has no type, and an instant is the same in any zone.
+            events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
+        elif found.type != field.type:
+            fault = f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}"
+            faults.append(fault + (_OF_PANDAS if _has_lost_integers(events.column(i), field.type) else ""))
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return events
+
+
+_OF_PANDAS = (
+    ". pandas makes floats of integers where some are missing, and rounds large ones: "
+    "give the column the type Int64 where the table is made"
+)
+
+
+def _has_lost_integers(column: pa.ChunkedArray, type_: pa.DataType) -> bool:
+    """Whether these may be integers that pandas has made floats, as some are missing."""
+    return bool(pa.types.is_integer(type_) and pa.types.is_floating(column.type) and column.null_count)
+
+
+def _is_instant(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_)) and type_.tz is not None
+
+
+def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table's columns in the types that the schema gives them; its other columns are left as they are.
+
+    Raises:
+        EventError: a value does not fit, as nanoseconds do not fit microseconds.
+    """
+    for i, field in enumerate(table.schema):
+        if schema.get_field_index(field.name) >= 0 and (plain := schema.field(field.name)) != field:
+            table = table.set_column(i, plain, cast(table.column(i), field.name, plain.type))
+    return table
+
+
+def cast(column: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
+    """The column as another type; EventError where a value does not fit."""
+    try:
+        return column.cast(type_)
+    except pa.ArrowInvalid as error:
+        raise EventError(f"a value in column {name!r} does not fit {type_}: {error}. Round the column first") from error
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", type_.tz)
+    if pa.types.is_duration(type_):
+        return pa.duration("us")
+    if pa.types.is_date(type_):
+        return pa.date32()
+    if pa.types.is_time(type_):
+        return pa.time64("us")
+    if pa.types.is_dictionary(type_):
+        return _plain(type_.value_type)
+    if isinstance(type_, pa.BaseExtensionType):
+        return _plain(type_.storage_type)
+    if pa.types.is_decimal(type_) and type_.precision <= _DECIMAL_DIGITS:
+        return pa.decimal128(type_.precision, type_.scale)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.binary()
+    return _nested(type_, _plain) if pa.types.is_nested(type_) else _SIMPLE.get(type_, type_)
+
+
+def with_zone(type_: pa.DataType, zone: str) -> pa.DataType:
+    """The type, also nested, with this zone in the place of any other."""
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, zone)
+    return _nested(type_, lambda inner: with_zone(inner, zone)) if pa.types.is_nested(type_) else type_
+
+
+def _nested(type_: pa.DataType, become: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with what the types in it become; a list of any kind becomes the plain one."""
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(become(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(become(key.type)), item.with_type(become(item.type)), type_.keys_sorted)
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(become(type_.value_type)))
+    return type_

@@ -1,0 +1,126 @@
+"""The SQL engine of the Spark hosts: Spark's own analyzer, asked through the public DataFrame API alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException, PySparkException, PySparkTypeError
+from pyspark.logger import PySparkLogger
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+
+from cepheid.errors import Problem
+from cepheid.hosts.spark.shipping import IN_UTC
+from cepheid.plan.engine import Question
+
+_BINARY_ORDER = "UTF8_BINARY"
+
+
+def arrow_type(type_: DataType) -> pa.DataType:
+    """The Arrow type of a Spark type; for one that Arrow does not carry an opaque type, which nothing accepts."""
+    if not is_carried(type_):
+        return pa.opaque(pa.null(), sql_name(type_), "Spark")
+    return to_arrow_type(type_, **IN_UTC)
+
+
+def sql_name(type_: DataType) -> str:
+    return type_.simpleString().upper()
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema])
+
+
+def is_carried(type_: DataType) -> bool:
+    """Whether values come back from a worker as they went.
+
+    Not so are intervals of months and types that Spark knows by name only; nor strings with a collation, which a worker
+    would compare as bytes.
+    """
+    match type_:
+        case ArrayType():
+            return is_carried(type_.elementType)
+        case MapType():
+            return is_carried(type_.keyType) and is_carried(type_.valueType)
+        case StructType():
+            return all(is_carried(field.dataType) for field in type_)
+        case StringType():
+            return type_.collation == _BINARY_ORDER
+    try:
+        return from_arrow_type(to_arrow_type(type_, **IN_UTC), prefer_timestamp_ntz=True) == type_
+    except PySparkTypeError:
+        return False
+
+
+class SparkEngine:
+    """Types expressions over the columns of `events`, or over columns of given Arrow types."""
+
+    def __init__(self, events: DataFrame) -> None:
+        self._events = events
+        self._columns = arrow_schema(events.schema)
+
+    def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
+        """The type of each expression or Spark's reason against it.
+
+        Asked all at once, as over Spark Connect each question is a round trip; if that fails, by halves.
+        """
+        frame = self._events if columns.equals(self._columns) else self._of_types(columns)
+        with _quiet():
+            return self._answers(frame, [sql for _, sql in questions])
+
+    def _of_types(self, columns: pa.Schema) -> DataFrame:
+        nulls = (F.lit(None).cast(from_arrow_type(f.type, prefer_timestamp_ntz=True)).alias(f.name) for f in columns)
+        return self._events.sparkSession.range(0).select(*nulls)
+
+    def _answers(self, frame: DataFrame, texts: Sequence[str]) -> list[pa.DataType | Problem]:
+        if not texts:
+            return []
+        try:
+            return list(_types(frame, texts))
+        except (AnalysisException, ParseException) as error:
+            if len(texts) == 1:
+                return [Problem(_reason(error))]
+        middle = len(texts) // 2
+        return self._answers(frame, texts[:middle]) + self._answers(frame, texts[middle:])
+
+
+def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
+    """The expressions stand in a join's condition too: nothing else that Spark knows refuses aggregates, windows,
+    generators and what is not deterministic, all four, before anything runs.
+    """
+    condition = F.lit(True)  # noqa: FBT003
+    for text in texts:
+        condition = condition & expression(text).isNotNull()
+    nothing = frame.sparkSession.range(0).select()
+    checked = frame.join(nothing, condition).select(*(expression(text).alias(f"c{i}") for i, text in enumerate(texts)))
+    return (arrow_type(field.dataType) for field in checked.schema)
+
+
+def expression(text: str) -> Column:
+    """The user's text as a column; it may end in a comment."""
+    return F.expr(f"({text}\n)")
+
+
+def _reason(error: PySparkException) -> str:
+    """Spark's message without its error class, SQL state, place and plan."""
+    message = (error.getMessage() or str(error)).strip()
+    message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", message)
+    message = re.split(r"\s*SQLSTATE:|\n", message)[0].rstrip(".; ")
+    return f"Spark refuses this: {message}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """PySpark logs each refusal, with its stack, on standard error; here they are answers."""
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # not logging's: that would make one of another kind
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before

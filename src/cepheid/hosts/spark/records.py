@@ -1,0 +1,64 @@
+"""Records of text, such as Kafka's messages, as events: one that cannot be read is told, not an event of NULLs."""
+
+from __future__ import annotations
+
+from typing import cast
+from uuid import uuid4
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.types import StringType, StructType
+
+from cepheid.hosts.spark.lift import named, raised
+from cepheid.hosts.spark.stream.progress import MALFORMED
+from cepheid.requests.request import Nulls
+
+_TEXT = "_malformed"
+AS_TOLD = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
+"""Spark's options under which a reader of `telling` columns tells what is malformed."""
+
+_SHOWN = 100
+_ADVICE = ". Mend it where it is written, or leave such out with nulls='drop', which counts them"
+
+
+def telling(columns: StructType) -> StructType:
+    """The columns with one more, for the text of what is malformed."""
+    return StructType([*columns.fields]).add(_TEXT, StringType())
+
+
+def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "error") -> DataFrame:
+    """The events that Kafka's messages are, as JSON objects with these columns (those of Spark's DDL, if text).
+
+    A message that is no such object, or has no value, fails the query; with nulls="drop" it is left out and counted, as
+    `Progress.malformed`. A column that an object has not is NULL. What stands behind the object Spark does not look at.
+    """
+    types = cast("StructType", StructType.fromDDL(columns)) if isinstance(columns, str) else columns
+    text = F.col("value").cast("string")
+    event = F.from_json(text, telling(types), AS_TOLD).alias("event")
+    place = F.concat(
+        F.lit("the message of offset "),
+        *(F.col("offset"), F.lit(" in partition "), F.col("partition"), F.lit(" of topic "), F.col("topic")),
+    )
+    malformed = named("event").isNull() | named("event")[_TEXT].isNotNull()  # NULL: there is no text, or it is blank
+    read = messages.select(event, place.alias("place"), text.alias("text"))
+    return _well_formed(read, malformed, F.col("place"), F.col("text"), nulls).select("event.*").drop(_TEXT)
+
+
+def file_events(records: DataFrame, nulls: Nulls) -> DataFrame:
+    """The events that files of JSON or CSV have, read AS_TOLD with `telling` columns; likewise."""
+    place = F.concat(F.lit("a record of "), F.col("_metadata.file_path"))
+    return _well_formed(records, named(_TEXT).isNotNull(), place, named(_TEXT), nulls).drop(_TEXT)
+
+
+def _well_formed(records: DataFrame, malformed: Column, place: Column, text: Column, nulls: Nulls) -> DataFrame:
+    """The others, counted, under a name that another source of the query has not."""
+    count = F.count(F.when(malformed, 1)).alias("records")
+    counted = records.observe(f"{MALFORMED}.{uuid4().hex}", count)
+    if nulls == "drop":
+        return counted.where(~malformed)
+    shown = F.coalesce(
+        F.concat(F.lit(": '"), F.regexp_replace(F.substring(text, 1, _SHOWN), r"\s+", " "), F.lit("'")),
+        F.lit(": it has no value"),
+    )
+    message = F.concat(place, F.lit(" cannot be read as an event"), shown, F.lit(_ADVICE))
+    return counted.where(F.when(malformed, raised(message)).otherwise(F.lit(True)))  # noqa: FBT003

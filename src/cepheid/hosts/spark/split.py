@@ -1,0 +1,27 @@
+"""The rows of one output among those of several, on Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from cepheid.hosts.spark.lift import named
+from cepheid.output.intervals import INSERTION_KIND, RETRACTION_KIND
+from cepheid.output.stages import LATE, MATCH, TIMEOUT
+from cepheid.plan.stages.plan import OutputName
+
+_KINDS: dict[OutputName, tuple[str, ...]] = {
+    "matches": (MATCH, INSERTION_KIND, RETRACTION_KIND),
+    "timeouts": (TIMEOUT,),
+    "late": (LATE,),
+}
+
+
+def rows_of_output(rows: DataFrame, output: OutputName) -> DataFrame:
+    """Without the columns that are NULL in all of them."""
+    return rows.where(named("kind").isin(*_KINDS[output])).select(*map(named, _columns(output, rows.columns)))
+
+
+def _columns(output: OutputName, given: list[str]) -> list[str]:
+    if output != "late":
+        return [name for name in given if name != "event"]
+    return [*given[: given.index("match_start")], "detected_at", "event"]

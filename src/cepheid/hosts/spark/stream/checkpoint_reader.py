@@ -1,0 +1,203 @@
+"""What a streaming query keeps, read from its checkpoint with Spark's state reader, also while it runs.
+
+What is read is the state behind the last micro-batch that was committed. The ledger says what the checkpoint is of and
+what its plan is made from, so that no more is needed, where the pattern has no functions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, TimestampType
+
+from cepheid.errors import SchemaError, SnapshotError
+from cepheid.hosts.spark.shipping import mapped
+from cepheid.hosts.spark.stream.detect import checked
+from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
+from cepheid.hosts.spark.stream.shard import Matching
+from cepheid.hosts.spark.stream.shard_matcher import OfStages, shard_pattern
+from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, stage_source
+from cepheid.hosts.spark.stream.store import SHARD, from_ledger, ledger
+from cepheid.kernel.stages.layout import NO_TIME
+from cepheid.matchers.snapshot import differences
+from cepheid.output.stages import open_schema
+from cepheid.plan.stages.plan import Plan
+from cepheid.requests.request import ERROR, Request
+
+_LIST = "cepheid.hosts.spark.stream.listing.list_open"
+_VARIABLES = {"head", "snapshot", "log", "ledger"}
+_NEEDED = "Give the checkpointLocation of a query of detect that has had events"
+
+
+class Kept(NamedTuple):
+    """What a pattern's operator in a query keeps."""
+
+    checkpoint: str
+    operator: int
+    batch: int
+    """The last that was committed."""
+    number: int
+    """The pattern's, of the operator."""
+    made_for: dict[str, Any]
+    asked: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The pattern's."""
+        return str(self.made_for["pattern.name"])
+
+
+def kept_in(checkpoint: str, name: str | None) -> Kept:
+    """What is kept for the pattern of the name; None: for the only one.
+
+    Raises:
+        SnapshotError: there is no checkpoint with that pattern.
+    """
+    found = _all_kept(checkpoint)
+    if not found:
+        raise SnapshotError(
+            f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
+        )
+    chosen = [kept for kept in found if name in (None, kept.name)]
+    if len(chosen) != 1:
+        known = ", ".join(sorted(repr(kept.name) for kept in found))
+        wanted = "it is to be said which" if name is None else f"{name!r} is to be one of them"
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of the patterns {known}; {wanted}: pattern=…")
+    return chosen[0]
+
+
+def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
+    """The open partial matches, read when an action asks for them; what Spark cleans away is no longer there then.
+
+    Raises:
+        SnapshotError: the checkpoint is of another pattern than the request, or of another version of Cepheid.
+    """
+    spark = _session()
+    columns = StructType.fromJson(kept.asked["events"])
+    events = spark.createDataFrame([], columns)
+    source = stage_source(events, request, kept.made_for[SESSION_ZONE])
+    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
+    # What stands beside the pattern in the query, is nothing to it.
+    if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}):
+        raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
+    look = matching.plan, matching.columns, json.dumps(kept.made_for), _now(spark, kept), most
+    parts = _parts(spark, kept)
+    pattern = shard_pattern(matching.plan)
+    assert isinstance(pattern, OfStages)
+    rows = _row_type(pattern.plan, columns)
+    in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
+    return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
+
+
+def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
+    """How many partial matches of each pattern were open behind a micro-batch. A pattern that has had no events is not
+    among them, as a second tier's before its first match.
+    """
+    return {kept.name: _open_count(kept._replace(batch=batch)) for kept in _all_kept(checkpoint)}
+
+
+def query_of(checkpoint: str) -> str:
+    """The id of the checkpoint's query, which Spark writes there when it starts."""
+    return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
+
+
+def _all_kept(checkpoint: str) -> list[Kept]:
+    """Of each pattern that has had events.
+
+    Raises:
+        SnapshotError: there is no checkpoint of a query of detect.
+    """
+    spark = _session()
+    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    if not operators:
+        raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
+    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
+    if not ours:
+        names = ", ".join(operator.operatorName for operator in operators)
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of another kind of query ({names}). {_NEEDED}")
+    return [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
+
+
+def _open_count(kept: Kept) -> int:
+    return int(_heads(_session(), kept).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+
+
+def _session() -> SparkSession:
+    try:
+        return SparkSession.active()
+    except PySparkException as error:
+        advice = "Start one, as with SparkSession.builder.getOrCreate()"
+        raise SchemaError(f"a checkpoint is read with Spark, and there is no active session here. {advice}") from error
+
+
+def _variables(properties: str | None) -> set[str]:
+    """The names of an operator's state variables."""
+    known = json.loads(properties) if properties else {}
+    return {variable["stateName"] for variable in known.get("stateVariables", [])}
+
+
+def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[Kept]:
+    """That of each pattern."""
+    kept = Kept(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+    for row in _state(spark, kept, "ledger").collect():
+        made_for, asked = from_ledger(bytes(row.value.ledger))
+        yield kept._replace(number=ledger(row.key[SHARD]), made_for=made_for, asked=asked)
+
+
+def _state(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
+    """All of one micro-batch, though the query goes on."""
+    reader = spark.read.format("statestore").options(operatorId=kept.operator, batchId=kept.batch)
+    return reader.option("stateVarName", variable).load(kept.checkpoint)
+
+
+def _shard() -> Column:
+    return F.col("key")[SHARD]
+
+
+def _heads(spark: SparkSession, kept: Kept) -> DataFrame:
+    return _of_pattern(spark, kept, "head")
+
+
+def _of_pattern(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
+    """What the pattern's shards have."""
+    shards = kept.made_for["shards"]
+    return _state(spark, kept, variable).where(_shard().between(kept.number * shards, (kept.number + 1) * shards - 1))
+
+
+def _now(spark: SparkSession, kept: Kept) -> int:
+    """To where time has passed for the shard that was called last."""
+    passed = _heads(spark, kept).agg(F.max("value.passed")).collect()[0][0]
+    return NO_TIME if passed is None else int(passed)
+
+
+def _parts(spark: SparkSession, kept: Kept) -> DataFrame:
+    """Of each shard its head, its snapshot and the entries of its log."""
+    snapshots, log = (_of_pattern(spark, kept, variable) for variable in ("snapshot", "log"))
+    entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
+    head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
+    heads = _part(_heads(spark, kept), HEAD, head)
+    return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
+        _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
+    )
+
+
+def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
+    types = {WRITTEN: "int", NUMBER: "int", PASSED: "bigint", VALUE: "binary", DIGEST: "binary"}
+    given = {name: F.col(fields[name]) if name in fields else F.lit(None) for name in types}
+    columns = [column.cast(types[name]).alias(name) for name, column in given.items()]
+    return state.select(_shard().alias(SHARD), F.lit(part).alias(PART), *columns)
+
+
+def _row_type(plan: Plan, events: StructType) -> StructType:
+    """The workers' rows, in the events' own types."""
+    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
+    types = {name: events[name].dataType for name in plan.schema.key}
+    types |= {"match_start": TimestampType(), "deadline": TimestampType()}
+    types |= {"stages": MapType(StringType(), ArrayType(event))}
+    names = [ERROR, *open_schema(plan).names]
+    return StructType([StructField(name, types.get(name, StringType())) for name in names])

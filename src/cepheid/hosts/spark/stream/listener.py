@@ -1,0 +1,73 @@
+"""Spark's listener of streaming queries, which tells the progress of those that look for patterns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from cepheid.hosts.spark.stream.checkpoint_reader import open_counts, query_of
+from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
+
+
+class ProgressListener(StreamingQueryListener):
+    """Calls `tell` with each micro-batch, or writes a file. With a checkpoint, of its query alone."""
+
+    def __init__(self, tell: Callable[[Progress], object] | Path, checkpoint: str | None) -> None:
+        self._tell = tell
+        self._checkpoint = checkpoint
+        self._so_far: dict[str, Progress] = {}
+        """By query."""
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        progress = progress_of(json.loads(event.progress.json))
+        if progress is None or not self._is_meant(progress):
+            return
+        earlier = self._so_far.get(progress.query)
+        if earlier is None and progress.batch > 0 and self._checkpoint is not None:
+            progress = with_open(progress, self._checkpoint)
+        so_far = progress if earlier is None else progress.after(earlier)
+        self._so_far[progress.query] = so_far
+        if isinstance(self._tell, Path):
+            write(self._tell, prometheus_text(self._so_far.values()))
+        else:
+            open_ = {name: it.open_partial_matches for name, it in so_far.patterns.items()}
+            known = {name: replace(it, open_partial_matches=open_[name]) for name, it in progress.patterns.items()}
+            self._tell(replace(progress, patterns=known))
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """A query that goes on from its checkpoint later counts anew, as Prometheus' counters may."""
+        self._so_far.pop(str(event.id), None)
+
+    def _is_meant(self, progress: Progress) -> bool:
+        if self._checkpoint is None or progress.query in self._so_far:
+            return True
+        try:
+            return query_of(self._checkpoint) == progress.query
+        except AnalysisException:  # its query has not started yet
+            return False
+
+
+def with_open(progress: Progress, checkpoint: str) -> Progress:
+    """With how many partial matches are open, read from the query's checkpoint."""
+    counts = open_counts(checkpoint, progress.batch)
+    patterns = {name: replace(it, open_partial_matches=counts.get(name, 0)) for name, it in progress.patterns.items()}
+    return replace(progress, patterns=patterns)
+
+
+def write(file: Path, text: str) -> None:
+    """At once, for who reads it meanwhile."""
+    beside = file.with_name(f"{file.name}.new")
+    beside.write_text(text)
+    beside.replace(file)

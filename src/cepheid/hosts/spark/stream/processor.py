@@ -1,0 +1,155 @@
+"""The shards of a stream as Spark calls them: their state is in Spark's store, their deadlines are Spark's timers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.hosts.spark.stream.store import EVENTS, Entry, Head, ledger
+from cepheid.requests.request import ERROR, STREAM_COUNTS, STREAM_TIMES
+
+ROWS, PATTERN = "_rows", "_pattern"
+SHARD_ROWS = StructType(
+    [
+        StructField(ERROR, StringType()),
+        StructField(ROWS, BinaryType()),
+        StructField(PATTERN, IntegerType()),
+        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
+    ]
+)
+"""What a call of a shard gives: why it cannot go on, its rows as one value, the number of its pattern, what it
+counted and how long it took.
+"""
+
+_HEAD = StructType(
+    [
+        StructField("format", IntegerType()),
+        StructField("state", BinaryType()),
+        StructField("entries", IntegerType()),
+        StructField("log_bytes", LongType()),
+        StructField("room", LongType()),
+        StructField("passed", LongType()),
+        StructField("open", LongType()),
+        StructField("timer", LongType()),
+    ]
+)
+_SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
+_LEDGER = StructType([StructField("ledger", BinaryType())])
+_NUMBER = StructType([StructField("number", IntegerType())])
+_ENTRY = StructType(
+    [StructField("passed", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
+)
+
+
+class SparkStore:
+    """The shard that Spark calls, in its state store: a `stream_store.Store`."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._head = handle.getValueState("head", _HEAD)
+        self._snapshot = handle.getValueState("snapshot", _SNAPSHOT)
+        self._log = handle.getMapState("log", _NUMBER, _ENTRY)
+        self._ledger = handle.getValueState("ledger", _LEDGER)
+
+    def head(self) -> Head | None:
+        kept = self._head.get()
+        return None if kept is None else Head(kept[0], bytes(kept[1]), *kept[2:])
+
+    def snapshot(self) -> bytes:
+        kept = self._snapshot.get()
+        return b"" if kept is None else bytes(kept[0])
+
+    def log(self) -> list[Entry]:
+        entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
+        return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
+
+    def entry(self, number: int) -> Entry:
+        kept = self._log.getValue((number,))
+        if kept is None:
+            raise SnapshotError(f"the log is damaged: entry {number} is not there")
+        passed, events, digest = kept
+        return Entry(passed, bytes(events), bytes(digest))
+
+    def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
+        self._head.update(head)
+        self._snapshot.update((snapshot,))
+        self._forget(before)
+
+    def append(self, head: Head, entry: Entry | None) -> None:
+        self._head.update(head)
+        if entry is not None:
+            self._log.updateValue((head.entries,), entry)
+
+    def clear(self, before: Head) -> None:
+        self._head.clear()
+        self._snapshot.clear()
+        self._forget(before)
+
+    def _forget(self, before: Head | None) -> None:
+        """The log. Spark's own clearing of a map would iterate over all that it holds."""
+        for number in range(1, 1 + (0 if before is None else before.entries)):
+            self._log.removeKey((number,))
+
+    def ledger(self) -> bytes | None:
+        """Of the shard that has nothing else."""
+        kept = self._ledger.get()
+        return None if kept is None else bytes(kept[0])
+
+    def keep_ledger(self, known: bytes) -> None:
+        self._ledger.update((known,))
+
+
+class ShardProcessor(StatefulProcessor):
+    """Calls `step` with what Spark keeps."""
+
+    def __init__(self, shards: int, matchings: Sequence[tuple[object, ...]]) -> None:
+        """`matchings` has a Matching for each pattern, each of which has as many shards."""
+        self._shards, self._matchings = shards, matchings
+        self._query = uuid4().hex
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._store = SparkStore(handle)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        values = [bytes(row[EVENTS]) for row in rows]
+        yield from self._told(key[0], values, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Spark calls it by these names."""
+        yield from self._told(
+            key[0], [], timerValues.getCurrentWatermarkInMs(), fired=expiredTimerInfo.getExpiryTimeInMs()
+        )
+
+    def _told(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
+        """Failures are rows, as the host's own: an exception would reach the user below the worker's stack."""
+        try:
+            yield from self._step(shard, values, watermark, fired)
+        except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
+            yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
+
+    def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
+        from cepheid.hosts.spark.stream.shard import ANEW, LIVE, Matching, Shard, check_ledger, step
+
+        pattern = ledger(shard) if shard < 0 else shard // self._shards
+        if pattern >= len(self._matchings):  # a timer's, which may come before a ledger
+            raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
+        matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
+        if shard < 0:
+            known = self._store.ledger()
+            if (following := check_ledger(matching, known)) != known:
+                self._store.keep_ledger(following)
+            return
+        stepped = step(matching, Shard(self._store, LIVE, (self._query, shard)), values, watermark)
+        if stepped.timer != stepped.former_timer:
+            if stepped.former_timer not in (None, fired):  # Spark deletes the one that fired itself
+                self._handle.deleteTimer(stepped.former_timer)
+            if stepped.timer is not None:
+                self._handle.registerTimer(stepped.timer)
+        counted = *stepped.counts.values(), *stepped.times.values()
+        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *counted)

@@ -1,0 +1,272 @@
+"""Finds the matches that an event completes: for each variable that it may be, the others are looked for in the plan's
+order, by binary search over their starts or their ends, whichever leaves fewer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.intervals.compiled import IntervalTables
+from cepheid.compile.stages.tables import Ints
+from cepheid.kernel.intervals.check import checks_hold, span_start
+from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.intervals.lists import doubled, move_entries
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
+from cepheid.kernel.stages.layout import Int32s
+from cepheid.plan.intervals.bounds import FREE
+
+NO_ROOM = -1
+EARLIEST, LATEST = -FREE, FREE
+
+
+@kernel
+def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
+    """The first of the places from `low` to `high`, whose positions are in order, that is not before the time."""
+    while low < high:
+        middle = (low + high) // 2
+        if times[order[middle]] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: int, position: int) -> None:
+    """Puts an event into the stores of a variable."""
+    its = stores.lists[events.key[position], variable]
+    if its.count == its.room:
+        former = its.first
+        cursor.stored = doubled(its, cursor.stored)
+        move_entries(stores.by_start, former, its)
+        move_entries(stores.by_end, former, its)
+    first, behind = its.first, its.first + its.count
+    rows = stores.by_start
+    # Behind those of the same time, so that in a stream in order nothing is moved.
+    place = search(rows, first, behind, events.start, events.start[position] + 1)
+    for i in range(behind, place, -1):
+        rows[i] = rows[i - 1]
+    rows[place] = position
+    rows = stores.by_end
+    place = search(rows, first, behind, events.end, events.end[position] + 1)
+    mark_twin(events, rows, first, place, position)
+    for i in range(behind, place, -1):
+        rows[i] = rows[i - 1]
+    rows[place] = position
+    its.count += 1
+
+
+@kernel
+def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, position: int) -> None:
+    """Looks through the events before the place, as far as they end at the same time."""
+    at = place - 1
+    while at >= first and events.end[by_end[at]] == events.end[position]:
+        if events.start[by_end[at]] == events.start[position]:
+            events.twin[position] = True
+            return
+        at -= 1
+
+
+@kernel
+def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
+    """Sets the candidates of a level, whose bounds are set: those by start or those by end, whichever are fewer."""
+    row = levels[level]
+    its = stores.lists[key, variable]
+    first, behind = its.first, its.first + its.count
+    row[0] = search(stores.by_start, first, behind, events.start, row[3])
+    row[1] = search(stores.by_start, row[0], behind, events.start, row[4] + 1)
+    row[2] = 0
+    if row[1] - row[0] > 4:
+        low = search(stores.by_end, first, behind, events.end, row[5])
+        high = search(stores.by_end, low, behind, events.end, row[6] + 1)
+        if high - low < row[1] - row[0]:
+            row[0], row[1], row[2] = low, high, 1
+
+
+@kernel
+def bind_level(
+    tables: IntervalTables, events: IntervalEvents, stores: Stores, scratch: Scratch, first: int, level: int
+) -> None:
+    """Sets the bounds and the candidates of the variable that is bound at `level`."""
+    variable = tables.order[first, level]
+    start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
+    for before in range(level):
+        u = tables.order[first, before]
+        position = scratch.slots[0, u]
+        for end in range(2):
+            time = events.end[position] if end else events.start[position]
+            other = 2 * u + end
+            bound = tables.bounds[other, 2 * variable]
+            if bound < FREE and time - bound > start_low:
+                start_low = time - bound
+            bound = tables.bounds[2 * variable, other]
+            if bound < FREE and time + bound < start_high:
+                start_high = time + bound
+            bound = tables.bounds[other, 2 * variable + 1]
+            if bound < FREE and time - bound > end_low:
+                end_low = time - bound
+            bound = tables.bounds[2 * variable + 1, other]
+            if bound < FREE and time + bound < end_high:
+                end_high = time + bound
+    row = scratch.levels[level]
+    row[3], row[4], row[5], row[6] = start_low, start_high, end_low, end_high
+    candidates(events, stores, scratch.levels, level, variable, events.key[scratch.slots[0, first]])
+
+
+@kernel
+def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, position: int) -> bool:
+    """Whether the event's own times are as the variable asks: it may have to be a proper interval, or an instant."""
+    length = events.end[position] - events.start[position]
+    shortest, longest = -tables.bounds[2 * variable, 2 * variable + 1], tables.bounds[2 * variable + 1, 2 * variable]
+    return shortest <= length <= longest
+
+
+@kernel
+def join(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    position: int,
+) -> int:
+    """Writes the matches that the event completes, negations aside, behind those that are open; how many these are, or
+    NO_ROOM. Of more than the limit allows those with the latest start are there or, where that is an error, it ends
+    with the first that is too many. Sets the cursor's failure.
+    """
+    found = 0
+    positives = tables.settings[0].positives
+    for first in range(positives):
+        if not events.mask[position] >> tables.bits[first] & 1 or not is_sound(tables, events, first, position):
+            continue
+        scratch.slots[0, first] = position
+        if not checks_hold(tables, events, scratch, cursor, first, 1):
+            if cursor.failure != NO_FAILURE:
+                return 0
+            continue
+        if positives == 1:
+            found = write(tables, events, open_, scratch, cursor, found)
+        else:
+            found = join_from(tables, events, stores, open_, scratch, cursor, first, found)
+        if is_over(tables, found) or cursor.failure != NO_FAILURE:
+            return found
+    return found
+
+
+@kernel
+def join_from(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    first: int,
+    found: int,
+) -> int:
+    """The same for one variable that the event is."""
+    positives = tables.settings[0].positives
+    level = 1
+    bind_level(tables, events, stores, scratch, first, level)
+    while level > 0:
+        row = scratch.levels[level]
+        if row[0] >= row[1]:
+            level -= 1
+            continue
+        variable = tables.order[first, level]
+        candidate = stores.by_end[row[0]] if row[2] else stores.by_start[row[0]]
+        row[0] += 1
+        start, end = events.start[candidate], events.end[candidate]
+        if start < row[3] or start > row[4] or end < row[5] or end > row[6]:
+            continue
+        if not is_sound(tables, events, variable, candidate):
+            continue
+        if is_bound(tables, scratch, first, level, candidate):
+            continue
+        scratch.slots[0, variable] = candidate
+        if not checks_hold(tables, events, scratch, cursor, first, level + 1):
+            if cursor.failure != NO_FAILURE:
+                return 0
+            continue
+        if level + 1 < positives:
+            level += 1
+            bind_level(tables, events, stores, scratch, first, level)
+            continue
+        found = write(tables, events, open_, scratch, cursor, found)
+        if is_over(tables, found):
+            return found
+    return found
+
+
+@kernel
+def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, candidate: int) -> bool:
+    """Whether the event is that of another variable."""
+    for before in range(level):
+        if scratch.slots[0, tables.order[first, before]] == candidate:
+            return True
+    return False
+
+
+@kernel
+def is_over(tables: IntervalTables, found: int) -> bool:
+    """Whether there is no use in finding more."""
+    settings = tables.settings[0]
+    return found == NO_ROOM or (found > settings.most_matches and not settings.drops)
+
+
+@kernel
+def write(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    open_: OpenMatches,
+    scratch: Scratch,
+    cursor: JoinCursor,
+    found: int,
+) -> int:
+    """How many are found with the one that is bound, or NO_ROOM."""
+    settings = tables.settings[0]
+    start = span_start(events, scratch, (1 << settings.positives) - 1)
+    if found < settings.most_matches:
+        row = cursor.matches + found
+        if row >= len(open_.rows):
+            return NO_ROOM
+        put(open_, scratch, row, start)
+        return found + 1
+    if settings.drops:
+        first, count = cursor.matches, settings.most_matches
+        if found == count:
+            for place in range(count // 2 - 1, -1, -1):
+                sift_down(open_, first, count, place)
+        if start > open_.rows[first].start:
+            put(open_, scratch, first, start)
+            sift_down(open_, first, count, 0)
+    return found + 1
+
+
+@kernel
+def put(open_: OpenMatches, scratch: Scratch, row: int, start: int) -> None:
+    open_.rows[row].start = start
+    for v in range(open_.events.shape[1]):
+        open_.events[row, v] = np.int32(scratch.slots[0, v])
+
+
+@kernel
+def sift_down(open_: OpenMatches, first: int, count: int, place: int) -> None:
+    """Orders `count` rows from `first` on as a heap, the earliest start on top, below `place`."""
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and open_.rows[first + child + 1].start < open_.rows[first + child].start:
+            child += 1
+        here, below = first + place, first + child
+        if open_.rows[below].start >= open_.rows[here].start:
+            return
+        start = open_.rows[here].start
+        open_.rows[here].start = open_.rows[below].start
+        open_.rows[below].start = start
+        for v in range(open_.events.shape[1]):
+            position = open_.events[here, v]
+            open_.events[here, v] = open_.events[below, v]
+            open_.events[below, v] = position
+        place = child

@@ -1,0 +1,317 @@
+"""The interval kernel with its memory: makes room when it asks for it, and hands out what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.intervals.compiled import CompiledIntervals, join_limits
+from cepheid.compile.stages.tables import Ints, Records
+from cepheid.errors import LimitExceeded
+from cepheid.kernel.intervals.layout import (
+    BEGINNING,
+    INSERTION,
+    TOLD,
+    IntervalEvents,
+    Scratch,
+    Stores,
+    ToldIntervals,
+    new_join_cursor,
+    new_open_matches,
+)
+from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
+from cepheid.kernel.intervals.negation import set_all_scopes
+from cepheid.kernel.intervals.step import JoinStatus, arrive, order_anew, release
+from cepheid.kernel.stages.kernel import FAILURES, JointConditionFailed
+from cepheid.kernel.stages.layout import FOREVER, Flags, Int32s, distinct, grown
+from cepheid.lang.intervals.values import Consistency, End
+from cepheid.plan.intervals.bounds import FREE
+from cepheid.plan.intervals.growth import Purge
+from cepheid.plan.limits import Limits
+
+_ROOM = 1 << 10
+
+
+class IntervalKernel:
+    """Runs the kernel over the working set, and keeps what is stored of it and what is open."""
+
+    def __init__(self, pattern: CompiledIntervals, consistency: Consistency) -> None:
+        tables = pattern.tables
+        self.pattern = pattern
+        self.cursor = new_join_cursor()
+        variables, positives = len(tables.bits), len(tables.order)
+        row = np.zeros(_ROOM, np.int32)
+        self.stores = Stores(row, row.copy(), np.zeros((1, variables), LIST))
+        self._most_stored = 0
+        self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
+        self._told = np.zeros(8 * _ROOM, TOLD)
+        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
+        levels = np.zeros((max(positives, 1), 7), np.int64)
+        null: Flags = np.zeros(depth, np.bool_)
+        self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), null, levels)
+        self._taken: list[ToldIntervals] = []
+        self.consistency = consistency
+
+    @property
+    def consistency(self) -> Consistency:
+        return self._consistency
+
+    @consistency.setter
+    def consistency(self, consistency: Consistency) -> None:
+        self._consistency = consistency
+        self.cursor.realtime = consistency is Consistency.REALTIME
+        self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
+        order_anew(self.open, self.cursor)
+
+    def run(self, events: IntervalEvents, behind: int) -> ToldIntervals:
+        """Takes the events up to position `behind`.
+
+        Raises:
+            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
+        """
+        self._make_room_for_events(events, behind)
+        while True:
+            arguments = self.stores, self.open, self._told, self._scratch, self.cursor
+            match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
+                case JoinStatus.DONE:
+                    return self._all_told()
+                case JoinStatus.MORE_MATCHES:
+                    self._make_room_for_matches(events)
+                case JoinStatus.MORE_TOLD:
+                    self._take_told()
+                    if len(self._told) < 4 * len(self.open.rows):
+                        self._told = np.zeros(8 * len(self.open.rows), TOLD)
+                case JoinStatus.TOO_MANY:
+                    most = int(self.pattern.tables.settings["most_matches"][0])
+                    what = f"an event completes more than {most:,} matches (max_matches_per_event)"
+                    advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with"
+                    raise LimitExceeded(f"{what}. {advice} on_limit='drop'")
+                case JoinStatus.FAILED:
+                    raise self._failure()
+
+    def switch(self, consistency: Consistency) -> ToldIntervals:
+        """What the change makes certain: for real time all that is open and not told."""
+        self.consistency = consistency
+        return self._tell_open() if consistency is Consistency.REALTIME else self._all_told()
+
+    def advance(self, clock: int) -> ToldIntervals:
+        """Time is at `clock`, as if an event had ended then."""
+        if clock > self.cursor.clock:
+            self.cursor.clock = clock
+            self._room_to_tell()
+            release(self.open, self._told, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
+        return self._all_told()
+
+    def finish(self) -> ToldIntervals:
+        """No event comes any more: what does is late."""
+        told = self._tell_open()
+        self.open.rows["alive"][: self.cursor.matches] = 0
+        self.cursor.clock = FOREVER
+        return told
+
+    def limit(self, limits: Limits) -> None:
+        """These are its limits from now on; the settings of its tables are its own."""
+        for name, value in join_limits(limits).items():
+            self.pattern.tables.settings[name] = value
+
+    @property
+    def next_due(self) -> int:
+        """Once the clock is behind it, a match is certain; FOREVER if none ever is."""
+        rows = self.open.rows[: self.cursor.matches]
+        rows = rows[(rows["alive"] == 1) & (rows["out"] == 0)]
+        return self._reached(int(self._final_from(rows).min(initial=FREE)))
+
+    def over(self, events: IntervalEvents) -> int:
+        """Once the clock is behind it and no event has come, nothing is open and no event is needed; FOREVER if that
+        never is.
+        """
+        found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
+        found += [self._needed_until(variable, self._stored(variable), events) for variable in self._variables]
+        return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
+
+    def _final_from(self, rows: Records) -> Ints:
+        """The greatest key of an event that would come too early for these matches to be final."""
+        final: Ints = np.maximum(rows["end"], rows["until"]) if self.cursor.k_slack else rows["until"]
+        return final
+
+    def _reached(self, key: int) -> int:
+        """Where the clock is when no event up to the key comes any more."""
+        return FOREVER if key >= FREE else key + int(self.pattern.tables.settings["delay"][0])
+
+    @property
+    def open_matches(self) -> int:
+        return int(self.open.rows["alive"][: self.cursor.matches].sum())
+
+    def _failure(self) -> JointConditionFailed:
+        plan = self.pattern.plan
+        each = [(f"the condition ({plan.pattern.condition})", script) for script in plan.scripts]
+        for negation, scripts in zip(plan.pattern.negations, plan.negated, strict=True):
+            where = f"the condition of the negation of {negation.variable!r} ({negation.condition})"
+            each += [(where, script) for script in scripts]
+        condition, script = each[self.cursor.failed_script]
+        positions = self._scratch.slots[0].tolist()
+        bound = {number: (positions[number], positions[number]) for number in sorted(script.variables)}
+        return JointConditionFailed(condition, FAILURES[int(self.cursor.failure)], bound)
+
+    # What is told
+
+    def _tell_open(self) -> ToldIntervals:
+        rows = self.open.rows[: self.cursor.matches]
+        chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
+        rows["out"][chosen] = 1
+        self._taken.append(self._shown(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock))
+        return self._all_told()
+
+    def _room_to_tell(self) -> None:
+        if len(self._told) < int(self.cursor.told) + int(self.cursor.matches):
+            self._take_told()
+            self._told = np.zeros(8 * len(self.open.rows), TOLD)
+
+    def _take_told(self) -> None:
+        told = self._told[: self.cursor.told]
+        self._taken.append(self._shown(*(told[name].copy() for name in ("row", "sign", "event", "clock"))))
+        self.cursor.told = 0
+
+    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> ToldIntervals:
+        shape = rows.shape
+        matches = self.open.rows[rows]
+        events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
+        return ToldIntervals(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
+
+    def _all_told(self) -> ToldIntervals:
+        self._take_told()
+        parts = [*zip(*self._taken, strict=True)]
+        event, sign, clock, start, end, match = (np.concatenate(part) for part in parts)
+        self._taken = []
+        order = np.lexsort((*match.T[::-1], start, end, sign, event))
+        return ToldIntervals(event[order], sign[order], clock[order], start[order], end[order], match[order])
+
+    # Memory
+
+    @property
+    def _variables(self) -> range:
+        return range(len(self.pattern.tables.bits))
+
+    def _make_room_for_events(self, events: IntervalEvents, behind: int) -> None:
+        """Room to store those from Cursor.event to `behind`, and for lists of their keys."""
+        more = slice(int(self.cursor.event), behind)
+        self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
+        by_start, by_end, lists = self.stores
+        if (needed := PLACES_PER_ENTRY * self._most_stored) > len(by_start):
+            by_start, by_end = grown(by_start, 2 * needed), grown(by_end, 2 * needed)
+        if (keys := int(events.key[more].max(initial=0)) + 1) > len(lists):
+            lists = grown(lists, 2 * keys)
+            self.open = self.open._replace(lists=grown(self.open.lists, 2 * keys))
+        self.stores = Stores(by_start, by_end, lists)
+
+    def _make_room_for_matches(self, events: IntervalEvents) -> None:
+        """Forgets matches that are over, if they are half of all: then what is done for those left is paid for."""
+        count = int(self.cursor.matches)
+        if count and 2 * int(self._alive.sum()) < count:
+            self._take_told()  # it names rows, which move
+            # Only the keys of these matches have lists, and clearing all would cost as much as there are keys.
+            self.open.lists[events.key[self.open.events[:count, 0]]] = 0
+            self._keep_alive()
+            order_anew(self.open, self.cursor)
+            self._order_scopes(events)
+            return
+        parts = {name: part for name, part in self.open._asdict().items() if name != "lists"}
+        self.open = self.open._replace(**{name: grown(part, 2 * len(part)) for name, part in parts.items()})
+
+    def _keep_alive(self) -> None:
+        """Moves the open matches that are not over to the front."""
+        alive = np.flatnonzero(self._alive)
+        for part in (self.open.rows, self.open.events, self.open.scopes):
+            part[: len(alive)] = part[alive]
+        self.cursor.matches = len(alive)
+
+    def needed(self, events: IntervalEvents) -> Int32s:
+        """The positions of the events that a match to come, or an open one, may still be about."""
+        horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
+        found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
+        for variable in self._variables:
+            positions = self._stored(variable)
+            until = self._needed_until(variable, positions, events)
+            found.append(positions[(until >= FREE) | (until >= horizon)])
+        return distinct(np.concatenate(found), len(events.end))
+
+    @property
+    def _alive(self) -> Flags:
+        alive: Flags = self.open.rows["alive"][: self.cursor.matches] == 1
+        return alive
+
+    def _stored(self, variable: int) -> Int32s:
+        return entries_of(self.stores.by_start, self.stores.lists[:, variable])
+
+    def _needed_until(self, variable: int, positions: Int32s, events: IntervalEvents) -> Ints:
+        """For each of these stored events of a variable the greatest key of an event with which it may be in a match to
+        come, or which it may forbid one of; FREE where that may be any.
+        """
+        positives = len(self.pattern.tables.order)
+        if variable == 0 and positives == 1:  # in no other match; but one that is equal must be told from it
+            return (events.end if self.pattern.lateness is End.END else events.start)[positions]
+        window = self.pattern.plan.window
+        purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
+        if window is None or window >= FREE or purge is Purge.KEEP:
+            return np.full(len(positions), FREE)
+        return (events.end if purge is Purge.END else events.start)[positions] + window
+
+    def keep(self, positions: Int32s, events: IntervalEvents) -> None:
+        """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""
+        place = np.full(int(self.cursor.event), -1, np.int32)
+        place[positions] = np.arange(len(positions), dtype=np.int32)
+        self._keep_alive()
+        count = int(self.cursor.matches)
+        self.open.events[:count] = place[self.open.events[:count]]
+        self._store_all(events, len(positions))
+        order_anew(self.open, self.cursor)
+        self._order_scopes(events)
+
+    def open_anew(
+        self, matches: Int32s, rows: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
+    ) -> None:
+        """Continues with these open matches, none of them over, and the first `count` events, all of them taken: for
+        each match the positions of its events, and its fields of OPEN.
+        """
+        found, positives = matches.shape
+        self.open = new_open_matches(max(_ROOM, 2 * found), positives, len(self.pattern.tables.negations), keys=1)
+        self.open.events[:found] = matches
+        for name, values in {**rows, "alive": 1}.items():
+            self.open.rows[name][:found] = values
+        self.cursor.matches = found
+        self._store_all(events, count)
+        order_anew(self.open, self.cursor)
+        set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
+        self._order_scopes(events)
+
+    def _store_all(self, events: IntervalEvents, count: int) -> None:
+        """Stores the first `count` events in the place of what is stored; all of them are taken."""
+        tables = self.pattern.tables
+        self.stores = self.stores._replace(lists=np.zeros((1, len(tables.bits)), LIST))
+        self.open = self.open._replace(lists=np.zeros((1, len(tables.negations)), LIST))
+        self.cursor.event = self.cursor.stored = self._most_stored = 0
+        self._make_room_for_events(events, count)
+        self.cursor.event = count
+        for variable, bit in enumerate(tables.bits.tolist()):
+            positions = np.flatnonzero(events.mask[:count] >> bit & 1)
+            by_start, by_end = (
+                positions[np.lexsort((times[positions], events.key[positions]))] for times in (events.start, events.end)
+            )
+            lists, keys = self.stores.lists[:, variable], events.key[by_start]
+            places, self.cursor.stored = lay_out(lists, keys, int(self.cursor.stored))
+            self.stores.by_start[places], self.stores.by_end[places] = by_start, by_end
+
+    def _order_scopes(self, events: IntervalEvents) -> None:
+        """Orders the open matches, which are all alive, by the scopes of negations; these are set, and no lists are."""
+        count = int(self.cursor.matches)
+        keys = events.key[self.open.events[:count, 0]]
+        self.cursor.scoped = 0
+        for number in range(self.open.lists.shape[1]):
+            least, greatest = self.open.scopes[:count, number, 0], self.open.scopes[:count, number, 1]
+            rows = np.flatnonzero(least <= greatest)
+            rows = rows[np.lexsort((greatest[rows], keys[rows]))]
+            places, self.cursor.scoped = lay_out(self.open.lists[:, number], keys[rows], int(self.cursor.scoped))
+            self.open.by_scope[places] = rows

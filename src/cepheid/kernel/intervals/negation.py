@@ -1,0 +1,216 @@
+"""Which events forbid a match: all accepted ones in the scope of a negation, whether or not time has passed them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.intervals.compiled import SCOPES, IntervalTables
+from cepheid.kernel.intervals.check import script_true, span_end, span_start
+from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidates
+from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
+from cepheid.kernel.intervals.lists import List, doubled, move_entries
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
+from cepheid.lang.intervals.values import Scope
+from cepheid.plan.intervals.growth import Guard
+
+NEVER_FORBIDDEN = np.iinfo(np.int64).min
+"""Below every horizon, also that of an unlimited delay."""
+ALWAYS_OPEN = LATEST
+
+_START_BETWEEN = SCOPES[Scope.START_BETWEEN]
+_GAP = SCOPES[Scope.GAP]
+_SEQ_BETWEEN = SCOPES[Scope.SEQ_BETWEEN]
+_INTERSECTS_GAP = SCOPES[Scope.INTERSECTS_GAP]
+_DURING_SPAN = SCOPES[Scope.DURING_SPAN]
+
+
+@kernel
+def is_forbidden(
+    tables: IntervalTables, events: IntervalEvents, stores: Stores, scratch: Scratch, cursor: JoinCursor, number: int
+) -> bool:
+    """Whether an accepted event forbids the bound match by negation `number`; sets the cursor's failure."""
+    if not set_scope(tables, events, scratch, number):
+        return False
+    variable = tables.settings[0].positives + number
+    row = scratch.levels[0]
+    candidates(events, stores, scratch.levels, 0, variable, events.key[scratch.slots[0, 0]])
+    for place in range(row[0], row[1]):
+        candidate = stores.by_end[place] if row[2] else stores.by_start[place]
+        if forbids(tables, events, scratch, cursor, number, candidate):
+            return True
+        if cursor.failure != NO_FAILURE:
+            return False
+    return False
+
+
+@kernel
+def forbids(
+    tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, number: int, candidate: int
+) -> bool:
+    """Whether an event forbids the bound match, whose scope is set."""
+    positives = tables.settings[0].positives
+    row = scratch.levels[0]
+    start, end = events.start[candidate], events.end[candidate]
+    if start < row[3] or start > row[4] or end < row[5] or end > row[6]:
+        return False
+    for v in range(positives):
+        if scratch.slots[0, v] == candidate:
+            return False
+    negation = tables.negations[number]
+    scratch.slots[0, positives + number] = candidate
+    for i in range(negation.order, negation.order_end):
+        difference = tables.differences[i]
+        if endpoint(events, scratch, difference.left) - endpoint(events, scratch, difference.right) > difference.most:
+            return False
+    for i in range(negation.scripts, negation.scripts_end):
+        if not script_true(tables, events, scratch, cursor, tables.negation_scripts[i]):
+            return False
+    return True
+
+
+@kernel
+def endpoint(events: IntervalEvents, scratch: Scratch, number: int) -> int:
+    position = scratch.slots[0, number // 2]
+    return events.end[position] if number & 1 else events.start[position]
+
+
+@kernel
+def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, number: int) -> bool:
+    """Sets the bounds of level 0 to where an event forbids the bound match; False if it cannot anywhere."""
+    negation = tables.negations[number]
+    start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
+    if negation.scope >= 0:
+        left_start, left_end = span_start(events, scratch, negation.left), span_end(events, scratch, negation.left)
+        right_start, right_end = span_start(events, scratch, negation.right), span_end(events, scratch, negation.right)
+        if negation.scope == _START_BETWEEN:
+            start_low, start_high = left_start + 1, right_start - 1
+        elif negation.scope == _GAP:
+            start_low, end_high = left_end, right_start
+        elif negation.scope == _SEQ_BETWEEN:
+            start_low, start_high, end_high = max(left_end, left_start + 1), right_start - 1, right_start
+        elif negation.scope == _INTERSECTS_GAP:
+            start_high, end_low = right_start - 1, left_end + 1
+        elif negation.scope == _DURING_SPAN:
+            start_low, end_high = min(left_start, right_start), max(left_end, right_end)
+    own = 2 * (tables.settings[0].positives + number)
+    for i in range(negation.order, negation.order_end):
+        difference = tables.differences[i]
+        of_left, of_right = difference.left // 2 * 2 == own, difference.right // 2 * 2 == own
+        if of_left and of_right:
+            continue  # about the event alone: `forbids` looks at it
+        if of_left:
+            most = endpoint(events, scratch, difference.right) + difference.most
+            if difference.left == own:
+                start_high = min(start_high, most)
+            else:
+                end_high = min(end_high, most)
+        elif of_right:
+            least = endpoint(events, scratch, difference.left) - difference.most
+            if difference.right == own:
+                start_low = max(start_low, least)
+            else:
+                end_low = max(end_low, least)
+        elif endpoint(events, scratch, difference.left) - endpoint(events, scratch, difference.right) > difference.most:
+            return False
+    row = scratch.levels[0]
+    row[3], row[4], row[5], row[6] = start_low, min(start_high, end_high), max(end_low, start_low), end_high
+    return row[3] <= row[4] and row[5] <= row[6]
+
+
+@kernel
+def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, end: int) -> int:
+    """The greatest key of an event that could forbid the bound match, which ends at `end`."""
+    until = NEVER_FORBIDDEN
+    for number in range(len(tables.negations)):
+        negation = tables.negations[number]
+        if negation.guard == Guard.FOREVER:
+            return ALWAYS_OPEN
+        if negation.guard == Guard.BEFORE_RIGHT:
+            found = span_start(events, scratch, negation.right) - 1
+        elif negation.guard == Guard.RIGHT:
+            found = span_start(events, scratch, negation.right)
+        elif negation.guard == Guard.PARTS:
+            found = max(span_end(events, scratch, negation.left), span_end(events, scratch, negation.right))
+        else:
+            found = end
+        until = max(until, found)
+    return until
+
+
+# Which open matches an event may forbid
+
+
+@kernel
+def bind(open_: OpenMatches, scratch: Scratch, row: int) -> None:
+    for v in range(open_.events.shape[1]):
+        scratch.slots[0, v] = open_.events[row, v]
+
+
+@kernel
+def set_scopes(tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, row: int) -> None:
+    """Sets the scopes of a match, which is bound."""
+    for number in range(len(tables.negations)):
+        scope = open_.scopes[row, number]
+        if set_scope(tables, events, scratch, number):
+            for i in range(4):
+                scope[i] = scratch.levels[0, 3 + i]
+        else:
+            scope[0], scope[1] = 1, 0
+
+
+@kernel
+def set_all_scopes(
+    tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, count: int
+) -> None:
+    """Sets those of the first `count` matches."""
+    for row in range(count):
+        bind(open_, scratch, row)
+        set_scopes(tables, events, open_, scratch, row)
+
+
+@kernel
+def first_in_scope(open_: OpenMatches, its: List, number: int, start: int) -> int:
+    """The first place of a key's list whose scope has a greatest start that is not before `start`."""
+    low, high = its.first, its.first + its.count
+    while low < high:
+        middle = (low + high) // 2
+        if open_.scopes[open_.by_scope[middle], number, 1] < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
+    """Puts an open match, whose scopes are set, where events that may forbid it find it."""
+    key = events.key[open_.events[row, 0]]
+    for number in range(open_.lists.shape[1]):
+        least, greatest = open_.scopes[row, number, 0], open_.scopes[row, number, 1]
+        if least > greatest:
+            continue
+        its = open_.lists[key, number]
+        if its.count == its.room:
+            leave_out_what_is_over(open_, its)
+            if 2 * its.count >= its.room:
+                former = its.first
+                cursor.scoped = doubled(its, cursor.scoped)
+                move_entries(open_.by_scope, former, its)
+        # Behind those of the same start, so that in a stream in order nothing is moved.
+        place, behind = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
+        for i in range(behind, place, -1):
+            open_.by_scope[i] = open_.by_scope[i - 1]
+        open_.by_scope[place] = row
+        its.count += 1
+
+
+@kernel
+def leave_out_what_is_over(open_: OpenMatches, its: List) -> None:
+    kept = its.first
+    for i in range(its.first, its.first + its.count):
+        row = open_.by_scope[i]
+        if open_.rows[row].alive:
+            open_.by_scope[kept] = row
+            kept += 1
+    its.count = kept - its.first

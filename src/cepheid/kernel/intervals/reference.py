@@ -1,0 +1,222 @@
+"""The definition of interval patterns: all combinations of events, each looked at with plain Python.
+
+Zhou et al., sections 3 and 4; where these are silent, `docs/intervals.md` says what holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, product
+from operator import eq, ge, gt, le, lt
+from typing import NamedTuple, TypeAlias
+
+from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life
+from cepheid.kernel.scripts.python_functions import Value
+from cepheid.kernel.scripts.reference import evaluate
+from cepheid.lang.intervals.values import (
+    Comparison,
+    End,
+    Endpoint,
+    Mode,
+    Negation,
+    Related,
+    Relation,
+    Scope,
+    related,
+    variables_of,
+)
+from cepheid.plan.intervals.bounds import listed_pairs
+from cepheid.plan.intervals.plan import IntervalPlan, JoinScript
+
+
+class Interval(NamedTuple):
+    """An event with its lifted columns."""
+
+    start: int
+    end: int
+    mask: int
+    values: tuple[Value, ...]
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+Match: TypeAlias = tuple[int, ...]
+"""The number of the event of each variable."""
+
+
+def matches(plan: IntervalPlan, events: Sequence[Interval]) -> list[Match]:
+    """All matches in the events, in order of (end, start)."""
+    candidates = [_events_of(plan, variable, events) for variable in range(plan.positives)]
+    found = [match for match in product(*candidates) if _holds(plan, match, events)]
+    return sorted(found, key=lambda match: (hull(events[i] for i in match)[::-1], match))
+
+
+def hull(spans: Iterable[Span | Interval]) -> Span:
+    """What they span together."""
+    known = list(spans)
+    return Span(min(span.start for span in known), max(span.end for span in known))
+
+
+def relation_between(x: Span | Interval, y: Span | Interval) -> Relation:
+    """The one relation of x to y."""
+    if x.end < y.start:
+        return Relation.BEFORE
+    if x.start > y.end:
+        return Relation.AFTER
+    if x.start == y.start:
+        return Relation.EQUAL if x.end == y.end else Relation.START if x.end < y.end else Relation.STARTED_BY
+    if x.end == y.end:
+        return Relation.FINISH if x.start > y.start else Relation.FINISHED_BY
+    if x.end == y.start:
+        return Relation.MEET
+    if x.start == y.end:
+        return Relation.MET_BY
+    if x.start < y.start:
+        return Relation.OVERLAP if x.end < y.end else Relation.CONTAIN
+    return Relation.DURING if x.end < y.end else Relation.OVERLAPPED_BY
+
+
+_OPERATORS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, "=": eq, ">=": ge, ">": gt}
+
+
+def _events_of(plan: IntervalPlan, variable: int, events: Sequence[Interval]) -> list[int]:
+    return [i for i, event in enumerate(events) if event.mask >> plan.variable_bits[variable] & 1]
+
+
+def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool:
+    pattern = plan.pattern
+    if len(set(match)) < len(match):
+        return False
+    bound = dict(zip(pattern.variables, (events[i] for i in match), strict=False))
+    whole = hull(bound.values())
+    return (
+        (plan.window is None or whole.end - whole.start <= plan.window)
+        and (pattern.mode is Mode.PAL or all(_follows(x, y) for x, y in pairwise(bound.values())))
+        and all(_compares(comparison, bound) for comparison in pattern.order)
+        and all(relation_between(bound[p.left], bound[p.right]) in p.relations for p in pattern.pairs)
+        and all(_relates(node, bound) for node in (related(pattern.tree) if pattern.tree is not None else ()))
+        and all((bound[v].start, bound[v].end) <= (bound[w].start, bound[w].end) for v, w in listed_pairs(pattern))
+        and _true(plan.scripts, list(bound.values()))
+        and not any(_forbidden(plan, number, match, events) for number in range(len(pattern.negations)))
+    )
+
+
+def _follows(x: Span | Interval, y: Span | Interval) -> bool:
+    """The order of SEQ."""
+    return x.end <= y.start and x.start < y.start
+
+
+def _compares(comparison: Comparison, bound: dict[str, Interval]) -> bool:
+    return _OPERATORS[comparison.operator](_time(comparison.left, bound), _time(comparison.right, bound))
+
+
+def _time(endpoint: Endpoint, bound: dict[str, Interval]) -> int:
+    found: int = getattr(bound[endpoint.variable], endpoint.end.value)
+    return found
+
+
+def _relates(node: Related, bound: dict[str, Interval]) -> bool:
+    left, right = ([bound[v] for v in variables_of(part)] for part in (node.left, node.right))
+    if relation_between(hull(left), hull(right)) is not node.relation:
+        return False
+    if node.counts is None:
+        return True
+    found = [relation_between(event, right[0]) for event in left]
+    return all(found.count(relation) == vars(node.counts)[name] for name, relation in _COUNTED.items())
+
+
+_COUNTED = {
+    "contain": Relation.CONTAIN,
+    "finished_by": Relation.FINISHED_BY,
+    "meet": Relation.MEET,
+    "overlap": Relation.OVERLAP,
+    "start": Relation.START,
+}
+
+
+def _true(scripts: Iterable[JoinScript], events: Sequence[Interval]) -> bool:
+    taken = list(enumerate(events))
+    return all(evaluate(one.script, taken, ()) is True for one in scripts)
+
+
+def _forbidden(plan: IntervalPlan, number: int, match: Match, events: Sequence[Interval]) -> bool:
+    """Whether an event forbids the match."""
+    negation, variable = plan.pattern.negations[number], plan.positives + number
+    others = [i for i in _events_of(plan, variable, events) if i not in match]
+    bound = dict(zip(plan.pattern.variables, (events[i] for i in match), strict=False))
+    return any(_forbids(plan, negation, variable, bound | {negation.variable: events[i]}) for i in others)
+
+
+def _forbids(plan: IntervalPlan, negation: Negation, variable: int, bound: dict[str, Interval]) -> bool:
+    if negation.scope is not None:
+        left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
+        if not _lies_in(negation.scope, bound[negation.variable], left, right):
+            return False
+    if not all(_compares(comparison, bound) for comparison in negation.order):
+        return False
+    taken = [(plan.number(v), event) for v, event in bound.items()]
+    scripts = plan.negated[variable - plan.positives]
+    return all(evaluate(one.script, taken, ()) is True for one in scripts)
+
+
+def _lies_in(scope: Scope, d: Interval, x: Span, y: Span) -> bool:
+    match scope:
+        case Scope.START_BETWEEN:
+            return x.start < d.start < y.start
+        case Scope.GAP:
+            return x.end <= d.start and d.end <= y.start
+        case Scope.SEQ_BETWEEN:
+            return _follows(x, d) and _follows(d, y)
+        case Scope.INTERSECTS_GAP:
+            return d.start < y.start and d.end > x.end
+        case Scope.DURING_SPAN:
+            span = hull((x, y))
+            return span.start <= d.start and d.end <= span.end
+
+
+def life(plan: IntervalPlan, match: Match, events: Sequence[Interval], lateness: End) -> Life:
+    """When the match ends, and up to which key (start or end, as `lateness` says) an event could forbid it."""
+    bound = dict(zip(plan.pattern.variables, (events[i] for i in match), strict=False))
+    until = [_forbidden_until(negation, bound, lateness) for negation in plan.pattern.negations]
+    return Life(hull(bound.values()).end, max(until, default=ALWAYS))
+
+
+def _forbidden_until(negation: Negation, bound: dict[str, Interval], lateness: End) -> float:
+    if negation.scope is not None:
+        left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
+        match negation.scope:
+            case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
+                return right.start - 1
+            case Scope.GAP | Scope.SEQ_BETWEEN:
+                return right.start
+            case Scope.DURING_SPAN:
+                return hull((left, right)).end
+    # What bounds the key is an endpoint of the match: at its end the latest of them is over.
+    last = any(_bounds_key(comparison, negation.variable, lateness) for comparison in negation.order)
+    return hull(bound.values()).end if last else NEVER
+
+
+def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
+    """Whether the comparison says that the event's key is not behind an endpoint of the match."""
+    less, more = comparison.left, comparison.right
+    if comparison.operator in (">", ">="):
+        less, more = more, less
+    if comparison.operator == "=" and more.variable == variable:
+        less, more = more, less
+    return less.variable == variable != more.variable and (lateness is End.START or less.end is End.END)
+
+
+def by_acceptance(
+    plan: IntervalPlan, events: Sequence[Interval], lateness: End
+) -> Callable[[Sequence[int], float], dict[Match, Life]]:
+    """The matches of the accepted events, by their positions: what `consistency_reference.told` asks for."""
+
+    def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
+        found = matches(plan, [events[i] for i in accepted])
+        placed = [tuple(accepted[i] for i in match) for match in found]
+        return {match: life(plan, match, events, lateness) for match in placed}
+
+    return known

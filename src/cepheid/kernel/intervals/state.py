@@ -1,0 +1,46 @@
+"""The state of an interval kernel as plain arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.errors import SnapshotError
+from cepheid.kernel.intervals.kernel import IntervalKernel
+from cepheid.kernel.intervals.layout import IntervalEvents
+
+_KEPT = ("start", "end", "until", "out")
+"""Of OPEN, what a snapshot has of a match that is alive."""
+
+
+def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
+    """What is kept beside the events, once the kernel is left with those that it needs."""
+    matches, cursor = int(kernel.cursor.matches), kernel.cursor
+    return {
+        **{name: np.array(kernel.open.rows[name][:matches]) for name in _KEPT},
+        "matches": kernel.open.events[:matches].copy(),
+        "cursor": np.array([cursor.clock, cursor.late, cursor.dropped]),
+    }
+
+
+def restore_kernel(
+    kernel: IntervalKernel, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
+) -> None:
+    """Continues where the kernel was whose state it is, with `count` events; this one is new.
+
+    Raises:
+        SnapshotError: the arrays are not those of such a kernel.
+    """
+    matches, cursor = arrays["matches"], arrays["cursor"]
+    found = len(matches)
+    plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
+    shapes = matches.shape == (found, len(kernel.pattern.tables.order)) and cursor.shape == (3,)
+    if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
+        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
+    if ((matches < 0) | (matches >= count)).any():
+        raise SnapshotError("the snapshot's matches are about events that are not there")
+    kernel.cursor.clock, kernel.cursor.late, kernel.cursor.dropped = cursor.tolist()
+    kernel.open_anew(matches, {name: arrays[name] for name in _KEPT}, events, count)

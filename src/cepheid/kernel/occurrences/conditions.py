@@ -1,0 +1,127 @@
+"""Conditions over the variables of occurrences: their values are put where scripts look for them."""
+
+from __future__ import annotations
+
+from cepheid.compile.occurrences.compiled import NONE, PER_VARIABLE, AlgebraTables
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, Variables
+from cepheid.kernel.occurrences.nodes import has_room, size_of
+from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.stages.layout import Events
+
+
+@kernel
+def holds(
+    tables: AlgebraTables,
+    events: Events,
+    forest: Forest,
+    variables: Variables,
+    cursor: TreeCursor,
+    row: int,
+    node: int,
+    other: int,
+) -> bool:
+    """Whether the script of the operator is true of the variables in a node and, if it is not the same, another."""
+    if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
+        return False
+    variables.slots[0, :] = NONE
+    variables.outermost[:, :] = NONE
+    bind_below(tables, events, forest, variables, node)
+    if other != node:
+        bind_below(tables, events, forest, variables, other)
+    script = tables.operators[row].script
+    true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack, variables.null)
+    if failure != NO_FAILURE:
+        cursor.failure, cursor.failed_row = failure, row
+        return False
+    return true
+
+
+@kernel
+def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, node: int) -> None:
+    """Binds all variables in a node."""
+    nodes, stack = forest.nodes, forest.members
+    top = len(stack) // 2  # the other half is for what is looked up in the meantime
+    stack[top] = node
+    count = 1
+    while count > 0:
+        count -= 1
+        node = stack[top + count]
+        if node < 0:
+            continue
+        if nodes[node].kind == NodeKind.BOUND:
+            bind(tables, events, forest, variables, nodes[node].number, nodes[node].left)
+        stack[top + count] = nodes[node].left
+        count += 1
+        if nodes[node].kind == NodeKind.JOINED:
+            stack[top + count] = nodes[node].right
+            count += 1
+
+
+@kernel
+def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int) -> None:
+    """An event has its values; anything else has the times of its first and its last member."""
+    place = PER_VARIABLE * variable
+    first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)
+    time_value = tables.settings[0].time_value
+    if first < 0 and last < 0:
+        variables.outermost[0, variable], variables.outermost[1, variable] = ~first, ~last
+    if first < 0 and first == last:
+        for column in tables.columns:
+            variables.values[column, place] = events.values[column, ~first]
+            variables.missing[column, place] = events.missing[column, ~first]
+        variables.slots[0, place] = place
+    if time_value == NONE:
+        return
+    start, end = time_of(forest, events, first, time_value), time_of(forest, events, last, time_value)
+    variables.values[time_value, place + 1] = min(start, end)  # local times may go back
+    variables.values[time_value, place + 2] = max(start, end)
+    for behind in range(1, PER_VARIABLE):
+        variables.missing[time_value, place + behind] = False
+        variables.slots[0, place + behind] = place + behind
+
+
+@kernel
+def time_of(forest: Forest, events: Events, member: int, time_value: int) -> int:
+    """Of an event, or of a temporal one so far behind the last event below it."""
+    nodes, delay = forest.nodes, 0
+    while member >= 0:
+        delay += nodes[member].number
+        member = outermost(forest, events, nodes[member].left, False)
+    return int(events.values[time_value, ~member] + delay)
+
+
+@kernel
+def outermost(forest: Forest, events: Events, node: int, first: bool) -> int:
+    """The first member of a node, or the last: an event, or the node of a temporal one, which comes before events."""
+    nodes, stack = forest.nodes, forest.members
+    stack[0] = node
+    top, best = 1, 0
+    found = False
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if node >= 0 and nodes[node].kind != NodeKind.DELAYED:
+            stack[top] = nodes[node].left
+            top += 1
+            if nodes[node].kind == NodeKind.JOINED:
+                stack[top] = nodes[node].right
+                top += 1
+        elif not found or precedes(forest, events, node, best) == first:
+            best, found = node, True
+    return best
+
+
+@kernel
+def precedes(forest: Forest, events: Events, member: int, other: int) -> bool:
+    """Of two members: by time, temporal ones before events, then by delay or position."""
+    nodes = forest.nodes
+    time = nodes[member].end if member >= 0 else events.time[~member]
+    other_time = nodes[other].end if other >= 0 else events.time[~other]
+    if time != other_time:
+        return bool(time < other_time)
+    if member >= 0 and other >= 0:
+        return bool(nodes[member].number < nodes[other].number)
+    if member >= 0 or other >= 0:
+        return bool(member >= 0)
+    return bool(~member < ~other)

@@ -1,0 +1,105 @@
+"""Snoop's contexts, as `algebra_contexts` defines them: what waits for a partner is used up from the front."""
+
+from __future__ import annotations
+
+from cepheid.compile.occurrences.compiled import AlgebraTables, Regime
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, TreeStatus
+from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, reserve
+from cepheid.kernel.occurrences.nodes import is_earlier, new_node
+from cepheid.kernel.occurrences.operators import put, put_joined
+from cepheid.plan.occurrences.plan import Kind
+
+
+@kernel
+def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first_list: int) -> None:
+    """As `evaluate`, of BOTH, THEN and EITHER."""
+    op = tables.operators[row]
+    memory = first_list + op.memory
+    lefts, rights = forest.made_count[op.left], forest.made_count[op.right]
+    if not in_order(forest, cursor, forest.made_from[op.left], lefts, forest.made_from[op.right], rights):
+        return
+    if op.kind == Kind.EITHER:
+        for i in range(lefts + rights):
+            made = forest.made[forest.order[i] >> 1]
+            put(forest, cursor, cursor.made, False, made.start, made.node)
+        return
+    others = memory + 1 if op.kind == Kind.BOTH else memory  # of a sequence nothing on the right waits
+    if not (reserve(forest, cursor, memory, lefts) and reserve(forest, cursor, others, rights)):
+        return
+    waiting = forest.lists[memory].count + (forest.lists[others].count if others != memory else 0)
+    most = waiting + 2 * (lefts + rights)
+    if cursor.made + most > len(forest.made):
+        cursor.short = TreeStatus.MORE_MADE
+        return
+    if cursor.nodes + most > len(forest.nodes):
+        cursor.short = TreeStatus.MORE_NODES
+        return
+    for i in range(lefts + rights):
+        side = forest.order[i] & 1
+        made = forest.made[forest.order[i] >> 1]
+        offer(forest, cursor, tables.settings[0].regime, op.kind, memory, side, made.start, made.node)
+
+
+@kernel
+def offer(
+    forest: Forest, cursor: TreeCursor, regime: int, kind: int, memory: int, side: int, start: int, node: int
+) -> None:
+    """What an occurrence from one side completes; it uses up what waits on the other, or waits itself."""
+    own, others = memory + side, memory + 1 - side
+    waits = kind == Kind.BOTH or side == 0
+    if kind == Kind.BOTH:
+        ready = forest.lists[others].count
+    else:
+        ready = ended_before(forest, others, start) if side == 1 else 0
+    first = forest.lists[others].first
+    if regime == Regime.SNOOP_RECENT:
+        if ready:
+            entry = forest.entries[first + ready - 1]
+            put_joined(forest, cursor, cursor.made, False, entry.start, entry.node, start, node)
+        if waits:
+            drop_first(forest, own, forest.lists[own].count)
+            append(forest, own, start, cursor.now, node)
+        return
+    if ready == 0:
+        if waits:
+            append(forest, own, start, cursor.now, node)
+        return
+    used = 1 if regime == Regime.CHRONICLE else ready
+    for place in range(first, first + used):
+        entry = forest.entries[place]
+        if regime == Regime.CUMULATIVE:
+            start = min(start, entry.start)
+            # In this order members are listed in order, but for the last.
+            node = new_node(forest, cursor, NodeKind.JOINED, node, entry.node, 0, start, cursor.now)
+        else:
+            put_joined(forest, cursor, cursor.made, False, entry.start, entry.node, start, node)
+    if regime == Regime.CUMULATIVE:
+        put(forest, cursor, cursor.made, False, start, node)
+    drop_first(forest, others, used)
+
+
+@kernel
+def in_order(forest: Forest, cursor: TreeCursor, left: int, lefts: int, right: int, rights: int) -> bool:
+    """Writes to Forest.order what the operands have made: 2 place + side, by start, left before right, events; False
+    where there is no room.
+    """
+    if lefts + rights > len(forest.order):
+        cursor.short, cursor.needed = TreeStatus.MORE_MEMBERS, lefts + rights
+        return False
+    order, made = forest.order, forest.made
+    for i in range(lefts + rights):
+        new = 2 * (left + i) if i < lefts else 2 * (right + i - lefts) + 1
+        at = i
+        while at > 0:
+            before = order[at - 1]
+            start, other = made[new >> 1].start, made[before >> 1].start
+            if start > other or (start == other and new & 1 > before & 1):
+                break
+            same = start == other and new & 1 == before & 1
+            if same and not is_earlier(forest, cursor, made[new >> 1].node, made[before >> 1].node):
+                break
+            order[at] = before
+            at -= 1
+        order[at] = new
+    return cursor.short == 0

@@ -1,0 +1,260 @@
+"""The kernel of the event algebra with its memory: makes room when it asks for it, and hands out what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from cepheid.compile.occurrences.compiled import CompiledTrees, Regime, Trees, compile_trees, made_with, tree_limits
+from cepheid.compile.stages.tables import Records
+from cepheid.errors import LimitExceeded
+from cepheid.kernel.jit import compiling_alone
+from cepheid.kernel.occurrences.layout import (
+    ENTRY,
+    FOUND,
+    MADE,
+    TreeStatus,
+    new_forest,
+    new_keys,
+    new_lists,
+    new_tree_cursor,
+    new_variables,
+)
+from cepheid.kernel.occurrences.lists import compact
+from cepheid.kernel.occurrences.nodes import collect, mark_events, place_events
+from cepheid.kernel.occurrences.results import (
+    Reader,
+    ToldOccurrences,
+    chosen_rows,
+    joined_told,
+    sizes_of,
+    told_from,
+    told_of,
+)
+from cepheid.kernel.occurrences.step import forget_keys, visit_keys
+from cepheid.kernel.stages.kernel import FAILURES, JointConditionFailed
+from cepheid.kernel.stages.layout import FOREVER, Events, Flags, Int32s, Visits, grown
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.plan import Kind, Operator
+
+_ROOM = 1 << 14
+
+
+@cache
+def warm_up() -> None:
+    """Loads the kernel, compiled if it is not in the disk cache; one process compiles at a time, as in `warm_up`."""
+    trees = Trees((Operator(Kind.LEAF),), (0,), Regime.ALL, 1, (), None)
+    (compiled,) = compile_trees([trees], Limits())
+    nothing, words = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
+    events = Events(words, words.copy(), nothing, np.zeros((0, 0), np.bool_))
+    visits = Visits(np.zeros(0, np.int32), words.copy(), words.copy(), np.zeros(0, np.bool_))
+    with compiling_alone():
+        kernel = TreeKernel(compiled, [Policy.UNRESTRICTED], Limits())
+        kernel.run(events, visits)
+        kernel.mark(np.zeros(0, np.int32))
+        kernel.place(np.zeros(0, np.int32), 0)
+        forget_keys(kernel.tables, kernel.forest, np.zeros(0, np.int32))
+
+
+_LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
+
+
+class TreeKernel:
+    """Runs the kernel over the working set; `policies` are those of the roots."""
+
+    def __init__(self, trees: CompiledTrees, policies: Sequence[Policy], limits: Limits) -> None:
+        self._trees, self.tables = trees.trees, trees.tables
+        self._policies = policies
+        self._limits = limits
+        self.timers = (trees.tables.operators["memory"][trees.tables.delayed]).tolist()
+        """Which lists of a key have timers."""
+        self.lists_of_key = int(trees.tables.settings["lists"][0])
+        temporal, bound = (made_with(trees.trees.operators, kind) for kind in (Kind.DELAYED, Kind.BOUND))
+        self._temporal = [temporal[root] for root in trees.trees.roots]
+        self._plain = [not (temporal[root] or bound[root]) for root in trees.trees.roots]
+        """Whether occurrences of a root are nothing but their events."""
+        self.cursor = new_tree_cursor()
+        self.forest = new_forest(trees.tables, _ROOM)
+        self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
+        self.dropped_matches = 0
+
+    def run(self, events: Events, visits: Visits) -> list[ToldOccurrences]:
+        """What the visits make certain, for each root.
+
+        Raises:
+            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
+        """
+        self.make_keys(int(visits.key.max(initial=-1)) + 1)
+        cursor, found = self.cursor, []
+        cursor.visit = 0
+        while True:
+            match TreeStatus(visit_keys(self.tables, events, self.forest, self._variables, cursor, visits)):
+                case TreeStatus.DONE:
+                    found.append(self._take_found(events))
+                    cursor.instant = 0
+                    return [joined_told(parts) for parts in zip(*found, strict=True)]
+                case TreeStatus.MORE_NODES:
+                    found.append(self._take_found(events))
+                    self._make_room_for_nodes()
+                case TreeStatus.MORE_ENTRIES:
+                    self.make_entries(int(cursor.needed))
+                case TreeStatus.MORE_MADE:
+                    made = np.zeros(2 * len(self.forest.made), MADE)
+                    made[: cursor.made] = self.forest.made[: cursor.made]
+                    self.forest = self.forest._replace(made=made)
+                case TreeStatus.MORE_MEMBERS:
+                    self._make_room_for_members(int(cursor.needed))
+                case TreeStatus.MORE_FOUND:
+                    found.append(self._take_found(events))
+                    if cursor.needed > len(self.forest.found):
+                        self.forest = self.forest._replace(found=np.zeros(2 * int(cursor.needed), FOUND))
+                case TreeStatus.TOO_MANY:
+                    most = self._limits.most_partial_matches
+                    raise LimitExceeded(
+                        f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}"
+                    )
+                case TreeStatus.FAILED:
+                    raise self._failure()
+
+    def _failure(self) -> JointConditionFailed:
+        text = self._trees.operators[self.cursor.failed_row].text
+        bound = {number: pair for number, pair in enumerate(self._variables.outermost.T.tolist()) if pair[0] >= 0}
+        return JointConditionFailed(f"the condition ({text})", FAILURES[int(self.cursor.failure)], bound)
+
+    def limit(self, limits: Limits) -> None:
+        """These are its limits from now on; the settings of its tables are its own."""
+        self._limits = limits
+        for name, value in tree_limits(limits).items():
+            self.tables.settings[name] = value
+
+    @property
+    def variables(self) -> int:
+        return self._trees.variables
+
+    @property
+    def evaluated(self) -> int:
+        """How many operators were looked at so far, each once an instant at which what it works on is there."""
+        return int(self.cursor.evaluated)
+
+    # What is open
+
+    @property
+    def remembered(self) -> int:
+        """How many occurrences, and timers, operators remember, of all keys."""
+        return int(self.forest.keys["remembered"].sum())
+
+    @property
+    def open_keys(self) -> Int32s:
+        """The numbers of the keys for which something is open, ascending."""
+        keys = self.forest.keys
+        return np.flatnonzero((keys["due"] < FOREVER) | (keys["remembered"] > 0)).astype(np.int32)
+
+    def is_open(self, keys: Int32s) -> Flags:
+        kept = self.forest.keys[keys]
+        is_open: Flags = (kept["due"] < FOREVER) | (kept["remembered"] > 0)
+        return is_open
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys for which there is an instant up to `time`."""
+        due = self.forest.keys["due"]
+        return np.flatnonzero((due <= time) & (due < FOREVER)).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        return int(self.forest.keys["due"].min(initial=FOREVER))
+
+    # Memory
+
+    def mark(self, held: Int32s) -> None:
+        """Sets those of `held`, one for each event, that are still looked at."""
+        self._collect()
+        mark_events(self.forest, self.cursor, self._lists, held)
+
+    def place(self, places: Int32s, count: int) -> None:
+        """From now on there are only so many events, each where `places` says; those that `mark` sets are there."""
+        place_events(self.forest, self.cursor, self._lists, places)
+        self.cursor.event = count
+
+    def renumber(self, before: Int32s) -> None:
+        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
+        width = self.lists_of_key
+        lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
+        self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
+        self.make_keys(1)
+
+    @property
+    def _lists(self) -> int:
+        return len(self.forest.lists)
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+        before = len(self.forest.keys)
+        if keys > before:
+            after = max(keys, 2 * before)
+            kept = np.concatenate([self.forest.keys, new_keys(after - before)])
+            lists = np.concatenate([self.forest.lists, new_lists((after - before) * self.lists_of_key)])
+            self.forest = self.forest._replace(keys=kept, lists=lists)
+
+    def _collect(self) -> None:
+        collect(self.forest, self.cursor, self._lists, np.zeros(int(self.cursor.nodes) + 1, np.int64))
+
+    def _make_room_for_nodes(self) -> None:
+        self._collect()
+        if 2 * self.cursor.nodes > len(self.forest.nodes):
+            self.forest = self.forest._replace(nodes=grown(self.forest.nodes, 2 * len(self.forest.nodes)))
+
+    def make_entries(self, more: int) -> None:
+        """Makes room for so many more in the lists."""
+        lists = self.forest.lists
+        kept = int(lists["count"].sum())
+        room = len(self.forest.entries)
+        if 8 * (kept + more) > room:
+            room = 16 * (kept + more)
+        into = np.zeros(room, ENTRY)
+        compact(self.forest, self.cursor, self._lists, into)
+        self.forest = self.forest._replace(entries=into)
+
+    def _make_room_for_members(self, room: int) -> None:
+        if room > len(self.forest.members):
+            members, order = np.zeros(2 * room, np.int64), np.zeros(2 * room, np.int64)
+            self.forest = self.forest._replace(members=members, order=order)
+
+    # What is found
+
+    def _take_found(self, events: Events) -> list[ToldOccurrences]:
+        """For each root."""
+        count = int(self.cursor.found)
+        self.cursor.found = 0
+        found = self.forest.found[:count].copy()
+        self._make_room_for_members(2 * int(sizes_of(self.forest, found).max(initial=0)) + 2)
+        reader = Reader(self.forest, events)
+        if self._trees.regime is Regime.ALL:
+            found = found[chosen_rows(found, self._policies, self._plain, reader)]
+        found = self._within_limit(found)
+        told = []
+        for root in range(len(self._policies)):
+            own = found if len(self._policies) == 1 else found[found["root"] == root]
+            if self._temporal[root]:
+                derivations = [reader.derivation(node) for node in own["node"].tolist()]
+                told.append(told_of(derivations, self._trees.variables))
+            else:
+                told.append(told_from(self.forest, events, own, self._trees.variables))
+        return told
+
+    def _within_limit(self, found: Records) -> Records:
+        most = self._limits.max_matches_per_event
+        if len(found) <= most:
+            return found
+        borders = np.flatnonzero((np.diff(found["instant"]) != 0) | (np.diff(found["root"]) != 0)) + 1
+        if np.diff(borders, prepend=0, append=len(found)).max() <= most:
+            return found
+        groups = np.split(np.arange(len(found)), borders)
+        if self._limits.on_limit == "raise":
+            raise LimitExceeded(f"one instant completes more than {most:,} matches (max_matches_per_event). {_LESS}")
+        kept = [np.sort(rows[np.argsort(found["start"][rows], kind="stable")[-most:]]) for rows in groups]
+        rows = np.concatenate(kept)
+        self.dropped_matches += len(found) - len(rows)
+        return found[rows]

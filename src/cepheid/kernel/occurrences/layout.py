@@ -1,0 +1,199 @@
+"""What the kernel of the event algebra works on: nodes, lists, what is made at an instant, and what is found.
+
+What an occurrence is made of is a number: that of a node or, below 0, `~position` of an event. A node is made of such
+numbers itself, each less than its own, so occurrences share what they have in common, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cepheid.compile.occurrences.compiled import PER_VARIABLE, AlgebraTables
+from cepheid.compile.stages.tables import Ints, Records
+from cepheid.kernel.stages.layout import FOREVER, Flags
+from cepheid.plan.occurrences.growth import UNBOUNDED
+
+TreeCursor: TypeAlias = Any
+"""One record of TREE_CURSOR."""
+
+
+class NodeKind(IntEnum):
+    JOINED = 0
+    """Both of `left` and `right`."""
+    BOUND = 1
+    """`left`, known as variable `number`."""
+    DELAYED = 2
+    """The temporal event `number` microseconds behind `left`."""
+
+
+TREE_NODE = np.dtype(
+    [
+        ("kind", np.int32),
+        ("left", np.int32),
+        ("right", np.int32),
+        ("size", np.int32),  # events below it, shared ones more than once
+        ("number", np.int64),
+        ("start", np.int64),
+        ("end", np.int64),
+    ]
+)
+ENTRY = np.dtype([("start", np.int64), ("end", np.int64), ("node", np.int64)])
+"""An occurrence in a list."""
+LIST = np.dtype(
+    [
+        ("base", np.int64),  # Forest.entries[base:base + capacity] are its own
+        ("capacity", np.int64),
+        ("first", np.int64),  # and its entries are those from here
+        ("count", np.int64),
+        ("latest", np.int64),  # of WITHOUT: the latest start of what is taken away
+        ("pruned_at", np.int64),  # so many entries that it is worth looking which of them are too old
+    ]
+)
+KEPT_KEY = np.dtype(
+    [
+        ("now", np.int64),  # the time of the events that wait for others of the same time
+        ("due", np.int64),  # the next instant, FOREVER if there is none
+        ("remembered", np.int64),  # entries of its operators' lists
+    ]
+)
+MADE = np.dtype([("start", np.int64), ("node", np.int64)])
+"""What an operator has made; it ends at the instant."""
+FOUND = np.dtype(
+    [
+        ("root", np.int64),  # which one
+        ("instant", np.int64),  # what is found at one has one number
+        ("start", np.int64),
+        ("end", np.int64),
+        ("node", np.int64),
+    ]
+)
+
+
+class Forest(NamedTuple):
+    """All that operators remember, of k keys, and what they make at an instant; r operators."""
+
+    keys: Records
+    """(k,) KEPT_KEY."""
+    lists: Records
+    """(any,) LIST, those of a key one behind the other: first the events of the instant, then those of operators."""
+    entries: Records
+    """(any,) ENTRY, the first Cursor.entries of them are given to lists."""
+    nodes: Records
+    """(any,) TREE_NODE, the first Cursor.nodes of them."""
+    made: Records
+    """(any,) MADE, the first Cursor.made of them, operator by operator."""
+    made_from: Ints
+    """(r,) where those of an operator begin."""
+    made_count: Ints
+    touched: Flags
+    """(r,) whether it must be looked at."""
+    found: Records
+    """(any,) FOUND, the first Cursor.found of them."""
+    members: Ints
+    """Room to list members, and for a stack behind them."""
+    order: Ints
+    """Room to order what comes at an instant."""
+
+
+class Variables(NamedTuple):
+    """The values of variables, where scripts look for them; v variables, c columns."""
+
+    values: Ints
+    """(c, 3 v)"""
+    missing: Flags
+    slots: Ints
+    """(1, 3 v) where the value of a slot is, or -1."""
+    outermost: Ints
+    """(2, v) the positions of the first and the last event, or -1."""
+    stack: Ints
+    null: Flags
+
+
+TREE_CURSOR = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "visit",  # the visit that is under way or next
+            "event",  # the next event
+            "behind",  # behind the events of the instant that is under way
+            "now",  # the instant that is under way
+            "row",  # the next operator of it; NONE if there is none
+            "instant",  # its number
+            "made",
+            "nodes",
+            "entries",
+            "found",
+            "short",  # a TreeStatus: what there was no room for
+            "needed",  # how much of it, where that is known
+            "failure",  # what made a condition fail, see interpret
+            "failed_row",
+            "evaluated",  # operators that were looked at
+            "dropped",  # occurrences that were over a limit
+        )
+    ]
+)
+
+
+class TreeStatus(IntEnum):
+    DONE = 0
+    MORE_NODES = 1
+    MORE_ENTRIES = 2
+    MORE_MADE = 3
+    MORE_MEMBERS = 4
+    """Also of room to order them."""
+    MORE_FOUND = 5
+    TOO_MANY = 6
+    FAILED = 7
+
+
+def new_tree_cursor() -> TreeCursor:
+    """A cursor before the first event."""
+    cursor = np.zeros(1, TREE_CURSOR).view(np.recarray)[0]
+    cursor.row = -1
+    return cursor
+
+
+def new_lists(count: int) -> Records:
+    lists = np.zeros(count, LIST)
+    lists["latest"] = -UNBOUNDED
+    return lists
+
+
+def new_keys(count: int) -> Records:
+    keys = np.zeros(count, KEPT_KEY)
+    keys["due"] = FOREVER
+    return keys
+
+
+def new_forest(tables: AlgebraTables, room: int) -> Forest:
+    """Room for one key."""
+    rows = len(tables.operators)
+    return Forest(
+        keys=new_keys(1),
+        lists=new_lists(int(tables.settings["lists"][0])),
+        entries=np.zeros(room, ENTRY),
+        nodes=np.zeros(room, TREE_NODE),
+        made=np.zeros(max(room >> 4, rows), MADE),
+        made_from=np.zeros(rows, np.int64),
+        made_count=np.zeros(rows, np.int64),
+        touched=np.zeros(rows, np.bool_),
+        found=np.zeros(room, FOUND),
+        members=np.zeros(64, np.int64),
+        order=np.zeros(64, np.int64),
+    )
+
+
+def new_variables(tables: AlgebraTables, variables: int, columns: int) -> Variables:
+    depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
+    places = PER_VARIABLE * variables
+    return Variables(
+        values=np.zeros((columns, places), np.int64),
+        missing=np.zeros((columns, places), np.bool_),
+        slots=np.full((1, places), -1, np.int64),
+        outermost=np.full((2, variables), -1, np.int64),
+        stack=np.zeros(depth, np.int64),
+        null=np.zeros(depth, np.bool_),
+    )

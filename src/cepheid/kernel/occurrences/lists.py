@@ -1,0 +1,135 @@
+"""Lists of occurrences in the order of their ends: what operators remember, timers, and the events of an instant."""
+
+from __future__ import annotations
+
+from cepheid.compile.stages.tables import Records
+from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.occurrences.layout import Forest, TreeCursor, TreeStatus
+
+_LEAST_PRUNED = 16
+
+
+@inlined
+def reserve(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
+    """Makes room for so many more; False where there is none, which `cursor.short` says."""
+    list_ = forest.lists[number]
+    if list_.first - list_.base + list_.count + more <= list_.capacity:
+        return True
+    return move(forest, cursor, number, more)
+
+
+@kernel
+def move(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
+    """Moves the entries to where there is room."""
+    list_ = forest.lists[number]
+    base, capacity = list_.base, list_.capacity
+    if 2 * (list_.count + more) > capacity:
+        capacity = 2 * (list_.count + more)
+        base = cursor.entries
+        if base + capacity > len(forest.entries):
+            cursor.short, cursor.needed = TreeStatus.MORE_ENTRIES, capacity
+            return False
+        cursor.entries += capacity
+    for i in range(list_.count):
+        copy(forest.entries, list_.first + i, base + i)
+    list_.base, list_.first, list_.capacity = base, base, capacity
+    return True
+
+
+@inlined
+def copy(entries: Records, source: int, target: int) -> None:
+    entries[target].start = entries[source].start
+    entries[target].end = entries[source].end
+    entries[target].node = entries[source].node
+
+
+@inlined
+def append(forest: Forest, number: int, start: int, end: int, node: int) -> None:
+    """Where there is room."""
+    list_ = forest.lists[number]
+    entry = forest.entries[list_.first + list_.count]
+    entry.start, entry.end, entry.node = start, end, node
+    list_.count += 1
+
+
+@inlined
+def drop_first(forest: Forest, number: int, count: int) -> None:
+    forest.lists[number].first += count
+    forest.lists[number].count -= count
+
+
+@inlined
+def ended_before(forest: Forest, number: int, time: int) -> int:
+    """How many have ended."""
+    first = forest.lists[number].first
+    low, high = 0, forest.lists[number].count
+    while low < high:
+        middle = (low + high) // 2
+        if forest.entries[first + middle].end < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def started_before(forest: Forest, number: int, time: int) -> int:
+    """How many at the front have started, where starts ascend."""
+    first = forest.lists[number].first
+    low, high = 0, forest.lists[number].count
+    while low < high:
+        middle = (low + high) // 2
+        if forest.entries[first + middle].start < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def prune(forest: Forest, number: int, since: int) -> None:
+    """Forgets what started before `since`, now and then."""
+    list_ = forest.lists[number]
+    if list_.count >= max(list_.pruned_at, _LEAST_PRUNED):
+        keep_since(forest, number, since)
+
+
+@kernel
+def keep_since(forest: Forest, number: int, since: int) -> None:
+    list_ = forest.lists[number]
+    kept = 0
+    for at in range(list_.first, list_.first + list_.count):
+        if forest.entries[at].start >= since:
+            copy(forest.entries, at, list_.first + kept)
+            kept += 1
+    list_.count = kept
+    list_.pruned_at = 2 * kept
+
+
+@kernel
+def drop_earliest(forest: Forest, first: int, lists: int) -> None:
+    """Forgets the entry of the earliest start in lists that are not all empty."""
+    chosen, place, start = -1, 0, 0
+    for number in range(first, first + lists):
+        for at in range(forest.lists[number].first, forest.lists[number].first + forest.lists[number].count):
+            if chosen < 0 or forest.entries[at].start < start:
+                chosen, place, start = number, at, forest.entries[at].start
+    list_ = forest.lists[chosen]
+    for at in range(place, list_.first + list_.count - 1):
+        copy(forest.entries, at + 1, at)
+    list_.count -= 1
+
+
+@kernel
+def compact(forest: Forest, cursor: TreeCursor, lists: int, into: Records) -> None:
+    """Moves all entries to another pool, in which there is room for four times as many, and more for each list."""
+    used = 0
+    for number in range(lists):
+        list_ = forest.lists[number]
+        capacity = 2 * list_.count + 2 if list_.count else 0
+        for i in range(list_.count):
+            entry = forest.entries[list_.first + i]
+            into[used + i].start, into[used + i].end, into[used + i].node = entry.start, entry.end, entry.node
+        list_.base, list_.first, list_.capacity = used, used, capacity
+        used += capacity
+    cursor.entries = used

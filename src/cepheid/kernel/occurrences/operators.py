@@ -1,0 +1,272 @@
+"""What an operator makes at an instant, of what its operands have just made and of what it remembers.
+
+With the recent policy each makes one at most (Carlson and Lisper: the starts and ends are the same as if all were made
+first), and remembers little:
+
+    and     the one of the latest start from each side
+    minus   the latest start of what it takes away; without the recent policy, too
+    then    of the left side those that no other has both a later start and an earlier end than; only the latest of
+            these where the right side takes no time, and none that ended too long ago where its length is bounded
+
+Otherwise a window around an operator bounds what it remembers. An operator for which there is no room says so
+(`TreeCursor.short`) before it remembers anything, and is looked at again.
+"""
+
+from __future__ import annotations
+
+from cepheid.compile.occurrences.compiled import AlgebraTables, Regime
+from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.occurrences.conditions import holds
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, TreeStatus, Variables
+from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, prune, reserve, started_before
+from cepheid.kernel.occurrences.nodes import is_later, new_node
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
+from cepheid.kernel.stages.layout import Events
+from cepheid.plan.occurrences.growth import UNBOUNDED
+from cepheid.plan.occurrences.plan import Kind
+
+
+@inlined
+def put(forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int) -> None:
+    """Adds to what the operator makes, which begins at `first`; where it makes one alone, the more recent stays."""
+    if recent and cursor.made > first:
+        best = forest.made[first]
+        if start > best.start or (start == best.start and is_later(forest, cursor, node, best.node)):
+            best.start, best.node = start, node
+        return
+    if cursor.made >= len(forest.made):
+        cursor.short = TreeStatus.MORE_MADE
+        return
+    made = forest.made[cursor.made]
+    made.start, made.node = start, node
+    cursor.made += 1
+
+
+@inlined
+def put_joined(
+    forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int, other_start: int, other: int
+) -> None:
+    """Adds what both are together."""
+    start = min(start, other_start)
+    if recent and cursor.made > first and start < forest.made[first].start:
+        return
+    joined = new_node(forest, cursor, NodeKind.JOINED, node, other, 0, start, cursor.now)
+    if not cursor.short:
+        put(forest, cursor, first, recent, start, joined)
+
+
+@inlined
+def evaluate(
+    tables: AlgebraTables,
+    events: Events,
+    forest: Forest,
+    variables: Variables,
+    cursor: TreeCursor,
+    row: int,
+    first_list: int,
+) -> None:
+    """Makes what the operator makes at the instant, and remembers; `first_list` is that of the key."""
+    op = tables.operators[row]
+    recent = tables.settings[0].regime == Regime.MOST_RECENT
+    memory = first_list + op.memory
+    if op.kind == Kind.THEN:
+        then(tables, forest, cursor, row, memory, recent)
+    elif op.kind == Kind.WITHOUT:
+        if op.script < 0:
+            without(tables, forest, cursor, row, memory)
+        else:
+            without_if(tables, events, forest, variables, cursor, row, memory)
+    elif op.kind == Kind.BOTH:
+        both(tables, forest, cursor, row, memory, recent)
+    elif op.kind == Kind.EITHER:
+        first = cursor.made
+        for operand in (op.left, op.right):
+            begin = forest.made_from[operand]
+            for at in range(begin, begin + forest.made_count[operand]):
+                put(forest, cursor, first, recent, forest.made[at].start, forest.made[at].node)
+    elif op.kind == Kind.WITHIN:
+        begin = forest.made_from[op.left]
+        for at in range(begin, begin + forest.made_count[op.left]):
+            if cursor.now - forest.made[at].start <= op.number:
+                put(forest, cursor, cursor.made, False, forest.made[at].start, forest.made[at].node)
+    elif op.kind == Kind.BOUND:
+        begin = forest.made_from[op.left]
+        for at in range(begin, begin + forest.made_count[op.left]):
+            start, left = forest.made[at].start, forest.made[at].node
+            node = new_node(forest, cursor, NodeKind.BOUND, left, left, op.number, start, cursor.now)
+            put(forest, cursor, cursor.made, False, start, node)
+    elif op.kind == Kind.DELAYED:
+        delayed(tables, forest, cursor, row, memory, recent)
+    else:
+        begin = forest.made_from[op.left]
+        for at in range(begin, begin + forest.made_count[op.left]):
+            node = forest.made[at].node
+            if holds(tables, events, forest, variables, cursor, row, node, node):
+                put(forest, cursor, cursor.made, False, forest.made[at].start, node)
+            if cursor.short or cursor.failure:
+                return
+
+
+@inlined
+def then(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int, recent: bool) -> None:
+    op = tables.operators[row]
+    left, lefts = forest.made_from[op.left], forest.made_count[op.left]
+    if lefts and not reserve(forest, cursor, memory, lefts):
+        return
+    first = cursor.made
+    right = forest.made_from[op.right]
+    for at in range(right, right + forest.made_count[op.right]):
+        start, node = forest.made[at].start, forest.made[at].node
+        before = ended_before(forest, memory, start)
+        begin = forest.lists[memory].first
+        for place in range(begin + max(before - 1, 0) if recent else begin, begin + before):
+            entry = forest.entries[place]
+            put_joined(forest, cursor, first, recent, entry.start, entry.node, start, node)
+            if cursor.short:
+                return
+    for at in range(left, left + lefts):
+        count = forest.lists[memory].count
+        last = forest.lists[memory].first + count - 1
+        if not recent or not count or forest.made[at].start > forest.entries[last].start:
+            append(forest, memory, forest.made[at].start, cursor.now, forest.made[at].node)
+    if recent:
+        forget_older(forest, memory, cursor.now, op.span, op.window)
+    else:
+        prune(forest, memory, cursor.now - op.window)
+
+
+@inlined
+def forget_older(forest: Forest, memory: int, now: int, span: int, window: int) -> None:
+    """The left side of a sequence: starts ascend with ends, as one that starts no later than another which has ended
+    before is never the latest. Right sides that come take no longer than their span, so of those that have ended before
+    the earliest start of these only the last counts; and none that is too old for the window.
+    """
+    count = forest.lists[memory].count
+    if count > 1 or (count and window < UNBOUNDED):
+        ended = count if span == 0 else ended_before(forest, memory, now + 1 - min(span, window))
+        old = 0 if window == UNBOUNDED else started_before(forest, memory, now - window)
+        drop_first(forest, memory, max(ended - 1, old))
+
+
+@inlined
+def without(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int) -> None:
+    op = tables.operators[row]
+    list_ = forest.lists[memory]
+    right = forest.made_from[op.right]
+    for at in range(right, right + forest.made_count[op.right]):
+        list_.latest = max(list_.latest, forest.made[at].start)
+    left = forest.made_from[op.left]
+    for at in range(left, left + forest.made_count[op.left]):
+        if forest.made[at].start > list_.latest:
+            put(forest, cursor, cursor.made, False, forest.made[at].start, forest.made[at].node)
+
+
+@kernel
+def without_if(
+    tables: AlgebraTables,
+    events: Events,
+    forest: Forest,
+    variables: Variables,
+    cursor: TreeCursor,
+    row: int,
+    memory: int,
+) -> None:
+    op = tables.operators[row]
+    left, right = forest.made_from[op.left], forest.made_from[op.right]
+    lefts, rights = forest.made_count[op.left], forest.made_count[op.right]
+    if not reserve(forest, cursor, memory, rights):
+        return
+    before = forest.lists[memory].count
+    for at in range(right, right + rights):
+        append(forest, memory, forest.made[at].start, cursor.now, forest.made[at].node)
+    begin = forest.lists[memory].first
+    for at in range(left, left + lefts):
+        start, node = forest.made[at].start, forest.made[at].node
+        taken = False
+        for place in range(begin, begin + forest.lists[memory].count):
+            entry = forest.entries[place]
+            if entry.start >= start and holds(tables, events, forest, variables, cursor, row, node, entry.node):
+                taken = True
+                break
+            if cursor.short or cursor.failure != NO_FAILURE:
+                break
+        if not taken:
+            put(forest, cursor, cursor.made, False, start, node)
+        if cursor.short or cursor.failure != NO_FAILURE:
+            forest.lists[memory].count = before
+            return
+    prune(forest, memory, cursor.now - op.window)
+
+
+@inlined
+def both(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int, recent: bool) -> None:
+    op = tables.operators[row]
+    left, lefts = forest.made_from[op.left], forest.made_count[op.left]
+    right, rights = forest.made_from[op.right], forest.made_count[op.right]
+    if not (reserve(forest, cursor, memory, lefts) and reserve(forest, cursor, memory + 1, rights)):
+        return
+    first = cursor.made
+    for at in range(left, left + lefts):
+        start, node = forest.made[at].start, forest.made[at].node
+        begin = forest.lists[memory + 1].first
+        for place in range(begin, begin + forest.lists[memory + 1].count):
+            entry = forest.entries[place]
+            put_joined(forest, cursor, first, recent, start, node, entry.start, entry.node)
+        for other in range(right, right + rights):
+            put_joined(forest, cursor, first, recent, start, node, forest.made[other].start, forest.made[other].node)
+        if cursor.short:
+            return
+    for other in range(right, right + rights):
+        start, node = forest.made[other].start, forest.made[other].node
+        begin = forest.lists[memory].first
+        for place in range(begin, begin + forest.lists[memory].count):
+            entry = forest.entries[place]
+            put_joined(forest, cursor, first, recent, entry.start, entry.node, start, node)
+        if cursor.short:
+            return
+    remember(forest, cursor, memory, left, lefts, recent, op.window)
+    remember(forest, cursor, memory + 1, right, rights, recent, op.window)
+
+
+@inlined
+def remember(
+    forest: Forest, cursor: TreeCursor, number: int, first: int, count: int, recent: bool, window: int
+) -> None:
+    """All that an operand has made or, with the recent policy, one: the latest so far."""
+    for at in range(first, first + count):
+        start = forest.made[at].start
+        list_ = forest.lists[number]
+        if recent and list_.count:
+            if start < forest.entries[list_.first].start:
+                continue
+            drop_first(forest, number, 1)
+        append(forest, number, start, cursor.now, forest.made[at].node)
+    if not recent:
+        prune(forest, number, cursor.now - window)
+
+
+@inlined
+def delayed(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int, recent: bool) -> None:
+    """Timers are in the order of their times, as all are set so long ahead."""
+    op = tables.operators[row]
+    left, lefts = forest.made_from[op.left], forest.made_count[op.left]
+    if not reserve(forest, cursor, memory, lefts):
+        return
+    most = ended_before(forest, memory, cursor.now + 1) + lefts
+    if cursor.made + most > len(forest.made):
+        cursor.short = TreeStatus.MORE_MADE
+        return
+    if cursor.nodes + lefts > len(forest.nodes):
+        cursor.short = TreeStatus.MORE_NODES
+        return
+    time = cursor.now + op.number
+    for at in range(left, left + lefts):
+        behind = forest.made[at].node
+        node = new_node(forest, cursor, NodeKind.DELAYED, behind, behind, op.number, time, time)
+        append(forest, memory, time, time, node)
+    due = ended_before(forest, memory, cursor.now + 1)
+    first = cursor.made
+    begin = forest.lists[memory].first
+    for place in range(begin, begin + due):
+        put(forest, cursor, first, recent, forest.entries[place].start, forest.entries[place].node)
+    drop_first(forest, memory, due)

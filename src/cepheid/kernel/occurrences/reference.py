@@ -1,0 +1,120 @@
+"""The definition of the event algebra: plain Python over sets, slow and obvious. The tree must equal it.
+
+The operators are Vaculín and Sycara's, with the decisions that their paper leaves open: sequence is strict (the left
+one ends before the right one starts), bounds of minus are closed, a temporal event is told apart by what it comes
+behind. A derivation is an occurrence with what its variables stand for; an occurrence is given if it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepheid.kernel.occurrences.contexts_reference import Waiting, offer, queue_of
+from cepheid.kernel.occurrences.values import (
+    Derivation,
+    Events,
+    bound,
+    delayed,
+    holds,
+    joined,
+    least_of_each,
+    of_event,
+    recency,
+)
+from cepheid.kernel.stages.reference import Event
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.occurrences.plan import Kind, Operator
+
+
+def reference_occurrences(
+    operators: Sequence[Operator],
+    root: int,
+    policy: Policy,
+    events: Sequence[Event],
+    *,
+    time_value: int | None = None,
+    until: int | None = None,
+) -> list[Derivation]:
+    """The occurrences of one key's events, which are in order, each in its least derivation. By end, start and members
+    or, in Snoop's contexts, in the order of emission. Time passes to `until` (None: without end).
+    """
+    if policy.is_context:
+        return _Contexts(operators, policy, events).emissions(root)
+    found = least_of_each(_Streams(operators, events, time_value, until).stream(root))
+    if policy is Policy.UNRESTRICTED:
+        return found
+    recent: dict[int, Derivation] = {}
+    for derivation in found:
+        end = derivation.occurrence.end
+        recent[end] = max(recent.get(end, derivation), derivation, key=recency)
+    return list(recent.values())
+
+
+class _Streams:
+    """The derivations of each operator, over all events at once."""
+
+    def __init__(
+        self, operators: Sequence[Operator], events: Sequence[Event], time_value: int | None, until: int | None
+    ) -> None:
+        self._operators = operators
+        self._events: Events = {event.position: event for event in events}
+        self._time_value = time_value
+        self._until = until
+
+    def stream(self, row: int) -> set[Derivation]:
+        operator = self._operators[row]
+        if operator.kind is Kind.LEAF:
+            return {of_event(event) for event in self._events.values() if event.mask >> operator.number & 1}
+        left, *rest = (self.stream(operand) for operand in operator.operands)
+        right = rest[0] if rest else set()
+        match operator.kind:
+            case Kind.BOTH:
+                return {joined(s, t) for s in left for t in right}
+            case Kind.EITHER:
+                return left | right
+            case Kind.THEN:
+                return {joined(s, t) for s in left for t in right if s.occurrence.end < t.occurrence.start}
+            case Kind.WITHOUT:
+                return {s for s in left if not any(self._takes_away(operator, s, t) for t in right)}
+            case Kind.WITHIN:
+                return {s for s in left if s.occurrence.end - s.occurrence.start <= operator.number}
+            case Kind.DELAYED:
+                later = {delayed(s, operator.number) for s in left}
+                return {t for t in later if self._until is None or t.occurrence.end <= self._until}
+            case Kind.BOUND:
+                return {bound(s, operator.number) for s in left}
+            case _:
+                return {s for s in left if self._holds(operator, s)}
+
+    def _takes_away(self, operator: Operator, s: Derivation, t: Derivation) -> bool:
+        """Whether t lies in s, and is not excepted."""
+        inside = s.occurrence.start <= t.occurrence.start and t.occurrence.end <= s.occurrence.end
+        return inside and (operator.script is None or self._holds(operator, s, t))
+
+    def _holds(self, operator: Operator, *derivations: Derivation) -> bool:
+        assert operator.script is not None
+        binding = [one for derivation in derivations for one in derivation.binding]
+        return holds(operator.script, binding, self._events, self._time_value)
+
+
+class _Contexts:
+    """Snoop's contexts: what each operator emits, in order, and uses up."""
+
+    def __init__(self, operators: Sequence[Operator], policy: Policy, events: Sequence[Event]) -> None:
+        self._operators = operators
+        self._policy = policy
+        self._events = events
+
+    def emissions(self, row: int) -> list[Derivation]:
+        operator = self._operators[row]
+        match operator.kind:
+            case Kind.LEAF:
+                return [of_event(event) for event in self._events if event.mask >> operator.number & 1]
+            case Kind.WITHIN:
+                left = self.emissions(operator.left)
+                return [s for s in left if s.occurrence.end - s.occurrence.start <= operator.number]
+        queue = queue_of(*(self.emissions(operand) for operand in operator.operands))
+        if operator.kind is Kind.EITHER:
+            return [o for _, o in queue]
+        waiting: Waiting = ([], [])
+        return [made for side, o in queue for made in offer(self._policy, operator.kind, waiting, side, o)]

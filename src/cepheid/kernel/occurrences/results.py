@@ -1,0 +1,267 @@
+"""What is found as flat arrays: the members of occurrences, and what their variables stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cepheid.compile.stages.tables import Ints, Records
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.occurrences.conditions import outermost
+from cepheid.kernel.occurrences.layout import Forest, NodeKind
+from cepheid.kernel.occurrences.nodes import list_events
+from cepheid.kernel.occurrences.values import (
+    Derivation,
+    Member,
+    MemberSet,
+    bound,
+    delayed,
+    is_temporal,
+    joined,
+    least_of_each,
+    recency,
+)
+from cepheid.kernel.stages.layout import Events, Flags
+from cepheid.lang.occurrences.expression import Policy
+
+
+class ToldOccurrences(NamedTuple):
+    """Occurrences in the order of emission: n of them, m members, v variables."""
+
+    start: Ints
+    """(n,) microseconds since 1970 UTC."""
+    end: Ints
+    stop: Ints
+    """(n,) where the members of an occurrence end; they begin where those of the one before do."""
+    position: Ints
+    """(m,) of the event; -1 of a temporal one, which is followed by the members that it comes behind."""
+    time: Ints
+    delay: Ints
+    """(m,) of a temporal event, else 0."""
+    depth: Ints
+    """(m,) how many temporal events it is behind."""
+    first: Ints
+    """(n, v) of what a variable stands for the position of the first event, -1 where it stands for nothing."""
+    first_delay: Ints
+    """(n, v) how far behind this event its first member is, if that is a temporal one, else 0."""
+    last: Ints
+    last_delay: Ints
+    is_event: Flags
+    """(n, v) whether that is one event."""
+    from_: Ints
+    """(n, v) the start and the end of what a variable stands for."""
+    to: Ints
+
+    def of_variables(self, numbers: Sequence[int]) -> ToldOccurrences:
+        """With these variables alone, in this order."""
+        names = ("first", "first_delay", "last", "last_delay", "is_event", "from_", "to")
+        return self._replace(**{name: getattr(self, name)[:, numbers] for name in names})
+
+
+def joined_told(parts: Sequence[ToldOccurrences]) -> ToldOccurrences:
+    """One behind the other; there is one at least."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.cumsum([0, *(len(part.position) for part in parts)])
+    moved = [part._replace(stop=part.stop + count) for part, count in zip(parts, counts, strict=False)]
+    return ToldOccurrences(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
+
+
+def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool], reader: Reader) -> Ints:
+    """Of what is found where operators make all occurrences, those that each root gives, in their order: each once, in
+    its least derivation, by start and members, or of these the most recent. Those of a `plain` root are nothing but
+    their events.
+    """
+    order: Ints = np.lexsort((found["start"], found["root"], found["instant"]))
+    if not len(found):
+        return order
+    ordered = found[order]
+    is_other = (np.diff(ordered["instant"]) != 0) | (np.diff(ordered["root"]) != 0)
+    borders = np.flatnonzero(is_other | (np.diff(ordered["start"]) != 0)) + 1
+    begins, ends = np.append(0, borders), np.append(borders, len(found))
+    roots = ordered["root"][begins]
+    recent = np.array([policy is Policy.RECENT for policy in policies])[roots]
+    given = ~recent | np.append(is_other, True)[ends - 1]
+    kept = np.repeat(given, ends - begins)
+    # What starts and ends alike may be the same, or only its members say which comes first.
+    alike = given & (ends - begins > 1)
+    listed = order[np.repeat(alike & np.array(plain)[roots], ends - begins)]
+    members = dict(zip(listed.tolist(), reader.members(found[listed]), strict=True))
+    for run in np.flatnonzero(alike).tolist():
+        begin, end = int(begins[run]), int(ends[run])
+        rows = order[begin:end].tolist()
+        if plain[roots[run]]:
+            chosen = _by_members({members[row]: row for row in reversed(rows)}, recent=recent[run])
+        else:
+            ways = {reader.derivation(int(found["node"][row])): row for row in reversed(rows)}
+            chosen = _by_derivation(ways, recent=recent[run])
+        order[begin : begin + len(chosen)] = chosen
+        kept[begin + len(chosen) : end] = False
+    return order[kept]
+
+
+def _by_members(rows: Mapping[tuple[int, ...], int], *, recent: bool) -> list[int]:
+    """As `_by_derivation` of what is nothing but its events; to read derivations takes longer than all else."""
+    chosen = [max(rows, key=lambda members: members[::-1])] if recent else sorted(rows)
+    return [rows[members] for members in chosen]
+
+
+def _by_derivation(rows: Mapping[Derivation, int], *, recent: bool) -> list[int]:
+    """The rows of distinct occurrences that start and end alike, in order; or of the most recent one."""
+    least = least_of_each(rows)
+    return [rows[derivation] for derivation in ([max(least, key=recency)] if recent else least)]
+
+
+class Reader:
+    """Reads nodes as derivations."""
+
+    def __init__(self, forest: Forest, events: Events) -> None:
+        self._forest, self._nodes, self._times = forest, forest.nodes, events.time
+        self._read: dict[int, Derivation] = {}
+
+    def members(self, found: Records) -> Iterator[tuple[int, ...]]:
+        """The positions of the events of each, ascending."""
+        position, stop = np.zeros(int(sizes_of(self._forest, found).sum()), np.int64), np.zeros(len(found), np.int64)
+        list_found(self._forest, found, position, stop)
+        listed, stops = position.tolist(), stop.tolist()
+        return (tuple(listed[begin:end]) for begin, end in zip([0, *stops], stops, strict=False))
+
+    def derivation(self, node: int) -> Derivation:
+        if node not in self._read:
+            self._read[node] = self._derivation(node)
+        return self._read[node]
+
+    def _derivation(self, node: int) -> Derivation:
+        if node < 0:
+            time = int(self._times[~node])
+            return Derivation(MemberSet(time, time, ((time, ~node),)))
+        kind, left, right, number = (int(self._nodes[name][node]) for name in ("kind", "left", "right", "number"))
+        of = self.derivation(left)
+        match NodeKind(kind):
+            case NodeKind.JOINED:
+                return joined(of, self.derivation(right))
+            case NodeKind.BOUND:
+                return bound(of, number)
+            case NodeKind.DELAYED:
+                return delayed(of, number)
+
+
+def told_of(derivations: Sequence[Derivation], variables: int) -> ToldOccurrences:
+    """The same from derivations, where there are temporal events."""
+    listed = [list(_listed(one.occurrence.members)) for one in derivations]
+    columns = np.array([row for rows in listed for row in rows], np.int64).reshape(-1, 4).T.copy()
+    bindings = np.zeros((7, len(derivations), variables), np.int64)
+    bindings[0] = bindings[2] = -1
+    for row, (_, binding) in enumerate(derivations):
+        for variable, occurrence in binding:
+            first, last = occurrence.members[0], occurrence.members[-1]
+            is_event = first is last and not is_temporal(first)
+            times = occurrence.start, occurrence.end
+            bindings[:, row, variable] = (*_behind(first), *_behind(last), is_event, *times)
+    position, time, delay, depth = columns
+    return ToldOccurrences(
+        start=np.array([one.occurrence.start for one in derivations], np.int64),
+        end=np.array([one.occurrence.end for one in derivations], np.int64),
+        stop=np.cumsum([*map(len, listed)], dtype=np.int64),
+        position=position,
+        time=time,
+        delay=delay,
+        depth=depth,
+        first=bindings[0],
+        first_delay=bindings[1],
+        last=bindings[2],
+        last_delay=bindings[3],
+        is_event=bindings[4] == 1,
+        from_=bindings[5],
+        to=bindings[6],
+    )
+
+
+def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, int, int, int]]:
+    for member in members:
+        if is_temporal(member):
+            time, _, delay, inner = member
+            yield -1, time, delay, depth
+            yield from _listed(inner, depth + 1)
+        else:
+            yield member[1], member[0], 0, depth
+
+
+def _behind(member: Member) -> tuple[int, int]:
+    """The position of the event that the member is or comes behind in the end, and how far behind."""
+    if not is_temporal(member):
+        return member[1], 0
+    position, delay = _behind(member[3][-1])
+    return position, delay + member[2]
+
+
+def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> ToldOccurrences:
+    """What is chosen of what is found, where there are no temporal events; `Forest.members` has room for any of it."""
+    most = int(sizes_of(forest, chosen).sum())
+    position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
+    first, last = (np.full((len(chosen), variables), -1, np.int64) for _ in range(2))
+    list_found(forest, chosen, position, stop)
+    if variables:
+        list_variables(forest, events, chosen, first, last)
+    position = position[: stop[-1] if len(stop) else 0]
+    nothing, none = np.zeros(len(position), np.int64), np.zeros(first.shape, np.int64)
+    return ToldOccurrences(
+        start=chosen["start"],
+        end=chosen["end"],
+        stop=stop,
+        position=position,
+        time=events.time[position],
+        delay=nothing,
+        depth=nothing,
+        first=first,
+        first_delay=none,
+        last=last,
+        last_delay=none,
+        is_event=(first == last) & (first >= 0),
+        from_=events.time[first],
+        to=events.time[last],
+    )
+
+
+def sizes_of(forest: Forest, found: Records) -> Ints:
+    """How many events each has, shared ones more than once."""
+    sizes: Ints = np.where(found["node"] < 0, 1, forest.nodes["size"][np.maximum(found["node"], 0)])
+    return sizes
+
+
+@kernel
+def list_found(forest: Forest, chosen: Records, position: Ints, stop: Ints) -> None:
+    """Writes the events of each, one behind the other, and where they end."""
+    written = 0
+    for row in range(len(chosen)):
+        count = list_events(forest.nodes, chosen[row].node, forest.members, 0)
+        for i in range(count):
+            position[written + i] = forest.members[i]
+        written += count
+        stop[row] = written
+
+
+@kernel
+def list_variables(forest: Forest, events: Events, chosen: Records, first: Ints, last: Ints) -> None:
+    """Writes the first and the last event of each variable."""
+    nodes, stack = forest.nodes, forest.members
+    middle = len(stack) // 2  # the front is for what is looked up in the meantime
+    for row in range(len(chosen)):
+        stack[middle] = chosen[row].node
+        count = 1
+        while count > 0:
+            count -= 1
+            node = stack[middle + count]
+            if node < 0:
+                continue
+            if nodes[node].kind == NodeKind.BOUND:
+                variable = nodes[node].number
+                first[row, variable] = ~outermost(forest, events, nodes[node].left, True)
+                last[row, variable] = ~outermost(forest, events, nodes[node].left, False)
+            stack[middle + count] = nodes[node].left
+            count += 1
+            if nodes[node].kind == NodeKind.JOINED:
+                stack[middle + count] = nodes[node].right
+                count += 1

@@ -1,0 +1,129 @@
+"""What occurrences are to the kernel: sets of members, with a start and an end, and what their variables stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from cepheid.kernel.scripts.python_functions import Value
+from cepheid.kernel.scripts.reference import evaluate
+from cepheid.kernel.stages.reference import Event
+from cepheid.plan.conditions.script import Script
+
+Member: TypeAlias = tuple[Any, ...]
+"""An event: its time (microseconds) and position. A temporal event: its time, -1, its delay, and the members of the
+occurrence that it comes behind. So members are in the order of time and, at one time, of position.
+"""
+
+
+class MemberSet(NamedTuple):
+    """Members in ascending order, each once; in the order of end, start and members."""
+
+    end: int
+    start: int
+    members: tuple[Member, ...]
+
+
+Binding: TypeAlias = tuple[tuple[int, MemberSet], ...]
+"""Variables by number, in ascending order, each with what it stands for."""
+
+
+class Derivation(NamedTuple):
+    """One way in which an occurrence comes about."""
+
+    occurrence: MemberSet
+    binding: Binding = ()
+
+
+Events: TypeAlias = Mapping[int, Event]
+"""Events by position."""
+
+
+def of_event(event: Event) -> Derivation:
+    return Derivation(MemberSet(event.time, event.time, ((event.time, event.position),)))
+
+
+def is_temporal(member: Member) -> bool:
+    return len(member) > 2
+
+
+def joined(left: Derivation, right: Derivation) -> Derivation:
+    """What both are together."""
+    a, b = left.occurrence, right.occurrence
+    members = tuple(sorted({*a.members, *b.members}))
+    both = MemberSet(max(a.end, b.end), min(a.start, b.start), members)
+    return Derivation(both, tuple(sorted((*left.binding, *right.binding))))
+
+
+def delayed(derivation: Derivation, delay: int) -> Derivation:
+    """The temporal event so long behind the end."""
+    time = derivation.occurrence.end + delay
+    return Derivation(MemberSet(time, time, ((time, -1, delay, derivation.occurrence.members),)), derivation.binding)
+
+
+def bound(derivation: Derivation, variable: int) -> Derivation:
+    return Derivation(derivation.occurrence, tuple(sorted((*derivation.binding, (variable, derivation.occurrence)))))
+
+
+def events_in(members: Iterable[Member]) -> Iterator[int]:
+    """The positions of the events among the members, and of those that temporal ones come behind."""
+    for member in members:
+        if is_temporal(member):
+            yield from events_in(member[3])
+        else:
+            yield member[1]
+
+
+def events_of(derivation: Derivation) -> Iterator[int]:
+    """The positions of the events that the occurrence and its variables are made of; some more than once."""
+    yield from events_in(derivation.occurrence.members)
+    for _, occurrence in derivation.binding:
+        yield from events_in(occurrence.members)
+
+
+def recency(derivation: Derivation) -> tuple[int, list[Member]]:
+    """What the recent policy prefers the greatest of: the start, then the latest members."""
+    return derivation.occurrence.start, sorted(derivation.occurrence.members, reverse=True)
+
+
+def least_of_each(derivations: Iterable[Derivation]) -> list[Derivation]:
+    """Each occurrence once, in order, with the variables of its least derivation: the earliest members."""
+    least: dict[MemberSet, Derivation] = {}
+    for derivation in sorted(derivations):
+        least.setdefault(derivation.occurrence, derivation)
+    return list(least.values())
+
+
+class _Row(NamedTuple):
+    values: tuple[Value, ...]
+
+
+def holds(script: Script, binding: Iterable[tuple[int, MemberSet]], events: Events, time_value: int | None) -> bool:
+    """Whether the script is true of what the variables stand for: not false, and not unknown.
+
+    A variable that is one event has its values. Any other has two rows without values, but for number `time_value`: its
+    start and its end.
+    """
+    taken = [(variable, row) for variable, occurrence in binding for row in _rows(occurrence, events, time_value)]
+    return evaluate(script, taken, ()) is True
+
+
+def _rows(occurrence: MemberSet, events: Events, time_value: int | None) -> list[_Row]:
+    first, last = occurrence.members[0], occurrence.members[-1]
+    if first is last and not is_temporal(first):
+        return [_Row(events[first[1]].values)]
+    if time_value is None:
+        return []
+    return [_Row(_only_time(member, events, time_value)) for member in (first, last)]
+
+
+def _only_time(member: Member, events: Events, time_value: int) -> tuple[Value, ...]:
+    """The values of a member that has none but its time, which the lifted column may have without a zone."""
+    if is_temporal(member):
+        _, _, delay, members = member
+        values = _only_time(members[-1], events, time_value)
+        time = values[time_value] + delay
+    else:
+        values = events[member[1]].values
+        time = values[time_value]
+    return tuple(time if number == time_value else None for number in range(len(values)))

@@ -1,0 +1,1 @@
+"""Conditions across events: the interpreter, its definition, and the user's functions."""

@@ -1,0 +1,236 @@
+"""The definition of scripts: evaluated node by node in plain Python, as Spark evaluates SQL in ANSI mode.
+
+NULL is None. Decimals are scaled integers, timestamps and durations microseconds, dates days, as in lifted columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cepheid.errors import ConditionError
+from cepheid.kernel.scripts.python_functions import Taken, Value, ask
+from cepheid.plan.conditions.script import (
+    Aggregate,
+    ConstantValue,
+    CurrentValue,
+    Fold,
+    FunctionValue,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+    evaluation_order,
+    integer_range,
+)
+
+
+def evaluate(script: Script, taken: Taken, current: Sequence[Value]) -> Value:
+    """The script's value for a partial match and the current event's lifted columns.
+
+    Raises:
+        ConditionError: where Spark's ANSI mode raises: a result out of range, a division by zero, a cast that fails.
+    """
+    match script:
+        case ConstantValue(value=value):
+            return value
+        case CurrentValue(column=column):
+            return current[column]
+        case StageValue(stage=stage, column=column, back=back, from_first=from_first):
+            events = [event for s, event in taken if s == stage]
+            ordered = events if from_first else events[::-1]
+            return ordered[back].values[column] if back < len(ordered) else None
+        case Aggregate():
+            return _fold(script, taken)
+        case Operation():
+            return _operate(script, taken, current)
+        case FunctionValue():
+            return ask(script, taken, current)
+
+
+def _fold(aggregate: Aggregate, taken: Taken) -> Value:
+    events = [event for stage, event in taken if stage == aggregate.stage]
+    if aggregate.column is None:
+        return len(events)
+    values = [value for event in events if (value := event.values[aggregate.column]) is not None]
+    match aggregate.fold:
+        case Fold.COUNT:
+            return len(values)
+        case _ if not values:
+            return None
+        case Fold.MIN:
+            return min(values, key=_sort_key)
+        case Fold.MAX:
+            return max(values, key=_sort_key)
+        case Fold.SUM:
+            return _sum(values, aggregate.type)
+        case Fold.AVG:
+            return _average(values, aggregate.type)
+
+
+def _sum(values: Sequence[Value], type_: pa.DataType) -> Value:
+    total = 0.0 if pa.types.is_floating(type_) else 0
+    for value in values:
+        total += value
+    return _in_range(total, type_)
+
+
+def _average(values: Sequence[Value], type_: pa.DataType) -> Value:
+    """Of a decimal column: four digits more than its scale, rounded half up; else a double, summed as doubles."""
+    if pa.types.is_decimal(type_):
+        return _in_range(_divide_half_up(sum(values) * 10_000, len(values)), type_)
+    total = 0.0
+    for value in values:
+        total += float(value)
+    return total / len(values)
+
+
+def _operate(operation: Operation, taken: Taken, current: Sequence[Value]) -> Value:
+    operands = operation.operands
+    match operation.operator:
+        case Operator.AND:
+            return _all(operands, taken, current)
+        case Operator.OR:
+            negated = _all([Operation(Operator.NOT, (o,), pa.bool_()) for o in operands], taken, current)
+            return None if negated is None else not negated
+        case Operator.CASE:
+            for condition, result in zip(operands[:-1:2], operands[1::2], strict=True):
+                if evaluate(condition, taken, current) is True:
+                    return evaluate(result, taken, current)
+            return evaluate(operands[-1], taken, current)
+        case Operator.COALESCE:
+            return next((v for o in operands if (v := evaluate(o, taken, current)) is not None), None)
+        case Operator.FAIL_IF:
+            if evaluate(operands[0], taken, current) is True:
+                raise ConditionError("a value cannot be cast")
+            return evaluate(operands[1], taken, current)
+        case Operator.IS_NULL | Operator.NULL_SAFE_EQUAL | Operator.LEAST | Operator.GREATEST as operator:
+            return _apply(operator, [evaluate(o, taken, current) for o in operands])
+        case operator:
+            return _apply_to_present(operator, operation, taken, current)
+
+
+def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, current: Sequence[Value]) -> Value:
+    """Operators that give NULL for a NULL operand; what would be evaluated after it is not."""
+    values: dict[int, Value] = {}
+    for i in evaluation_order(operation):
+        if (value := evaluate(operation.operands[i], taken, current)) is None:
+            return None
+        values[i] = value
+    return _compute(operator, operation, [values[i] for i in range(len(values))])
+
+
+def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> bool | None:
+    """AND: what follows a false operand is not evaluated, and no function is asked where the whole cannot be true."""
+    result: bool | None = True
+    for operand in operands:
+        if result is None and isinstance(operand, FunctionValue):
+            continue
+        value = evaluate(operand, taken, current)
+        if value is False:
+            return False
+        result = None if value is None else result
+    return result
+
+
+def _apply(operator: Operator, values: list[Value]) -> Value:
+    """Operators that give a value for NULLs too."""
+    present = [v for v in values if v is not None]
+    match operator:
+        case Operator.IS_NULL:
+            return values[0] is None
+        case Operator.NULL_SAFE_EQUAL:
+            return values[0] is values[1] if len(present) < 2 else _sort_key(values[0]) == _sort_key(values[1])
+        case Operator.LEAST:
+            return min(present, key=_sort_key, default=None)
+        case _:
+            return max(present, key=_sort_key, default=None)
+
+
+def _compute(operator: Operator, operation: Operation, values: list[Value]) -> Value:
+    """On operands that are not NULL."""
+    left, right = values[0], values[-1]
+    match operator:
+        case Operator.NOT:
+            return not left
+        case Operator.EQUAL:
+            return _sort_key(left) == _sort_key(right)
+        case Operator.LESS:
+            return _sort_key(left) < _sort_key(right)
+        case Operator.LESS_OR_EQUAL:
+            return _sort_key(left) <= _sort_key(right)
+        case Operator.CAST:
+            return _cast(left, operation.operands[0].type, operation.type)
+        case _:
+            return _in_range(_arithmetic(operator, operation, left, right), operation.type)
+
+
+def _arithmetic(operator: Operator, operation: Operation, left: Value, right: Value) -> Value:
+    match operator:
+        case Operator.ADD:
+            return left + right
+        case Operator.SUBTRACT:
+            return left - right
+        case Operator.MULTIPLY:
+            return left * right
+        case Operator.NEGATE:
+            return -left
+        case Operator.ABS:
+            return abs(left)
+    if right == 0:
+        raise ConditionError("division by zero")
+    match operator:
+        case Operator.DIVIDE if pa.types.is_decimal(operation.type):
+            dividend, divisor = (o.type for o in operation.operands)
+            shift = operation.type.scale - dividend.scale + divisor.scale
+            return _divide_half_up(left * 10**shift, right)
+        case Operator.DIVIDE:
+            return _divide(left, right)
+        case Operator.INTEGER_DIVIDE:
+            return _truncate(left, right)
+        case Operator.REMAINDER if isinstance(left, float):
+            return math.fmod(left, right) if math.isfinite(left) else math.nan
+        case Operator.REMAINDER:
+            return left - right * _truncate(left, right)
+        case _:
+            raise AssertionError(operator)
+
+
+def _divide(left: float, right: float) -> float:
+    return left / right
+
+
+def _truncate(left: int, right: int) -> int:
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _divide_half_up(left: int, right: int) -> int:
+    """The quotient rounded to the nearest integer, halves away from zero."""
+    quotient, remainder = divmod(abs(left), abs(right))
+    rounded = quotient + (2 * remainder >= abs(right))
+    return rounded if (left < 0) == (right < 0) else -rounded
+
+
+def _cast(value: Value, source: pa.DataType, target: pa.DataType) -> Value:
+    scale = source.scale if pa.types.is_decimal(source) else 0
+    if pa.types.is_floating(target):
+        return value / 10**scale if scale else float(value)
+    shift = (target.scale if pa.types.is_decimal(target) else 0) - scale
+    return _in_range(value * 10**shift if shift >= 0 else _divide_half_up(value, 10**-shift), target)
+
+
+def _in_range(value: Value, type_: pa.DataType) -> Value:
+    if isinstance(value, float):
+        return value
+    low, high = integer_range(type_)
+    if not low <= value <= high:
+        raise ConditionError(f"a result is out of the range of {type_}")
+    return value
+
+
+def _sort_key(value: Value) -> tuple[bool, Value]:
+    """Spark's order: NaN equals itself and is greater than every number; -0.0 equals 0.0."""
+    return (True, 0.0) if isinstance(value, float) and math.isnan(value) else (False, value)

@@ -1,0 +1,227 @@
+"""The kernel of sets with its memory: makes room when it asks for it, and hands out what was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.sets.layout import NO_SET, SetOutput, new_graph, new_set_cursor, new_set_output, new_sets
+from cepheid.kernel.sets.nodes import collect, count_open, count_paths, limit_of, owners, recount, rename_events
+from cepheid.kernel.sets.step import Status, nodes_needed, run
+from cepheid.kernel.stages.kernel import Emitted, PassedLimit
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
+from cepheid.kernel.stages.state import check_sets
+
+MOST_NODES = 10_000_000
+"""Of a key, where no limit is given to what they stand for."""
+
+
+class SetKernel:
+    """Finds the matches of a pattern that `compile.form` finds fit for sets."""
+
+    def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
+        self.tables = tables
+        self.window = int(tables.settings["window"][0])
+        self.sets = new_sets(tables, capacity)
+        self.graph = new_graph(tables, capacity, capacity)
+        self.output = new_set_output(capacity, capacity)
+        self.cursor = new_set_cursor(self.tables)
+
+    def run(self, events: Events, visits: Visits) -> Emitted:
+        """Makes the visits; the events are those held, then the new ones.
+
+        Raises:
+            PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel is of
+                no use afterwards.
+        """
+        self.make_keys(int(visits.key.max(initial=-1)) + 1)
+        self.cursor.visit = 0
+        while True:
+            status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
+            match status:
+                case Status.DONE:
+                    return self._take_output()
+                case Status.OUTPUT_FULL:
+                    self._grow_output()
+                case Status.NODES_FULL:
+                    self._make_nodes(int(visits.key[self.cursor.visit]))
+                case Status.TOO_MANY_MATCHES:
+                    raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+                case Status.MANY_OPEN:
+                    self._check_open(int(visits.key[self.cursor.visit]), events)
+                case Status.VERTICES_FULL:
+                    self._grow_vertices()
+                case _:
+                    self._grow_edges()
+
+    def hold(self) -> Int32s:
+        """The positions of the events that open partial matches hold, ascending. They are renamed 0, 1, … and are the
+        start of the next working set.
+        """
+        collect(self.sets, self.cursor, self.window)
+        held: Int32s = rename_events(self.sets, self.cursor, int(self.cursor.event))
+        self.cursor.event = len(held)
+        return held
+
+    @property
+    def size(self) -> int:
+        """The nodes in use, rubbish among them: what `hold` looks through."""
+        return int(self.cursor.nodes)
+
+    def open_partial_matches(self, now: int) -> int:
+        """How many there are of all keys, when time has passed to `now` for all; MANY_OPEN at most for a key."""
+        return int(count_open(self.sets, self.cursor, self.window, now).sum())
+
+    @property
+    def withheld(self) -> int:
+        """No matches: where one may wait they are kept one by one."""
+        return 0
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has open partial matches."""
+        flags: Flags = (self.sets.heads[keys] != NO_SET).any(axis=1)
+        return flags
+
+    @property
+    def open_keys(self) -> Int32s:
+        """The numbers of all keys that have open partial matches, ascending."""
+        return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys for which time up to `time` ends all that is open, ascending. That part of it ends
+        sooner changes nothing that is told.
+        """
+        return np.flatnonzero(self.sets.due <= time).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.sets.due.min(initial=FOREVER))
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """No partial matches and no matches: where they are to be dropped they are kept one by one."""
+        return 0, 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        keys, sets = int(self.open_keys.max(initial=-1)) + 1, self.sets
+        return {"heads": sets.heads[:keys], "now": sets.now[:keys], "nodes": sets.nodes[: self.cursor.nodes]}
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        sets = self.sets
+        self.sets = sets._replace(heads=sets.heads[keys], now=sets.now[keys], due=sets.due[keys])
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
+        """Continues from what `state` gave, with `held` events held.
+
+        Raises:
+            SnapshotError: it does not fit the pattern.
+        """
+        check_sets(self.tables, state, held)
+        nodes = state["nodes"]
+        fresh = new_sets(self.tables, max(len(self.sets.nodes), 2 * len(nodes)))
+        fresh.nodes[: len(nodes)] = nodes
+        heads = state["heads"].copy()
+        latest = np.where(heads == NO_SET, NO_TIME, np.append(nodes["start"], 0)[heads]).max(axis=1, initial=NO_TIME)
+        ends = (latest != NO_TIME) & (latest <= FOREVER - self.window) & (self.window >= 0)
+        due = np.where(ends, latest + self.window, FOREVER)
+        self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
+        self.cursor = new_set_cursor(self.tables)
+        self.cursor.nodes, self.cursor.event = len(nodes), held
+        if self.cursor.limited:
+            count_paths(self.sets, len(nodes))
+
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other. Sets are never changed, so they share them.
+        """
+        self.make_keys(int(target.max(initial=-1)) + 1)
+        sets = self.sets
+        if self.cursor.limited:  # what was counted of a key's own time may be too few at an earlier one
+            count_paths(sets, int(self.cursor.nodes))
+        for array in (sets.heads, sets.now, sets.due):
+            array[target] = array[source]
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+        self.sets.heads[keys], self.sets.now[keys], self.sets.due[keys] = NO_SET, NO_TIME, FOREVER
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+        before = len(self.sets.heads)
+        if keys > before:
+            more = max(keys, 2 * before)
+            sets = self.sets
+            heads, now = grown(sets.heads, more, NO_SET), grown(sets.now, more, NO_TIME)
+            self.sets = sets._replace(heads=heads, now=now, due=grown(sets.due, more, FOREVER))
+
+    def _check_open(self, key: int, events: Events) -> None:
+        """Whether the key has too many partial matches behind the event before the cursor."""
+        limit = limit_of(self.window, int(events.time[int(self.cursor.event) - 1]))
+        count, first = recount(self.sets, self.cursor, key, limit)
+        if count > self.tables.settings["most_in_sets"][0]:
+            raise PassedLimit(first, "max_partial_matches")
+
+    def _make_nodes(self, key: int) -> None:
+        """Half of the nodes are free afterwards, or more, so that the next time is far off. Without a limit to what
+        they stand for, it is their number that is limited, if there are many.
+        """
+        collect(self.sets, self.cursor, self.window)
+        if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
+            owner = owners(self.sets, self.cursor, self.window, NO_TIME)
+            if np.count_nonzero(owner == key) > MOST_NODES:
+                raise PassedLimit(int(self.cursor.event), "max_partial_matches")
+        most = 2 * (int(self.cursor.nodes) + nodes_needed(len(self.tables.edges))) + self.sets.heads.size
+        sets = self.sets
+        if len(sets.nodes) < most:
+            paths = grown(sets.paths, 2 * most) if self.cursor.limited else sets.paths
+            self.sets = sets._replace(
+                nodes=grown(sets.nodes, 2 * most), paths=paths, vertex=grown(sets.vertex, 2 * most)
+            )
+
+    def _grow_vertices(self) -> None:
+        graph = self.graph
+        larger = new_graph(self.tables, 2 * len(graph.steps), 0)
+        self.graph = larger._replace(moving=graph.moving, roots=graph.roots, before=graph.before, after=graph.after)
+
+    def _grow_edges(self) -> None:
+        """Each edge of the graph is on some match: there are at least as many matches as edges, less the vertices."""
+        graph, most = self.graph, int(self.tables.settings["most_matches"][0])
+        if len(graph.before) - len(graph.vertices) > most:
+            raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
+        larger = new_graph(self.tables, 0, 2 * len(graph.before))
+        self.graph = graph._replace(before=larger.before, after=larger.after)
+
+    def _grow_output(self) -> None:
+        """Makes room for what is written at once, and doubles what is too small for it."""
+        output, cursor = self.output, self.cursor
+        step = self.graph.steps[int(cursor.depth) - 1]
+        most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
+        matches, events = int(cursor.matches) + most, int(cursor.match_events) + most * (int(cursor.length) + 1)
+        more_matches, more_events = _room_for(matches, output.end), _room_for(events, output.taken)
+        self.output = SetOutput(
+            grown(output.end, more_matches), grown(output.detected_at, more_matches), grown(output.taken, more_events)
+        )
+
+    def _take_output(self) -> Emitted:
+        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        output, matches, events = self.output, int(self.cursor.matches), int(self.cursor.match_events)
+        self.cursor.matches = self.cursor.match_events = 0
+        end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]
+        if 4 * events < len(output.taken):
+            end, detected_at, taken = end.copy(), detected_at.copy(), taken.copy()
+        else:
+            self.output = new_set_output(len(output.end), len(output.taken))
+        pairs = taken.view(np.int32)
+        none = np.zeros(matches, np.bool_)
+        return Emitted(end, detected_at, timeout=none, event=pairs[::2], stage=pairs[1::2])
+
+
+def _room_for(count: int, array: npt.NDArray[Any]) -> int:
+    return len(array) if count <= len(array) else 2 * count

@@ -1,0 +1,198 @@
+"""What the kernel of sets works on: records and NamedTuples of arrays, with shape, dtype and unit of each.
+
+A set of partial matches is the number of a node (NO_SET: empty). A node stands for its event behind each partial match
+of the set `before` (NO_SET: as the first event) and, beside these, for all of the set `beside`. A node without an event
+stands for `before` itself and `beside`. Nodes are never changed, so sets share them: adding an event to a whole set is
+one node. This is the tECS of Bucchi, Grez, Quintana, Riveros and Vansummeren, CORE: a Complex Event Recognition Engine,
+PVLDB 2022, with output and union node in one where that can be.
+
+Of the two parts of a node the one with the later start is the first, and `start` is that: where it is out of the
+window all is, and whoever walks the nodes may turn back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.stages.tables import Ints, Records, Tables
+from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Cursor, Int32s
+
+Numbers: TypeAlias = npt.NDArray[np.uint32]
+"""Numbers that are never negative: Numba asks of others whether they count from the end."""
+
+NO_SET = -1
+NO_EVENT = -1
+NOTHING_TAKEN = -1
+
+MANY_OPEN = 1 << 50
+"""More are not counted, so that sums over thousands of keys are right."""
+
+SET_NODE = np.dtype(
+    [
+        ("event", np.int32),  # position of the event, or NO_EVENT
+        ("stage", np.int32),  # the stage that took it
+        ("before", np.int32),  # a set, or NO_SET; its nodes have smaller numbers
+        ("beside", np.int32),  # likewise
+        ("start", np.int64),  # microseconds: the latest start of all partial matches it stands for
+    ]
+)
+MOVING = np.dtype(
+    [
+        ("state", np.int32),
+        ("set", np.int32),  # NO_SET in the start state
+        ("goes_on", np.int32),  # 0: what matches may still match, nothing goes on
+    ]
+)
+ROOT = np.dtype([("set", np.int32), ("stage", np.int32)])  # the stage that takes the event that completes, or IGNORED
+VERTEX = np.dtype(
+    [
+        ("taken", np.int64),  # event and stage in one, see `taken_of`
+        ("lengths", np.int64),  # bit i: a match may have i more vertices; bit 63: 63 or more
+        ("matches", np.int64),  # that go on from here, MANY_OPEN for more
+        ("longest", np.int32),  # the most vertices that follow in a match
+        ("node", np.int32),  # the node with its event and stage
+        ("event", np.int32),
+        ("starts", np.int32),  # 1: its event is the first of a match
+        ("before", np.int32),  # the first of its part of Graph.before; it ends where that of the next vertex begins
+        ("after", np.int32),  # its part of Graph.after
+        ("after_end", np.int32),
+    ]
+)
+STEP = np.dtype([("after", np.int32), ("after_end", np.int32)])  # the part of Graph.after that is not tried yet
+
+
+class Sets(NamedTuple):
+    """The open partial matches of all keys."""
+
+    heads: Int32s
+    """(keys, states) the set of each state."""
+    now: Ints
+    """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
+    due: Ints
+    """(keys,) microseconds: when all that is open for the key is out of time, FOREVER if that is never or nothing is.
+    """
+    nodes: Records
+    """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
+    paths: Ints
+    """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
+    or counted, so that there may be fewer now. Empty if not SetCursor.limited.
+    """
+    vertex: Numbers
+    """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
+
+
+class Graph(NamedTuple):
+    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end, and
+    SetCursor.tail behind it.
+    """
+
+    moving: Records
+    """(states,) MOVING: the sets that the event wakes."""
+    roots: Records
+    """(edges,) ROOT: the sets that are complete, but for SetCursor.tail."""
+    vertices: Records
+    """(v + 1,) VERTEX"""
+    order: Numbers
+    """(2, v) vertices by event, on side SetCursor.side; the other side is for sorting."""
+    steps: Records
+    """(v,) STEP, for each vertex of the path in the making."""
+    path: Ints
+    """(v + 2,) what the path takes, without its last vertex if it has several, and NOTHING_TAKEN."""
+    before: Numbers
+    """(e,) vertices that come directly before another."""
+    after: Numbers
+    """(e,) vertices that come directly after another, by event."""
+
+
+class SetOutput(NamedTuple):
+    """Emitted matches as flat arrays: those of `kernel.compiled.Emitted`, with room behind."""
+
+    end: Ints
+    detected_at: Ints
+    taken: Ints
+    """Event and stage in one, see `taken_of`."""
+
+
+SET_CURSOR = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "visit",  # the current visit, and whether it has begun
+            "begun",
+            "event",  # next event of the working set to process
+            "first",  # the event that the visit began at
+            "task",  # what is to be done next: see set_step.Task
+            "now",  # time of the event that completes matches
+            "wake",  # all truth bits that can change a set of the current key
+            "limited",  # 1: there is a limit, so that partial matches are counted
+            "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
+            "patience",  # events of the visit that pass before they may be counted anew, see `recount`
+            "nodes",
+            "base",  # nodes when the visit began: those behind are of its key alone
+            "roots",  # in Graph
+            "kept_nodes",  # nodes that stay when the matches of the event are listed
+            "vertices",  # in Graph
+            "found",  # matches that the event completes, MANY_OPEN for more
+            "side",
+            "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
+            "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
+            "group",  # part of Graph.order: the vertices of the event whose matches are being listed
+            "group_end",
+            "lengths",  # of the group's starts together, as in VERTEX
+            "longest",
+            "start",  # where in Graph.order the current start is
+            "length",  # of the paths that are being listed
+            "depth",  # of the path in the making
+            "group_matches",  # in SetOutput, before the first match of the start and length
+            "group_events",
+            "matches",  # in SetOutput
+            "match_events",
+        )
+    ]
+)
+
+
+def new_set_cursor(tables: Tables) -> Cursor:
+    """A cursor before the first event."""
+    cursor = np.zeros(1, SET_CURSOR).view(np.recarray)[0]
+    cursor.limited = is_limited(tables)
+    return cursor
+
+
+def is_limited(tables: Tables) -> bool:
+    """Whether there is a limit to what sets stand for."""
+    return bool(tables.settings[0]["most_in_sets"] < FOREVER)
+
+
+def new_sets(tables: Tables, capacity: int) -> Sets:
+    """Room for `capacity` nodes, and no keys."""
+    return Sets(
+        heads=np.full((0, len(tables.states)), NO_SET, np.int32),
+        now=np.full(0, NO_TIME, np.int64),
+        due=np.full(0, FOREVER, np.int64),
+        nodes=np.zeros(capacity, SET_NODE),
+        paths=np.zeros(capacity if is_limited(tables) else 0, np.int64),
+        vertex=np.zeros(capacity, np.uint32),
+    )
+
+
+def new_graph(tables: Tables, vertices: int, edges: int) -> Graph:
+    """Room for `vertices` vertices, and for `edges` edges between them and at their ends."""
+    return Graph(
+        moving=np.zeros(len(tables.states), MOVING),
+        roots=np.zeros(len(tables.edges), ROOT),
+        vertices=np.zeros(vertices + 1, VERTEX),
+        order=np.zeros((2, vertices), np.uint32),
+        steps=np.zeros(vertices, STEP),
+        path=np.zeros(vertices + 2, np.int64),
+        before=np.zeros(edges, np.uint32),
+        after=np.zeros(edges, np.uint32),
+    )
+
+
+def new_set_output(matches: int, events: int) -> SetOutput:
+    """Room for `matches` emitted matches with `events` events together."""
+    return SetOutput(np.empty(matches, np.int64), np.empty(matches, np.int64), np.empty(events, np.int64))

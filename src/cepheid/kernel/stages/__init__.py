@@ -1,0 +1,1 @@
+"""The kernel of patterns of stages that stores partial matches one by one."""

@@ -1,0 +1,368 @@
+"""The compiled kernel with its memory: makes room when it asks for it, and hands out what was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.stages.tables import Ints, Tables
+from cepheid.errors import SkipError
+from cepheid.kernel.scripts.interpreter import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
+from cepheid.kernel.stages.collect import collect, rebase
+from cepheid.kernel.stages.fork import copy_nodes, copy_parked, forget_parked, parked_of
+from cepheid.kernel.stages.layout import (
+    FOREVER,
+    Events,
+    Flags,
+    Int32s,
+    Output,
+    Parked,
+    Visits,
+    distinct,
+    grown,
+    new_cursor,
+    new_output,
+    new_partial_matches,
+)
+from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
+from cepheid.kernel.stages.state import checked_state
+from cepheid.kernel.stages.step import Status, run
+from cepheid.kernel.stages.withheld import count_withheld
+
+FAILURES = {
+    OUT_OF_RANGE: "a result is out of the range of its type",
+    DIVISION_BY_ZERO: "division by zero",
+    CAST_FAILED: "a value cannot be cast",
+}
+
+
+SKIP_FAILURES = {
+    NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
+    SKIPS_TO_START: "the event to skip to is the first of the match itself",
+}
+LIMITS = {
+    TOO_MANY_PARTIAL_MATCHES: "max_partial_matches",
+    TOO_MANY_MATCHES: "max_matches_per_event",
+}
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """Matches as flat arrays, in the order of emission."""
+
+    end: Ints
+    """(matches,) match i has the events from end[i - 1] (0 for the first) to end[i]."""
+    detected_at: Ints
+    """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
+    timeout: Flags
+    """(matches,) whether it is none, but a partial match that ran out of time then."""
+    event: Int32s
+    """(events,) position in the working set."""
+    stage: Int32s
+    """(events,) the stage that took it."""
+
+    def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
+        """The chosen matches, and which of the events are theirs."""
+        lengths = np.diff(self.end, prepend=0)
+        taken = np.repeat(chosen, lengths)
+        part = Emitted(
+            end=np.cumsum(lengths[chosen]),
+            detected_at=self.detected_at[chosen],
+            timeout=self.timeout[chosen],
+            event=self.event[taken],
+            stage=self.stage[taken],
+        )
+        return part, taken
+
+
+class ConditionFailed(Exception):
+    """A script failed on the event at `event`; `script` is its number."""
+
+    def __init__(self, event: int, script: int, reason: str) -> None:
+        super().__init__(reason)
+        self.event = event
+        self.script = script
+        self.reason = reason
+
+
+class JointConditionFailed(Exception):
+    """A condition over variables failed; `bound` has, by number, the positions of the first and the last event that
+    each stands for.
+    """
+
+    def __init__(self, condition: str, reason: str, bound: Mapping[int, tuple[int, int]]) -> None:
+        super().__init__(reason)
+        self.condition = condition
+        self.reason = reason
+        self.bound = bound
+
+
+class PassedLimit(Exception):
+    """A key has too many partial matches, or a step too many matches; `event` is one of the key's."""
+
+    def __init__(self, event: int, limit: str) -> None:
+        super().__init__(limit)
+        self.event = event
+        self.limit = limit
+
+
+class CompiledKernel:
+    """Runs the kernel. What is open for a key is kept, by the key's number, from one visit to the next."""
+
+    def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
+        self.tables = tables
+        self.partials = new_partial_matches(tables, capacity)
+        self.cursor = new_cursor(tables, self.partials)
+        self.output = new_output(1 << 14, 1 << 16)
+        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
+        self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
+
+    def run(self, events: Events, visits: Visits) -> Emitted:
+        """Makes the visits. The working set begins with the events that `hold` named.
+
+        Raises:
+            ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
+        """
+        self.cursor.visit = 0
+        while True:
+            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, *self.scratch)
+            match status:
+                case Status.DONE:
+                    return self._take_output()
+                case Status.OUTPUT_FULL:
+                    self._grow_output()
+                case Status.ROOM_NEEDED:
+                    self._make_room(visits)
+                case _:
+                    raise self._failure()
+
+    def hold(self) -> Int32s:
+        """The positions of the events that partial matches hold, ascending. They are renamed 0, 1, … and are the
+        start of the next working set.
+        """
+        if self.cursor.parked == 0:
+            self.cursor.nodes = 0
+        collect(self.partials, self.cursor)
+        events = self.partials.nodes["event"][: self.cursor.nodes]
+        held = distinct(events, int(events.max(initial=-1)) + 1)
+        position = np.zeros(int(held[-1]) + 1 if len(held) else 0, np.int32)
+        position[held] = np.arange(len(held), dtype=np.int32)
+        rebase(self.tables, self.partials, self.cursor, position)
+        self.cursor.event = len(held)
+        return held
+
+    @property
+    def size(self) -> int:
+        """The nodes in use, rubbish among them: what `hold` looks through."""
+        return int(self.cursor.nodes)
+
+    def open_partial_matches(self, _now: int) -> int:
+        """How many there are of all keys. Time has passed for all to where no deadline is due."""
+        return int(self.cursor.parked)
+
+    @property
+    def withheld(self) -> int:
+        """How many matches of all keys are found and wait to be emitted, or would be matches if they ended now."""
+        return count_withheld(self.tables, self.partials)
+
+    def is_open(self, keys: Int32s) -> Flags:
+        """(k,) of each of the keys, whether it has open partial matches."""
+        entries = self.partials.parked.keys
+        flags: Flags = entries["live_end"][keys] > entries["live"][keys]
+        return flags
+
+    def first_starts(self, keys: Int32s, times: Ints) -> list[int]:
+        """(k,) when the first partial match of each of the keys began, which have some open; `times` are those of the
+        working set.
+        """
+        first = self.partials.parked.live[self.partials.parked.keys["live"][keys]]
+        starts: list[int] = times[self.partials.rows["start"][first]].tolist()
+        return starts
+
+    @property
+    def open_keys(self) -> Int32s:
+        """The numbers of all keys that have open partial matches, ascending."""
+        entries = self.partials.parked.keys
+        return np.flatnonzero(entries["live_end"] > entries["live"]).astype(np.int32)
+
+    def due(self, time: int) -> Int32s:
+        """The numbers of the keys that a deadline up to `time` is open for, ascending."""
+        return np.flatnonzero(self.partials.parked.due <= time).astype(np.int32)
+
+    @property
+    def next_due(self) -> int:
+        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        return int(self.partials.parked.due.min(initial=FOREVER))
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """How many partial matches, and how many matches, were over a limit."""
+        return int(self.cursor.dropped), int(self.cursor.dropped_matches)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        partials, cursor = self.partials, self.cursor
+        rows = partials.parked.live[: cursor.parked_live]
+        return {
+            "rows": partials.rows[rows],
+            "slots": partials.slots[rows],
+            "nodes": partials.nodes[: cursor.nodes],
+            "keys": partials.parked.keys[: int(self.open_keys.max(initial=-1)) + 1],
+            "completed": partials.parked.completed[: cursor.parked_completed],
+            "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
+        }
+
+    def renumber(self, keys: Int32s) -> None:
+        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        parked = self.partials.parked
+        self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys], due=parked.due[keys]))
+
+    def fork(self, source: Int32s, target: Int32s) -> None:
+        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
+        other.
+        """
+        self.make_keys(int(target.max(initial=-1)) + 1)
+        live, completed = parked_of(self.partials, source)
+        self._fork_room(live, completed)
+        nodes = copy_nodes(self.partials, self.cursor, source) if self.tables.settings[0]["longest"] else None
+        copy_parked(self.partials, self.cursor, source, target, nodes)
+
+    def drop(self, keys: Int32s) -> None:
+        """Nothing is open for these keys any more, and nothing is told of it."""
+        forget_parked(self.partials, self.cursor, keys)
+
+    def make_keys(self, keys: int) -> None:
+        """Makes room for keys of numbers below `keys`."""
+        partials = self.partials
+        if len(partials.parked.keys) < keys:
+            parked = partials.parked
+            parked = parked._replace(keys=grown(parked.keys, 2 * keys), due=grown(parked.due, 2 * keys, FOREVER))
+            self.partials = partials._replace(parked=parked)
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
+        """Continues from what `state` gave, with `held` events held.
+
+        Raises:
+            SnapshotError: it does not fit the pattern.
+        """
+        state = checked_state(self.tables, state, held)
+        rows, slots, nodes, keys, completed = (state[name] for name in ("rows", "slots", "nodes", "keys", "completed"))
+        count = len(rows)
+        fresh = new_partial_matches(self.tables, max(1024, 2 * (count + 1)))
+        fresh.rows[1 : count + 1], fresh.slots[1 : count + 1] = rows, slots
+        capacity = len(fresh.free)
+        fresh.free[: capacity - 1 - count] = np.arange(capacity - 1, count, -1)
+        live = grown(np.arange(1, count + 1), max(1024, 2 * count))
+        due = np.where(keys["live_end"] > keys["live"], keys["deadline"], FOREVER)
+        parked = Parked(keys.copy(), due, live, grown(completed, max(1024, 2 * len(completed))))
+        self.partials = fresh._replace(nodes=grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
+        self.cursor = cursor = new_cursor(self.tables, self.partials)
+        cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
+        cursor.parked = cursor.parked_live = count
+        cursor.parked_completed = len(completed)
+        cursor.step, cursor.dropped, cursor.dropped_matches = state["totals"]
+
+    def _failure(self) -> Exception:
+        failure, event = int(self.cursor.failure), int(self.cursor.event)
+        if failure in SKIP_FAILURES:
+            return SkipError(SKIP_FAILURES[failure])
+        if failure in LIMITS:
+            return PassedLimit(self._oldest(failure), LIMITS[failure])
+        return ConditionFailed(event, int(self.cursor.failed_script), FAILURES[failure])
+
+    def _oldest(self, failure: int) -> int:
+        """The first event of the oldest of too many: one of the key's, though deadlines pass without any."""
+        cursor, partials = self.cursor, self.partials
+        if failure == TOO_MANY_MATCHES:
+            return int(partials.completed["start"][0])
+        return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
+
+    def _take_output(self) -> Emitted:
+        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        matches, events = int(self.cursor.matches), int(self.cursor.match_events)
+        self.cursor.matches = self.cursor.match_events = 0
+        output = self.output
+        times = output.end[:matches], output.detected_at[:matches]
+        taken = Emitted(*times, output.timeout[:matches], output.event[:events], output.stage[:events])
+        if 4 * events < len(output.event):
+            return Emitted(*(array.copy() for array in vars(taken).values()))
+        self.output = new_output(len(output.end), len(output.event))
+        return taken
+
+    def _grow_output(self) -> None:
+        """Makes room for the next match, and doubles what is too small for it."""
+        output, cursor = self.output, self.cursor
+        matches = len(output.end) * (2 if cursor.matches == len(output.end) else 1)
+        most = int(cursor.match_events) + int(self.partials.completed["length"][0])
+        events = len(output.event) if most <= len(output.event) else 2 * most
+        self.output = Output(
+            grown(output.end, matches),
+            grown(output.detected_at, matches),
+            grown(output.timeout, matches),
+            grown(output.event, events),
+            grown(output.stage, events),
+        )
+
+    def _make_room(self, visits: Visits) -> None:
+        cursor, partials = self.cursor, self.partials
+        collect(partials, cursor)
+        if cursor.loaded:
+            self._park_room(int(cursor.live), int(cursor.completed))
+        else:
+            self._load_room(visits)
+            return
+        most, matches = int(cursor.needed), int(cursor.needed_matches)
+        if cursor.free < most:
+            self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is shared
+        if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
+            self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
+        if len(partials.completed) - cursor.completed < matches:
+            room = 2 * int(cursor.completed + matches)
+            self.partials = self.partials._replace(completed=grown(partials.completed, room))
+
+    def _fork_room(self, live: int, completed: int) -> None:
+        """For copies of so many partial matches and waiting matches, and of all nodes where these are copied."""
+        cursor, parked = self.cursor, self.partials.parked
+        room = len(parked.live) - cursor.parked_live, len(parked.completed) - cursor.parked_completed
+        copied = int(cursor.nodes) if self.tables.settings[0]["longest"] else 0
+        if room[0] < live or room[1] < completed or len(self.partials.nodes) < cursor.nodes + copied:
+            collect(self.partials, cursor)
+            self._park_room(live, completed)
+            if copied and len(self.partials.nodes) < 4 * cursor.nodes:
+                nodes = grown(self.partials.nodes, 4 * int(cursor.nodes))
+                self.partials = self.partials._replace(nodes=nodes)
+        if cursor.free < live:
+            self._grow_rows(max(live, len(self.partials.rows)))
+
+    def _park_room(self, live: int, completed: int) -> None:
+        """At least half free after a collection: its cost is shared."""
+        cursor, parked = self.cursor, self.partials.parked
+        live, completed = live + int(cursor.parked_live), completed + int(cursor.parked_completed)
+        if len(parked.live) < 2 * live:
+            parked = parked._replace(live=grown(parked.live, 4 * live))
+        if len(parked.completed) < 2 * completed:
+            parked = parked._replace(completed=grown(parked.completed, 4 * completed))
+        self.partials = self.partials._replace(parked=parked)
+
+    def _load_room(self, visits: Visits) -> None:
+        """For all keys of the visits, and what is open for the next."""
+        self.make_keys(int(visits.key.max()) + 1)
+        partials = self.partials
+        entry = partials.parked.keys[visits.key[self.cursor.visit]]
+        completed = int(entry["completed_end"] - entry["completed"])
+        if len(partials.completed) < completed:
+            self.partials = partials._replace(completed=grown(partials.completed, 2 * completed))
+
+    def _grow_rows(self, more: int) -> None:
+        before = len(self.partials.rows)
+        capacity = before + more
+        free = grown(self.partials.free, capacity)
+        free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity)
+        self.cursor.free += more
+        live = np.stack([grown(side, 2 * capacity) for side in self.partials.live])
+        slots, rows = grown(self.partials.slots, capacity), grown(self.partials.rows, capacity)
+        self.partials = self.partials._replace(rows=rows, slots=slots, live=live, free=free)

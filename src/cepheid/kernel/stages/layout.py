@@ -1,0 +1,246 @@
+"""What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
+
+The working set is the events that partial matches may hold from earlier batches, followed by the batch; events are
+named by their position in it. The kernel works on one key at a time, which it loads; what is open for the others is
+parked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.compile.stages.tables import Ints, Records, Tables
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Cursor: TypeAlias = Any
+"""One record of CURSOR; NumPy's types know nothing of a record's fields."""
+
+GROWN = -1
+"""In place of its holders, for a node at which a match has been continued by another match."""
+
+T = TypeVar("T", bound=np.generic)
+
+START_ROW = 0
+"""The row of the start state: it holds no events, is never live and never ends."""
+
+NO_TIME = np.iinfo(np.int64).min
+"""detected_at of a match that only the end of the input made certain."""
+
+FOREVER = np.iinfo(np.int64).max
+"""The time that is reached when the input is complete."""
+
+
+class Events(NamedTuple):
+    """The working set; n events, c lifted columns."""
+
+    time: Ints
+    """(n,) microseconds since 1970 UTC."""
+    mask: Ints
+    """(n,) lifted conditions, bit i for Plan.bits[i]."""
+    values: Ints
+    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as codes within the working set, in
+    byte order where the pattern asks which is less.
+    """
+    missing: Flags
+    """(c, n) where a lifted column is NULL."""
+
+
+class Visits(NamedTuple):
+    """The keys that a call of the kernel visits, one after the other; v visits."""
+
+    key: Int32s
+    """(v,) number of the key, from 0: where what is open for it is kept between visits."""
+    end: Ints
+    """(v,) position in the working set behind the key's last event; its events begin where the visit before ends, those
+    of the first behind the held events.
+    """
+    until: Ints
+    """(v,) microseconds: behind its events, time passes to here, if it has not come there with the last of them."""
+    closes: Flags
+    """(v,) whether no more events of the key come. With `until` FOREVER its input is complete and what is open ends,
+    else it is dropped.
+    """
+
+
+ROW = np.dtype(
+    [
+        ("state", np.int64),  # index into Tables.states
+        ("start", np.int64),  # position of the first event
+        ("node", np.int64),  # the last event taken, index into the nodes; -1 none
+        ("length", np.int64),  # number of events taken
+        ("whole", np.int64),  # with SETTINGS.longest, the last event of the match that this one may continue; -1 none
+    ]
+)
+NODE = np.dtype(
+    [
+        ("event", np.int32),  # position of the event
+        ("stage", np.int32),  # the stage that took it
+        ("parent", np.int32),  # the node of the event taken before it, -1 for none
+        ("holders", np.int32),  # how many partial matches, live or parked, have it as `whole`; or GROWN
+    ]
+)
+COMPLETED = np.dtype(
+    [
+        ("step", np.int64),  # the step that completed the match, or at which it timed out
+        ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
+        ("start", np.int64),  # position of the first event
+        ("node", np.int64),  # the last event
+        ("length", np.int64),  # number of events
+    ]
+)
+KEY = np.dtype(
+    [
+        ("live", np.int64),  # its partial matches are Parked.live from here to live_end, in order of their start
+        ("live_end", np.int64),
+        ("completed", np.int64),  # its waiting matches are Parked.completed from here to completed_end, as a heap
+        ("completed_end", np.int64),
+        ("wake", np.int64),  # see CURSOR
+        ("deadline", np.int64),  # the earliest deadline of its partial matches, or a time before it
+        ("reached", np.int64),  # the time of its last event
+    ]
+)
+
+
+class Parked(NamedTuple):
+    """What is open for the keys that are not loaded. What a key leaves is appended; what it had left before is
+    rubbish.
+    """
+
+    keys: Records
+    """(any,) KEY, by number of the key."""
+    due: Ints
+    """(any,) KEY.deadline by number of the key, FOREVER for those that nothing is open for: all are read at every call.
+    """
+    live: Ints
+    """(any,) rows, the first Cursor.parked_live of them."""
+    completed: Records
+    """(any,) COMPLETED, the first Cursor.parked_completed of them."""
+
+
+class PartialMatches(NamedTuple):
+    """Partial matches and the events they took. Events are kept as trees, so branches share their past."""
+
+    rows: Records
+    """(capacity,) ROW."""
+    slots: Ints
+    """(capacity, slots) of the row: see compile.script."""
+    live: Ints
+    """(2, 2 capacity) live rows in order of their start: Cursor.live of side Cursor.side, from Cursor.first on."""
+    free: Ints
+    """(capacity,) rows not in use, the first Cursor.free of them."""
+    nodes: Records
+    """(any,) NODE; a parent has a smaller index than its child."""
+    completed: Records
+    """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next of them first."""
+    parked: Parked
+
+
+class Output(NamedTuple):
+    """Emitted matches as flat arrays, and room behind them."""
+
+    end: Ints
+    """(any,) the events of a match are those from the end of the match before (0 for the first) to here."""
+    detected_at: Ints
+    """(any,) microseconds since 1970 UTC, NO_TIME for none."""
+    timeout: Flags
+    """(any,) whether it is none, but a partial match that ran out of time."""
+    event: Int32s
+    """(any,) position of an event of a match."""
+    stage: Int32s
+    """(any,) the stage that took it."""
+
+
+CURSOR = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "event",  # next event of the working set to process
+            "visit",  # the visit that is under way or next
+            "loaded",  # whether it is under way
+            "parked",  # partial matches that are parked, of all keys
+            "parked_live",  # used of Parked.live
+            "parked_completed",  # used of Parked.completed
+            "reached",  # the time of the key's last event
+            "now",  # time of the step that is being released
+            "step",  # steps done
+            "side",  # which of PartialMatches.live is in use
+            "first",
+            "live",
+            "wake",  # all truth bits that can change a live partial match, or more
+            "earliest",  # the earliest deadline of the live ones, or a time before it; where states have windows
+            "free",
+            "needed",  # rows, with a node each, that the next step may make, and matches
+            "needed_matches",
+            "nodes",
+            "completed",
+            "found",  # matches that the last step completed
+            "dropped",  # partial matches that were one too many, see SETTINGS
+            "dropped_matches",
+            "matches",  # in Output
+            "match_events",  # in Output
+            "fanout",  # the most edges that a state has
+            "failure",  # what made a condition fail, see interpret
+            "failed_script",
+        )
+    ]
+)
+
+
+def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
+    """A cursor before the first event."""
+    cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
+    cursor.fanout = fanout(tables)
+    cursor.free = len(partials.free) - 1
+    cursor.earliest = FOREVER
+    return cursor
+
+
+def fanout(tables: Tables) -> int:
+    """The most edges that a state has, but at least 1: what a partial match may become at an event."""
+    return max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
+
+
+def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
+    """Room for `capacity` - 1 partial matches, or for what the start state may become; row START_ROW is filled in."""
+    capacity = max(capacity, fanout(tables) + 1)
+    rows = np.zeros(capacity, ROW)
+    rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0, -1)
+    return PartialMatches(
+        rows=rows,
+        slots=np.tile(tables.slots["initial"], (capacity, 1)),
+        live=np.zeros((2, 2 * capacity), np.int64),
+        free=np.arange(capacity, 0, -1) - 1,
+        nodes=np.zeros(4 * capacity, NODE),
+        completed=np.zeros(2 * capacity, COMPLETED),
+        parked=Parked(
+            np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
+        ),
+    )
+
+
+def new_output(matches: int, events: int) -> Output:
+    """Room for `matches` emitted matches with `events` events together."""
+    times = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))
+
+
+def distinct(positions: npt.NDArray[np.integer[Any]], length: int) -> Int32s:
+    """The positions, all less than `length`, each once and in order."""
+    if len(positions) < length // 64:  # few of many, as in a call of a live matcher
+        return np.unique(positions).astype(np.int32)
+    taken = np.zeros(length, np.bool_)  # np.unique would hash or sort: 250 ms for 300,000 positions, this takes 1
+    taken[positions] = True
+    return np.flatnonzero(taken).astype(np.int32)
+
+
+def grown(array: npt.NDArray[T], capacity: int, fill: int = 0) -> npt.NDArray[T]:
+    """A copy with room for `capacity` rows, which are `fill`."""
+    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    if fill:
+        larger[len(array) :] = fill
+    return larger

@@ -1,0 +1,43 @@
+"""`longest` on a group: a match is held while partial matches may continue it, and given when the last of them ends.
+
+Each such partial match has the match as its `whole`: a node, at which they are counted. One that becomes a longer match
+by further turns of the loop lets the node be GROWN: then the shorter match is none.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.stages.layout import GROWN, Cursor, PartialMatches
+from cepheid.kernel.stages.release import complete
+
+
+@kernel
+def hold(partials: PartialMatches, number: int, whole: int) -> None:
+    """Lets a partial match have `whole`, which may be -1, as the match that it may continue."""
+    partials.rows[number].whole = whole
+    if whole >= 0 and partials.nodes[whole].holders != GROWN:
+        partials.nodes[whole].holders += 1
+
+
+@kernel
+def outgrow(partials: PartialMatches, whole: int) -> None:
+    """The match at `whole`, if it is one, has been continued by another."""
+    if whole >= 0:
+        partials.nodes[whole].holders = GROWN
+
+
+@kernel
+def let_go(partials: PartialMatches, cursor: Cursor, start: int, whole: int) -> None:
+    """Ends a partial match that has `whole`, after what it has become holds its own: where it was the last, the match
+    is complete.
+    """
+    entry = partials.nodes[whole]
+    if entry.holders == GROWN:
+        return
+    entry.holders -= 1
+    if entry.holders == 0:
+        length, node = 0, whole
+        while node >= 0:
+            length += 1
+            node = partials.nodes[node].parent
+        complete(partials, cursor, start, whole, length)

@@ -1,0 +1,73 @@
+"""Loading what is open for a key, and parking it: what a visit begins and ends with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.jit import kernel
+from cepheid.kernel.stages.layout import FOREVER, Cursor, Events, PartialMatches
+from cepheid.kernel.stages.rows import deadline_of
+
+
+@kernel
+def has_room_to_load(partials: PartialMatches, key: int) -> bool:
+    """Whether the key is known and what waits for it fits."""
+    if key >= len(partials.parked.keys):
+        return False
+    entry = partials.parked.keys[key]
+    waiting: int = entry.completed_end - entry.completed
+    return waiting <= len(partials.completed)
+
+
+@kernel
+def load(partials: PartialMatches, cursor: Cursor, key: int) -> None:
+    """Makes the key's partial matches and waiting matches the live ones."""
+    parked, entry = partials.parked, partials.parked.keys[key]
+    live = entry.live_end - entry.live
+    for i in range(live):
+        partials.live[0, i] = parked.live[entry.live + i]
+    completed = entry.completed_end - entry.completed
+    for i in range(completed):
+        assign(partials.completed[i], parked.completed[entry.completed + i])
+    cursor.side, cursor.first, cursor.live, cursor.completed = 0, 0, live, completed
+    cursor.wake, cursor.earliest, cursor.reached = entry.wake, entry.deadline, entry.reached
+    cursor.parked -= live
+    entry.live_end, entry.completed_end = entry.live, entry.completed
+    cursor.loaded = 1
+
+
+@kernel
+def has_room_to_park(partials: PartialMatches, cursor: Cursor) -> bool:
+    parked = partials.parked
+    live: int = cursor.parked_live + cursor.live
+    completed: int = cursor.parked_completed + cursor.completed
+    return live <= len(parked.live) and completed <= len(parked.completed)
+
+
+@kernel
+def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, key: int) -> None:
+    """Ends the visit: what is open stays for the key's next one."""
+    parked, entry = partials.parked, partials.parked.keys[key]
+    entry.live, entry.completed = cursor.parked_live, cursor.parked_completed
+    entry.live_end, entry.completed_end = entry.live + cursor.live, entry.completed + cursor.completed
+    entry.wake, entry.deadline, entry.reached = cursor.wake, FOREVER, cursor.reached
+    for i in range(cursor.live):
+        number = partials.live[cursor.side, cursor.first + i]
+        parked.live[entry.live + i] = number
+        entry.deadline = min(entry.deadline, deadline_of(tables, events, partials, number))
+    parked.due[key] = entry.deadline
+    for i in range(cursor.completed):
+        assign(parked.completed[entry.completed + i], partials.completed[i])
+    cursor.parked += cursor.live
+    cursor.parked_live, cursor.parked_completed = entry.live_end, entry.completed_end
+    cursor.live = cursor.completed = 0
+    cursor.visit += 1
+    cursor.loaded = 0
+
+
+@kernel
+def assign(target: Any, source: Any) -> None:
+    """Copies a record of COMPLETED."""
+    target.step, target.timeout, target.start = source.step, source.timeout, source.start
+    target.node, target.length = source.node, source.length

@@ -1,0 +1,63 @@
+"""Batches as events of the reference step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cepheid.errors import EventError
+from cepheid.events.batch import MASK, ROW_PREFIX, TIME, Batch
+from cepheid.events.identity import as_integers
+from cepheid.kernel.scripts.python_functions import SeenEvent, Value
+from cepheid.kernel.stages.reference import Event
+
+_AT_ONCE = 4096
+"""Events of which there are Python values at once: they take far more room than Arrow's."""
+
+
+def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Event]:
+    """The events, the first of them at position `first`, with those of the lifted columns that are named."""
+    for start in range(0, len(batch), _AT_ONCE):
+        part = batch.slice(start, min(start + _AT_ONCE, len(batch)))
+        times = part.column(TIME).cast(pa.int64()).to_pylist()
+        masks = part.column(MASK).to_pylist()
+        nothing = [None] * len(part)
+        values = [script_values(column) if i in columns else nothing for i, column in enumerate(part.values)]
+        if _has_rows(part):
+            values.append(_seen(part))
+        each = zip(*values, strict=True) if values else [()] * len(part)
+        for i, rest in enumerate(zip(times, masks, each, strict=True)):
+            yield Event(first + start + i, *rest)
+
+
+def _has_rows(batch: Batch) -> bool:
+    """Whether the events come as functions see them; that is then the last of their values."""
+    return any(name.startswith(ROW_PREFIX) for name in batch.data.schema.names)
+
+
+def _seen(batch: Batch) -> list[SeenEvent]:
+    names = [name for name in batch.data.schema.names if name.startswith(ROW_PREFIX)]
+    known = [name.removeprefix(ROW_PREFIX) for name in names]
+    columns = [_seen_values(batch.column(name), shown) for name, shown in zip(names, known, strict=True)]
+    return [SeenEvent(zip(known, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _seen_values(column: pa.Array, name: str) -> list[Value]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError) as error:
+        message = f"a value in column {name!r} is none of Python's, which functions are given: {error}"
+        raise EventError(f"{message}. Is it a placeholder? Make it NULL") from error
+
+
+def script_values(column: pa.Array) -> list[Value]:
+    """As scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
+    if pa.types.is_decimal(column.type):
+        scale = column.type.scale
+        return [None if value is None else int(value.scaleb(scale)) for value in column.to_pylist()]
+    numbers = None if pa.types.is_boolean(column.type) else as_integers(column)
+    if numbers is None:
+        return list(column.to_pylist())
+    present = column.is_valid().to_pylist()
+    return [number if there else None for number, there in zip(numbers.tolist(), present, strict=True)]

@@ -1,0 +1,305 @@
+"""The definition of matching: plain Python over lists, slow and obvious. The compiled kernel must equal it.
+
+It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern
+Matching over Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or
+deadline that completes them, then by start, then most events first, then earliest events, then earliest stages.
+
+`longest` on a group: of the matches that the pattern would have without it, those that none of the others continues
+with events of the loop. Such a match is given when it is certain: when no partial match is left that could continue it.
+So a partial match that ends within a turn of the loop gives the whole turns that it has, unless another one that shares
+these turns has gone on to further whole turns, or still may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from cepheid.compile.stages.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
+from cepheid.compile.stages.guard import Guard
+from cepheid.errors import SkipError
+from cepheid.kernel.scripts.python_functions import Value
+from cepheid.kernel.scripts.reference import evaluate
+from cepheid.lang.stages.pattern import SkipTo
+from cepheid.plan.stages.plan import SkipRule, StageCondition
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event as the kernel sees it: time, mask of lifted conditions, values of lifted columns (None: NULL)."""
+
+    position: int
+    time: int
+    mask: int
+    values: tuple[Value, ...]
+
+
+TakenEvents: TypeAlias = tuple[tuple[int, Event], ...]
+"""Events with the stages that took them, in order."""
+
+
+@dataclass(frozen=True)
+class PartialMatch:
+    """A state, and the events taken on the way to it, each with its stage; never empty."""
+
+    state: int
+    taken: TakenEvents
+    whole: int = 0
+    """With `longest` on a group: how many of `taken` are, so far, a match that this partial match may continue."""
+
+    @property
+    def start(self) -> Event:
+        return self.taken[0][1]
+
+    @property
+    def last(self) -> Event:
+        return self.taken[-1][1]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A complete match: stage and event position in order, and the time that made it certain (None: the end of the
+    input).
+    """
+
+    taken: tuple[tuple[int, int], ...]
+    detected_at: int | None
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """A partial match that ran out of time, and its deadline."""
+
+    taken: tuple[tuple[int, int], ...]
+    deadline: int
+
+
+Completed: TypeAlias = tuple[int, PartialMatch]
+"""The step that completed the match, and the match."""
+
+
+class ReferenceMatcher:
+    """Runs an automaton over the events of one key."""
+
+    def __init__(
+        self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: SkipRule
+    ) -> None:
+        self.automaton = automaton
+        self.conditions = conditions
+        self.window = window
+        self.skip = skip
+        self.partial_matches: list[PartialMatch] = []
+        self.completed: list[Completed] = []
+        self.growing: list[PartialMatch] = []
+        """With `longest` on a group: what would be matches without it, and may still be continued."""
+        self.timeouts: list[Timeout] = []
+        self.step = 0
+        self.reached: int | None = None
+        """The time of the last event."""
+
+    def process(self, event: Event) -> list[Match]:
+        """Time passes to the event's, then the event is offered to every partial match and to the start state."""
+        matches = self._pass(event.time)
+        self.reached = event.time
+        survivors: list[PartialMatch] = []
+        completed: list[PartialMatch] = []
+        for partial_match in [*self.partial_matches, None]:
+            moved, done = self._move(partial_match, event)
+            survivors += moved
+            completed += done
+        self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
+        return matches + self._release(self._longest(completed), event.time)
+
+    def advance_time(self, time: int) -> list[Match]:
+        """Lets every deadline up to `time` pass, in order, if time has not come there with the last event; the skip
+        strategy is applied after each.
+        """
+        return self._pass(time) if self.reached is None or time > self.reached else []
+
+    def _pass(self, time: int) -> list[Match]:
+        matches: list[Match] = []
+        while (deadline := self._earliest_deadline()) is not None and deadline <= time:
+            expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
+            self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
+            complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
+            timed_out = [Timeout(positions_of(p), deadline) for p in expired if not (p in complete or p.whole)]
+            self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
+            matches += self._release(self._longest(complete), deadline)
+        return matches
+
+    def finish(self) -> list[Match]:
+        """The input is complete: every deadline passes, then every partial match ends."""
+        matches: list[Match] = []
+        while (deadline := self._earliest_deadline()) is not None:
+            matches += self._pass(deadline)
+        ended, self.partial_matches = self.partial_matches, []
+        return matches + self._release(self._longest([p for p in ended if self._complete(p)]), None)
+
+    def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
+        """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
+        complete.
+        """
+        taken = partial_match.taken if partial_match else ()
+        state = partial_match.state if partial_match else self.automaton.start
+        edges = [*self._edges(state, taken, event)]
+        moved, completed = [], []
+        for edge in edges:
+            if edge.action is Action.IGNORE and partial_match:
+                reached = PartialMatch(edge.target, taken)
+            elif edge.action is Action.TAKE:
+                assert edge.stage is not None
+                reached = PartialMatch(edge.target, (*taken, (edge.stage, event)))
+            else:
+                continue
+            completes = self._completes(edge, taken, event)
+            if self.automaton.loop:
+                reached = replace(reached, whole=self._whole(edge, partial_match, reached, completes=completes))
+            if edge.target != self.automaton.final:
+                moved.append(reached)
+            if completes:
+                completed.append(reached)
+        if any(edge.action is Action.STOP for edge in edges):
+            moved = []
+        if partial_match and self._breaks(state, taken, event):
+            completed.append(partial_match)
+        return moved, completed
+
+    def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
+        """The edges that hold, of a state and of those it proceeds to; PROCEED edges are followed."""
+        for edge in self.automaton.states[state].edges:
+            if not self._holds(edge.guard, taken, event):
+                continue
+            if edge.action is Action.PROCEED:
+                yield from self._edges(edge.target, taken, event)
+            elif edge.window is None or not taken or event.time - taken[-1][1].time < edge.window:
+                yield edge
+
+    def _completes(self, edge: Edge, taken: TakenEvents, event: Event) -> bool:
+        """Whether a partial match that follows the edge is a match; after a TAKE it may proceed with the same event."""
+        return (
+            self._is_final(edge.target, taken, event)
+            if edge.action is Action.TAKE
+            else edge.target == self.automaton.final
+        )
+
+    def _is_final(self, state: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether the state is the final one or proceeds to it."""
+        return state == self.automaton.final or any(
+            self._is_final(edge.target, taken, event)
+            for edge in self.automaton.states[state].edges
+            if edge.action is Action.PROCEED and self._holds(edge.guard, taken, event)
+        )
+
+    def _holds(self, guard: Guard, taken: TakenEvents, event: Event) -> bool:
+        return any(
+            all(self._condition(demand.condition, taken, event) != demand.negated for demand in sorted(term))
+            for term in guard.terms
+        )
+
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        condition = self.conditions[number]
+        if condition.bit is not None and not event.mask >> condition.bit & 1:
+            return False
+        return condition.script is None or evaluate(condition.script, taken, event.values) is True
+
+    def _breaks(self, state: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether the event ends the partial match in a complete state: the one it is in, or one it proceeds to."""
+        if self.automaton.states[state].complete and not [*self._edges(state, taken, event)]:
+            return True
+        return any(
+            self._breaks(edge.target, taken, event)
+            for edge in self.automaton.states[state].edges
+            if edge.action is Action.PROCEED and self._holds(edge.guard, taken, event)
+        )
+
+    def _complete(self, partial_match: PartialMatch) -> bool:
+        return leads_to_complete(self.automaton, partial_match.state)
+
+    def _whole(self, edge: Edge, before: PartialMatch | None, after: PartialMatch, *, completes: bool) -> int:
+        """How much of a partial match that has followed the edge is a match that it may continue."""
+        if completes:
+            return len(after.taken)
+        loop = self.automaton.loop
+        stays = waits_in_loop(self.automaton, edge.target) if edge.stage is None else edge.stage in loop
+        return before.whole if before and stays else 0
+
+    def _longest(self, completed: list[PartialMatch]) -> list[PartialMatch]:
+        """What is a match of those completed at this step. For `longest` on a group: of these and those that were
+        growing, what none of these continues and no partial match may.
+        """
+        if not self.automaton.loop:
+            return completed
+        open_ = [p for p in self.growing if not any(self._continues(c, p) for c in completed)] + completed
+        held = {positions_of(p)[: p.whole] for p in self.partial_matches}
+        self.growing = [p for p in open_ if positions_of(p) in held]
+        return [p for p in open_ if positions_of(p) not in held]
+
+    def _continues(self, partial_match: PartialMatch, other: PartialMatch) -> bool:
+        """Whether it has the events of the other and then, only, events of the loop."""
+        before, more = positions_of(partial_match)[: len(other.taken)], partial_match.taken[len(other.taken) :]
+        return before == positions_of(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
+
+    def _deadline(self, partial_match: PartialMatch) -> int | None:
+        ends = [] if self.window is None else [partial_match.start.time + self.window]
+        if (window := gap(self.automaton, partial_match.state)) is not None:
+            ends.append(partial_match.last.time + window)
+        return min(ends, default=None)
+
+    def _earliest_deadline(self) -> int | None:
+        deadlines = [d for p in self.partial_matches if (d := self._deadline(p)) is not None]
+        return min(deadlines, default=None)
+
+    def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
+        """Emits what may be emitted. With a skip strategy a match waits while a partial match with an earlier start
+        is open.
+        """
+        self.step += 1
+        once = {positions_of(match): match for match in completed}  # branches of groups may have taken the same
+        self.completed += [(self.step, match) for match in once.values()]
+        self.completed.sort(key=order_of)
+        matches = []
+        while self.completed and not (self.skip.to is not SkipTo.NO_SKIP and self._older_is_open(self.completed[0][1])):
+            _, match = self.completed.pop(0)
+            matches.append(Match(positions_of(match), now))
+            self._prune(self._kept_from(match))
+        return matches
+
+    def _older_is_open(self, match: PartialMatch) -> bool:
+        return any(p.start.position < match.start.position for p in self.partial_matches)
+
+    def _kept_from(self, match: PartialMatch) -> int:
+        """The first position at which a partial match may have started to be kept."""
+        match self.skip.to:
+            case SkipTo.NO_SKIP:
+                return 0
+            case SkipTo.NEXT:
+                return match.start.position + 1
+            case SkipTo.PAST_LAST_EVENT:
+                return match.last.position + 1
+        positions = [event.position for stage, event in match.taken if stage == self.skip.stage]
+        if not positions and self.skip.error_on_miss:
+            raise SkipError("a match has no event of the stage to skip to")
+        if not positions:
+            return 0
+        target = positions[0] if self.skip.to is SkipTo.FIRST else positions[-1]
+        if target == match.start.position and self.skip.error_on_miss:
+            raise SkipError("the event to skip to is the first of the match itself")
+        return target
+
+    def _prune(self, first: int) -> None:
+        self.partial_matches = [p for p in self.partial_matches if p.start.position >= first]
+        self.growing = [p for p in self.growing if p.start.position >= first]
+        self.completed = [c for c in self.completed if c[1].start.position >= first]
+
+
+def positions_of(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
+    """Its events: stage and position."""
+    return tuple((stage, event.position) for stage, event in partial_match.taken)
+
+
+def order_of(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
+    """The key by which matches that wait are sorted."""
+    step, match = completed
+    positions = [event.position for _, event in match.taken]
+    return match.start.position, step, -len(positions), positions, [stage for stage, _ in match.taken]

@@ -1,0 +1,241 @@
+"""Matches that are complete: emitted in their order, held back while a partial match with an earlier start is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepheid.compile.stages.tables import SkipKind, Tables
+from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
+from cepheid.kernel.stages.layout import Cursor, Output, PartialMatches
+from cepheid.kernel.stages.rows import drop_first
+
+NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
+"""Failures beside those of scripts."""
+
+
+@inlined
+def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
+    """Adds a match to those that wait."""
+    add(partials, cursor, start, node, length, 0)
+    cursor.found += 1
+
+
+@inlined
+def time_out(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
+    """Adds a partial match that ran out of time; none waits."""
+    add(partials, cursor, start, node, length, 1)
+
+
+@inlined
+def add(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int, timeout: int) -> None:
+    match = partials.completed[cursor.completed]
+    match.start, match.step, match.node, match.length = start, cursor.step, node, length
+    match.timeout = timeout
+    cursor.completed += 1
+    rise(partials, cursor.completed - 1)
+
+
+@kernel
+def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
+    """Emits what may be emitted; False if the output has no room for it, or the cursor has a failure.
+
+    With a skip strategy a match waits while a partial match with an earlier start is open.
+    """
+    settings = tables.settings[0]
+    if cursor.found > settings.most_matches:
+        limit_matches(tables, partials, cursor)
+        if cursor.failure != NO_FAILURE:
+            return False
+    cursor.found = 0
+    nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct and not settings.timeouts
+    if nothing_else and are_in_order(partials, cursor.completed):
+        return emit_all(partials, output, cursor)
+    while cursor.completed:
+        match = partials.completed[0]
+        waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
+        if waits and cursor.live and earliest_start(partials, cursor) < match.start:
+            return True
+        if not has_room_for(output, cursor, match.length):
+            return False
+        kept_from = 0 if match.timeout else first_kept(tables, partials, cursor)
+        if cursor.failure != NO_FAILURE:
+            return False
+        emit(partials, output, cursor, match)
+        if settings.distinct or match.timeout:
+            while cursor.completed > 1 and next_is_the_same(partials, cursor):
+                remove_first(partials, cursor)
+        remove_first(partials, cursor)
+        while cursor.live and earliest_start(partials, cursor) < kept_from:
+            drop_first(partials, cursor, 1)
+        while cursor.completed and partials.completed[0].start < kept_from:
+            remove_first(partials, cursor)
+    return True
+
+
+@inlined
+def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
+    """The first position at which a partial match may have started to be kept when the next match is emitted."""
+    settings, match = tables.settings[0], partials.completed[0]
+    if settings.skip == SkipKind.NO_SKIP:
+        return 0
+    if settings.skip == SkipKind.NEXT:
+        return match.start + 1
+    if settings.skip == SkipKind.PAST_LAST_EVENT:
+        return partials.nodes[match.node].event + 1
+    node, target = match.node, -1
+    while node >= 0 and (target < 0 or settings.skip == SkipKind.FIRST):
+        if partials.nodes[node].stage == settings.skip_stage:
+            target = partials.nodes[node].event
+        node = partials.nodes[node].parent
+    if settings.skip_checked and target < 0:
+        cursor.failure = NOTHING_TO_SKIP_TO
+    elif settings.skip_checked and target == match.start:
+        cursor.failure = SKIPS_TO_START
+    return max(target, 0)
+
+
+@inlined
+def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether the match behind the first has the same events and stages; equal ones are all at the front."""
+    other = 1
+    if cursor.completed > 2 and comes_before(partials, 2, 1):
+        other = 2
+    return partials.completed[0].step == partials.completed[other].step and not comes_before(partials, 0, other)
+
+
+@inlined
+def earliest_start(partials: PartialMatches, cursor: Cursor) -> int:
+    return partials.rows[partials.live[cursor.side, cursor.first]].start
+
+
+@inlined
+def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
+    return cursor.matches < len(output.end) and cursor.match_events + length <= len(output.event)
+
+
+@inlined
+def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -> None:
+    """Writes one of those that wait."""
+    at, number = cursor.match_events + match.length, cursor.matches
+    output.end[number], output.detected_at[number], output.timeout[number] = at, cursor.now, match.timeout != 0
+    cursor.matches += 1
+    cursor.match_events = at
+    node = match.node
+    while node >= 0:
+        at -= 1
+        entry = partials.nodes[node]
+        output.event[at], output.stage[at] = entry.event, entry.stage
+        node = entry.parent
+
+
+@kernel
+def are_in_order(partials: PartialMatches, count: int) -> bool:
+    """Whether the first `count` of those that wait stand one behind the other in their order: they are mostly found so,
+    as partial matches are visited in the order of their start.
+    """
+    place = 1
+    while place < count and comes_before(partials, place - 1, place):
+        place += 1
+    return place >= count
+
+
+@kernel
+def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
+    """Writes those that wait, as they stand; False if the output has no room for one."""
+    completed, count = partials.completed, cursor.completed
+    for i in range(count):
+        if not has_room_for(output, cursor, completed[i].length):
+            for j in range(i, count):
+                swap(completed[j - i], completed[j])
+            cursor.completed = count - i
+            return False
+        emit(partials, output, cursor, completed[i])
+    cursor.completed = 0
+    return True
+
+
+@kernel
+def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+    """Drops the matches of this step that are more than the limit, those with the earliest start, or fails."""
+    settings, completed = tables.settings[0], partials.completed
+    if not settings.limits_drop:
+        cursor.failure = TOO_MANY_MATCHES
+        return
+    more = cursor.found - settings.most_matches
+    cursor.dropped_matches += more
+    count = cursor.completed
+    while cursor.completed:
+        remove_first(partials, cursor)  # to the end of the heap's array: then they stand there, the last first
+    for i in range(count // 2):
+        swap(completed[i], completed[count - 1 - i])
+    for i in range(count):
+        if more and completed[i].step == cursor.step and not completed[i].timeout:
+            more -= 1
+        else:
+            swap(completed[cursor.completed], completed[i])
+            cursor.completed += 1
+
+
+# The matches that wait are a binary heap: the first of all is at 0, and `i` comes before 2 i + 1 and 2 i + 2.
+
+
+@kernel
+def rise(partials: PartialMatches, at: int) -> None:
+    """Moves a match towards the front until none that comes later is before it."""
+    completed = partials.completed
+    while at > 0:
+        above = (at - 1) // 2
+        if not comes_before(partials, at, above):
+            return
+        swap(completed[at], completed[above])
+        at = above
+
+
+@kernel
+def remove_first(partials: PartialMatches, cursor: Cursor) -> None:
+    completed = partials.completed
+    cursor.completed -= 1
+    swap(completed[0], completed[cursor.completed])
+    at = 0
+    while 2 * at + 1 < cursor.completed:
+        below = 2 * at + 1
+        if below + 1 < cursor.completed and comes_before(partials, below + 1, below):
+            below += 1
+        if not comes_before(partials, below, at):
+            return
+        swap(completed[at], completed[below])
+        at = below
+
+
+@inlined
+def swap(left: Any, right: Any) -> None:
+    left.start, right.start = right.start, left.start
+    left.step, right.step = right.step, left.step
+    left.node, right.node = right.node, left.node
+    left.length, right.length = right.length, left.length
+    left.timeout, right.timeout = right.timeout, left.timeout
+
+
+@kernel
+def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
+    """What timed out before matches; then by start, step, most events, earliest events, earliest stages."""
+    left, right = partials.completed[i], partials.completed[j]
+    if left.timeout != right.timeout:
+        return left.timeout > right.timeout
+    if left.start != right.start:
+        return left.start < right.start
+    if left.step != right.step:
+        return left.step < right.step
+    if left.length != right.length:
+        return left.length > right.length
+    earlier_event = later_event = earlier_stage = False
+    nodes, a, b = partials.nodes, left.node, right.node
+    while a != b:  # from the last event to the first: the last difference that is seen decides
+        if nodes[a].event != nodes[b].event:
+            earlier_event = nodes[a].event < nodes[b].event
+            later_event = not earlier_event
+        if nodes[a].stage != nodes[b].stage:
+            earlier_stage = nodes[a].stage < nodes[b].stage
+        a, b = nodes[a].parent, nodes[b].parent
+    return earlier_event or (earlier_stage and not later_event)

@@ -1,0 +1,114 @@
+"""What a partial match consists of: its row, its nodes and its slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.compile.script import SlotKind
+from cepheid.compile.stages.tables import Ints, Tables
+from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.scripts.interpreter import sum_overflows
+from cepheid.kernel.stages.layout import FOREVER, Cursor, Events, PartialMatches
+
+
+@inlined
+def copy_row(partials: PartialMatches, cursor: Cursor, number: int) -> int:
+    cursor.free -= 1
+    copy = partials.free[cursor.free]
+    partials.rows[copy] = partials.rows[number]
+    for slot in range(partials.slots.shape[1]):
+        partials.slots[copy, slot] = partials.slots[number, slot]
+    return copy
+
+
+@inlined
+def append_node(partials: PartialMatches, cursor: Cursor, event: int, stage: int, parent: int) -> int:
+    node = cursor.nodes
+    entry = partials.nodes[node]
+    entry.event, entry.stage, entry.parent, entry.holders = event, stage, parent, 0
+    cursor.nodes += 1
+    return node
+
+
+@kernel
+def take_into_slots(
+    tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int
+) -> None:
+    """Brings the slots that look at `stage` up to date with an event it takes."""
+    slots = partials.slots[number]
+    for i in range(tables.stage_slots[stage], tables.stage_slots[stage + 1]):
+        slot = tables.slots[i]
+        kind, column, source = slot.kind, slot.column, slot.source
+        if kind == SlotKind.LAST:
+            slots[i] = event if source < 0 else slots[source]
+        elif kind == SlotKind.FIRST:
+            if slots[i] < 0 and (source < 0 or slots[source] >= 0):
+                slots[i] = event
+        elif column >= 0 and events.missing[column, event]:
+            continue
+        elif kind == SlotKind.COUNT:
+            slots[i] += 1
+        elif kind == SlotKind.CARRY:
+            value = events.values[column, event]
+            if sum_overflows(slots[source], value):
+                slots[i] += 1 if value > 0 else -1
+        elif kind == SlotKind.SUM_I:
+            slots.view(np.uint64)[i] += np.uint64(events.values[column, event])  # wraps; CARRY knows
+        elif kind == SlotKind.SUM_F:
+            slots.view(np.float64)[i] += events.values[column].view(np.float64)[event]
+        elif kind == SlotKind.SUM_I_AS_F:
+            slots.view(np.float64)[i] += np.float64(events.values[column, event])
+        elif slots[i] < 0 or beats(events.values[column], event, slots[i], kind):
+            slots[i] = event
+
+
+@kernel
+def beats(values: Ints, event: int, other: int, kind: int) -> bool:
+    """Whether an event's value is less (or greater, as `kind` says) than another's; NaN is the greatest."""
+    if kind == SlotKind.LEAST_I:
+        return values[event] < values[other]
+    if kind == SlotKind.GREATEST_I:
+        return values[event] > values[other]
+    doubles = values.view(np.float64)
+    left, right = doubles[event], doubles[other]
+    if kind == SlotKind.GREATEST_F:
+        left, right = right, left
+    return left < right or (np.isnan(right) and not np.isnan(left))
+
+
+@inlined
+def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
+    """When the partial match runs out of time; FOREVER: never."""
+    row, window = partials.rows[number], tables.settings[0].window
+    end = later(events.time[row.start], window) if window >= 0 else FOREVER
+    gap = tables.states[row.state].window
+    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
+
+
+@inlined
+def later(time: int, window: int) -> int:
+    return time + window if time <= FOREVER - window else FOREVER
+
+
+@kernel
+def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
+    """Frees the first `count` live partial matches."""
+    live = partials.live[cursor.side]
+    for i in range(cursor.first, cursor.first + count):
+        partials.free[cursor.free] = live[i]
+        cursor.free += 1
+    keep_from(partials, cursor, cursor.first + count)
+
+
+@kernel
+def keep_from(partials: PartialMatches, cursor: Cursor, first: int) -> None:
+    """Lets the live partial matches begin at `first`; at most once for each dropped, one is moved to make room behind
+    them.
+    """
+    cursor.live -= first - cursor.first
+    cursor.first = first
+    if first >= len(partials.rows):
+        live = partials.live[cursor.side]
+        for i in range(cursor.live):
+            live[i] = live[first + i]
+        cursor.first = 0

@@ -1,0 +1,399 @@
+"""The compiled kernel: equal to `reference`, over arrays.
+
+`run` is a loop of small steps: a key is loaded, a deadline passes, an event is processed, a key is parked. Each step
+may complete matches; they are released before the next step. All state is in the arrays and the cursor, so `run` may
+return between any two steps for more room and be called again. An event visits the live partial matches that it wakes
+(`State.wake`); one that wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are kept in order
+of their start, so the earliest deadline is the first one's, and what a skip strategy drops is a prefix.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Ints, Tables
+from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.stages.layout import (
+    FOREVER,
+    NO_TIME,
+    START_ROW,
+    Cursor,
+    Events,
+    Flags,
+    Output,
+    PartialMatches,
+    Visits,
+)
+from cepheid.kernel.stages.longest import hold, let_go, outgrow
+from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
+from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
+from cepheid.kernel.stages.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
+
+
+class Status(IntEnum):
+    """Why `run` returned."""
+
+    DONE = 0
+    """All visits are made."""
+    OUTPUT_FULL = 1
+    ROOM_NEEDED = 2
+    """For nodes, partial matches, matches or what is parked: see `room_needed` and `park`."""
+    FAILED = 3
+    """A condition failed on the event at the cursor, a match has no event to skip to, or there is too much: see
+    `Cursor.failure`.
+    """
+
+
+@kernel
+def run(
+    tables: Tables,
+    events: Events,
+    visits: Visits,
+    partials: PartialMatches,
+    output: Output,
+    cursor: Cursor,
+    stack: Ints,
+    null: Flags,
+) -> int:
+    """Makes the visits from the cursor on.
+
+    `stack` and `null` are scratch for scripts: see `run_script`.
+    """
+    while True:
+        if cursor.completed and not release(tables, partials, output, cursor):
+            return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
+        if cursor.live > tables.settings[0].most_partial_matches:
+            if not tables.settings[0].limits_drop:
+                cursor.failure = TOO_MANY_PARTIAL_MATCHES
+                return Status.FAILED
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
+            drop_oldest(tables, partials, cursor)
+            continue
+        visit = cursor.visit
+        if not cursor.loaded:
+            if visit == len(visits.key):
+                return Status.DONE
+            if not has_room_to_load(partials, visits.key[visit]):
+                return Status.ROOM_NEEDED
+            load(partials, cursor, visits.key[visit])
+            continue
+        at_end = cursor.event == visits.end[visit]
+        time = visits.until[visit] if at_end else events.time[cursor.event]
+        passes = not at_end or time > cursor.reached
+        if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
+            expire(tables, events, partials, cursor)
+        elif not at_end:
+            if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
+                return Status.ROOM_NEEDED
+            process(tables, events, partials, cursor, stack, null)
+            if cursor.failure != NO_FAILURE:
+                return Status.FAILED
+            cursor.event += 1
+        elif visits.closes[visit] and cursor.live:
+            if ends_need_room(partials, cursor):
+                return Status.ROOM_NEEDED
+            close(tables, partials, cursor, time)
+        elif has_room_to_park(partials, cursor):
+            park(tables, events, partials, cursor, visits.key[visit])
+        else:
+            return Status.ROOM_NEEDED
+
+
+@inlined
+def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing an event that wakes all might need more room than there is. Where nothing is open at all,
+    there is room for what the start state becomes: see `new_partial_matches`.
+    """
+    most = (cursor.live + 1) * cursor.fanout
+    return (cursor.live or cursor.parked) and (
+        cursor.free < most
+        or len(partials.nodes) - cursor.nodes < most
+        or len(partials.completed) - cursor.completed < most + cursor.live
+    )
+
+
+@kernel
+def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether processing this event might: where it wakes none, only the start state becomes something."""
+    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    most = (moving + 1) * cursor.fanout
+    needed: bool = room_needed(partials, cursor, most, most + moving)
+    return needed
+
+
+@inlined
+def ends_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether there is less room than for a match of each live partial match."""
+    cursor.needed, cursor.needed_matches = 0, cursor.live
+    return len(partials.completed) - cursor.completed < cursor.live
+
+
+@kernel
+def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
+    """Whether there is less room than for so many further rows, with a node each, and matches."""
+    cursor.needed, cursor.needed_matches = rows, matches
+    return (
+        cursor.free < rows
+        or len(partials.nodes) - cursor.nodes < rows
+        or len(partials.completed) - cursor.completed < matches
+    )
+
+
+@inlined
+def has_deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> bool:
+    """Whether a live partial match runs out of time at `time` or before."""
+    earliest = deadline(tables, events, partials, cursor, time)
+    return earliest <= time and earliest != FOREVER
+
+
+@inlined
+def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> int:
+    """The earliest deadline of the live partial matches or, if all are after `time`, any time after that."""
+    if not tables.settings[0].windows:
+        return deadline_of(tables, events, partials, partials.live[cursor.side, cursor.first])
+    if cursor.earliest <= time:
+        cursor.earliest = FOREVER
+        for i in range(cursor.first, cursor.first + cursor.live):
+            number = partials.live[cursor.side, i]
+            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, number))
+    return cursor.earliest
+
+
+@kernel
+def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
+    """Lets the earliest deadline pass: the partial matches that have it end."""
+    cursor.step += 1
+    cursor.now = deadline(tables, events, partials, cursor, FOREVER)
+    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
+    alone = not tables.settings[0].windows  # then those that have it are the first
+    kept = first
+    for i in range(first, end):
+        row = partials.rows[live[i]]
+        if deadline_of(tables, events, partials, live[i]) == cursor.now:
+            if row.whole >= 0:
+                let_go(partials, cursor, row.start, row.whole)
+            elif tables.states[row.state].complete or tables.states[row.state].pending:
+                complete(partials, cursor, row.start, row.node, row.length)
+            elif tables.settings[0].timeouts:
+                time_out(partials, cursor, row.start, row.node, row.length)
+            partials.free[cursor.free] = live[i]
+            cursor.free += 1
+        elif alone:
+            keep_from(partials, cursor, i)
+            return
+        else:
+            live[kept] = live[i]
+            kept += 1
+    if alone:
+        keep_from(partials, cursor, end)
+    else:
+        cursor.live = kept - first
+
+
+@kernel
+def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
+    """The key's events and deadlines are over. With more to come (`until` is a time), what is still open is left
+    behind.
+    """
+    cursor.step += 1
+    cursor.now = NO_TIME
+    if until == FOREVER:
+        while cursor.live:
+            end_first(tables, partials, cursor)
+    else:
+        cursor.completed = 0
+        drop_first(partials, cursor, cursor.live)
+
+
+@inlined
+def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+    """Ends the live partial match with the earliest start, as no more events come."""
+    row = partials.rows[partials.live[cursor.side, cursor.first]]
+    if row.whole >= 0:
+        let_go(partials, cursor, row.start, row.whole)
+    elif tables.states[row.state].complete:
+        complete(partials, cursor, row.start, row.node, row.length)
+    drop_first(partials, cursor, 1)
+
+
+@kernel
+def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+    """Drops the partial matches that are more than the limit, those with the earliest start; the matches that only
+    they might have continued are complete.
+    """
+    more = cursor.live - tables.settings[0].most_partial_matches
+    cursor.dropped += more
+    cursor.step += 1
+    for i in range(cursor.first, cursor.first + more):
+        row = partials.rows[partials.live[cursor.side, i]]
+        if row.whole >= 0:
+            let_go(partials, cursor, row.start, row.whole)
+    drop_first(partials, cursor, more)
+
+
+@inlined
+def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags) -> None:
+    """Offers the event at the cursor to every live partial match that it wakes, and to the start state."""
+    event = cursor.event
+    cursor.reached = events.time[event]
+    if cursor.live == 0:
+        cursor.wake, cursor.earliest = 0, FOREVER
+        if cursor.parked == 0:
+            cursor.nodes = 0  # no partial match is open, so no match waits either
+    word = events.mask[event] | (np.int64(1) << ALWAYS)
+    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
+    if word & cursor.wake == 0:
+        first = end
+    while first < end and not wakes(tables, partials, live[first], word):
+        first += 1
+    # As constants these would be types of their own, and `move` compiled for each.
+    start_row: Any = np.int64(START_ROW)
+    none: Any = np.int64(0)
+    starts = wakes(tables, partials, start_row, word)
+    if first == end and not starts:
+        return
+    cursor.step += 1
+    cursor.now = cursor.reached
+    moved, count = live, end
+    if first < end:
+        moved, count = partials.live[1 - cursor.side], none
+        cursor.wake = 0
+        for i in range(cursor.first, end):
+            if i >= first and wakes(tables, partials, live[i], word):
+                count = move(tables, events, partials, cursor, live[i], event, word, moved, count, stack, null)
+            else:
+                cursor.wake |= tables.states[partials.rows[live[i]].state].wake
+                moved[count] = live[i]
+                count += 1
+        cursor.side, cursor.first = 1 - cursor.side, 0
+    if starts:
+        count = move(tables, events, partials, cursor, start_row, event, word, moved, count, stack, null)
+    cursor.live = count - cursor.first
+
+
+@inlined
+def wakes(tables: Tables, partials: PartialMatches, number: int, word: int) -> bool:
+    return word & tables.states[partials.rows[number].state].wake != 0
+
+
+@kernel
+def move(
+    tables: Tables,
+    events: Events,
+    partials: PartialMatches,
+    cursor: Cursor,
+    number: int,
+    event: int,
+    word: int,
+    moved: Ints,
+    count: int,
+    stack: Ints,
+    null: Flags,
+) -> int:
+    """Moves one partial match along the edges whose guards hold; what it becomes is appended to `moved`, which then
+    ends at the returned number. The last edge that goes on takes over the row, others get a copy of it.
+    """
+    row = partials.rows[number]
+    state = tables.states[row.state]
+    if state.scripts < state.scripts_end:
+        word = run_scripts(tables, events, partials, cursor, number, event, word, stack, null)
+    is_start = number == START_ROW
+    first, end = state.edges, state.edges_end
+    waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
+    stops, last = last_way_on(tables, first, end, word, waited)
+    start = event if is_start else row.start
+    node, length, whole = row.node, row.length, row.whole
+    longest = tables.settings[0].longest
+    for i in range(first, end):
+        edge = tables.edges[i]
+        if not follows(edge, word, waited) or edge.target == STOPPED:
+            continue
+        taken, taken_length = node, length
+        goes_on = edge.target != FINAL and not stops
+        if edge.stage != IGNORED and (goes_on or edge.completes):
+            taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
+        if edge.completes and not (longest and goes_on):
+            complete(partials, cursor, start, taken, taken_length)
+        kept = -1 if edge.leaves else whole
+        if longest and edge.completes:
+            outgrow(partials, kept)
+            kept = taken
+        if not goes_on:
+            continue
+        heir = number if i == last and not is_start else copy_row(partials, cursor, number)
+        partials.rows[heir].state = edge.target
+        cursor.wake |= tables.states[edge.target].wake
+        if edge.stage != IGNORED:
+            partials.rows[heir].start = start
+            partials.rows[heir].node = taken
+            partials.rows[heir].length = taken_length
+            take_into_slots(tables, events, partials, heir, edge.stage, event)
+        if longest:
+            hold(partials, heir, kept)
+        if tables.settings[0].windows:
+            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, heir))
+        moved[count] = heir
+        count += 1
+    if whole >= 0:
+        let_go(partials, cursor, start, whole)
+    if last < 0 and not is_start:
+        partials.free[cursor.free] = number
+        cursor.free += 1
+    return count
+
+
+@kernel
+def run_scripts(
+    tables: Tables,
+    events: Events,
+    partials: PartialMatches,
+    cursor: Cursor,
+    number: int,
+    event: int,
+    word: int,
+    stack: Ints,
+    null: Flags,
+) -> int:
+    """The truth bits of the event, with those that the scripts of the partial match's state set."""
+    state = tables.states[partials.rows[number].state]
+    for i in range(state.scripts, state.scripts_end):
+        script = tables.state_scripts[i]
+        lifted = tables.scripts[script].lifted
+        if lifted == NO_BIT or word >> lifted & 1:
+            true, failure = run_script(tables, events, partials, number, event, script, stack, null)
+            if failure != NO_FAILURE:
+                cursor.failure, cursor.failed_script = failure, script
+            elif true:
+                word |= np.int64(1) << tables.scripts[script].bit
+    return word
+
+
+@inlined
+def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[bool, int]:
+    """Whether an edge is followed that stops the partial match, and the last edge on which it goes on (-1: none)."""
+    last = -1
+    for i in range(first, end):
+        edge = tables.edges[i]
+        if follows(edge, word, waited):
+            if edge.target == STOPPED:
+                return True, -1
+            if edge.target != FINAL:
+                last = i
+    return False, last
+
+
+@inlined
+def follows(edge: Any, word: int, waited: int) -> bool:
+    """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, so that the
+    start state is left by taking an event only.
+    """
+    in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
+    leaves = edge.stage != IGNORED or waited >= 0
+    return in_time and leaves and word & edge.require == edge.require and word & edge.forbid == 0

@@ -1,0 +1,43 @@
+"""Loading a kernel before there are events for it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from cepheid.compile.stages.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.kernel.jit import compiling_alone
+from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.layout import Events, Visits
+
+
+@cache
+def warm_up(*, sets: bool) -> None:
+    """Loads the kernel of sets, or that of single partial matches, compiled if it is not in the disk cache.
+
+    One process compiles at a time and the others wait for its result: each for itself they would be no sooner.
+    """
+    with compiling_alone():
+        _run_once(sets=sets)
+
+
+def _run_once(*, sets: bool) -> None:
+    """Over a pattern without stages, no events and no keys: only the types count."""
+    tables = Tables(
+        settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),
+        states=np.zeros(1, STATE),
+        edges=np.zeros(0, EDGE),
+        state_scripts=np.zeros(0, np.int64),
+        scripts=np.zeros(0, SCRIPT),
+        code=np.zeros(0, INSTRUCTION),
+        constants=np.zeros(0, np.int64),
+        stage_slots=np.zeros(2, np.int64),
+        slots=np.zeros(0, SLOT),
+    )
+    words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
+    kernel = SetKernel(tables) if sets else CompiledKernel(tables)
+    kernel.run(events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags))
+    kernel.hold()

@@ -1,0 +1,54 @@
+"""Matches that wait: found, and not emitted yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cepheid.compile.stages.tables import Ints, Records, SkipKind, Tables
+from cepheid.kernel.stages.layout import GROWN, PartialMatches
+
+
+def count_withheld(tables: Tables, partials: PartialMatches) -> int:
+    """How many matches of all keys are complete and wait for an earlier one, or would be matches if they ended now.
+    None is loaded. It costs as much as there are keys and partial matches; nothing where nothing can wait.
+    """
+    settings, keys = tables.settings[0], partials.parked.keys
+    count = 0
+    if settings["skip"] != SkipKind.NO_SKIP:
+        completed = partials.parked.completed[ranges(keys["completed"], keys["completed_end"])]
+        count += _number_of(tables, partials.nodes, completed["node"], completed["step"])
+    ends = (tables.states["complete"] | tables.states["pending"]) != 0
+    if settings["longest"] or ends.any():
+        rows = partials.rows[partials.parked.live[ranges(keys["live"], keys["live_end"])]]
+        whole = np.unique(rows["whole"][rows["whole"] >= 0])
+        growing = whole[partials.nodes["holders"][whole] != GROWN]
+        ending = rows["node"][(rows["whole"] < 0) & ends[rows["state"]]]
+        last = np.concatenate([growing, ending])
+        count += _number_of(tables, partials.nodes, last, np.zeros_like(last))
+    return count
+
+
+def ranges(starts: Ints, ends: Ints) -> Ints:
+    """The numbers from each start to before its end, one range behind the other."""
+    lengths = ends - starts
+    numbers: Ints = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    return numbers
+
+
+def _number_of(tables: Tables, nodes: Records, last: Ints, step: Ints) -> int:
+    """How many matches they are that end at the nodes `last`; branches may have completed the same at one step."""
+    if not tables.settings[0]["distinct"]:
+        return len(last)
+    return len({(at, _taken(nodes, node)) for at, node in zip(step.tolist(), last.tolist(), strict=True)})
+
+
+def _taken(nodes: Records, node: Any) -> tuple[tuple[int, int], ...]:
+    """Stages and events up to the node, the last first."""
+    taken = []
+    while node >= 0:
+        entry = nodes[node]
+        taken.append((int(entry["stage"]), int(entry["event"])))
+        node = entry["parent"]
+    return tuple(taken)

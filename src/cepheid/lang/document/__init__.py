@@ -1,0 +1,1 @@
+"""Pattern files: their text, their values, and what is wrong in them."""

@@ -1,0 +1,264 @@
+"""What is wrong with a pattern file: its structure, by the published schema, and the values that a schema cannot check.
+
+The schema's titles are the words of the messages; here are only the places and what a schema cannot say (units of time,
+a <= b).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
+
+from cepheid.errors import PatternError, Problem, closest, did_you_mean
+from cepheid.lang.arguments import check_times
+from cepheid.lang.document.marked_text import MarkedText, Path, Value
+from cepheid.lang.document.values import parameter_of, taxonomy_of
+from cepheid.lang.duration import parse_duration
+from cepheid.lang.expression import Span
+from cepheid.lang.stages.pattern import Contiguity
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+NAME_KEYS = ("begin", *(contiguity.value for contiguity in Contiguity))
+"""The keys of a stage that hold its name or, of a group, its stages."""
+_SHOWN = 60
+_PATTERN = "stages/schema.json"
+
+
+def pattern_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of pattern documents."""
+    return schema_of(_PATTERN)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema in the file of that name."""
+    schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath(name).read_text("utf-8"))
+    return schema
+
+
+def document_problems(marked: MarkedText) -> Iterator[Problem]:
+    """Where the document breaks the schema, and what its values cannot be."""
+    yield from structure_problems(marked, _PATTERN)
+    yield from _value_problems(marked)
+
+
+def in_order(problems: Sequence[Problem]) -> list[Problem]:
+    """From the first line to the last."""
+    return sorted(problems, key=lambda problem: problem.span or (0, 0))
+
+
+def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The stages of the list at `path`, each before those of the group that it is; what is no stage is left out."""
+    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
+        if isinstance(stage, dict):
+            yield (*path, index), stage
+            for key in NAME_KEYS:
+                yield from stages_in(stage.get(key), (*path, index, key))
+
+
+@cache
+def _validator(schema: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # a third of the time that `import cepheid` would take
+
+    return Draft202012Validator(schema_of(schema))
+
+
+def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
+    """Where the document breaks the schema of that file name; what lacks behind keys that may be meant by it."""
+    errors = _validator(schema).iter_errors(marked.value)
+    for error in sorted(errors, key=lambda error: error.validator == "required"):
+        yield from _structure_problem(error, marked)
+
+
+def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[Problem]:
+    path, schema, value = tuple(error.absolute_path), cast("dict[str, Any]", error.schema), cast("Any", error.instance)
+    match error.validator:
+        case "additionalProperties":
+            yield from _unknown_keys(error, path, marked)
+        case "required":
+            missing = next(key for key in schema["required"] if key not in value)
+            unknown = next((key for key in value if key not in schema["properties"]), None)
+            span = marked.key_spans.get((*path, unknown or "")) or place(path, marked)
+            yield marked.problem(f"{_called(path)} needs the key {missing!r}", span)
+        case "oneOf" if _is_stage(path):
+            if isinstance(value, dict):  # of another type: said already
+                yield marked.problem(_misnamed(path, value), place(path, marked))
+        case _:
+            yield _wrong_value(error, path, marked)
+
+
+def _is_stage(path: Path) -> bool:
+    match path:
+        case (*_, str(key), int()):
+            return key == "stages" or key in NAME_KEYS
+    return False
+
+
+def _misnamed(path: Path, stage: dict[str, Any]) -> str:
+    given = [repr(key) for key in NAME_KEYS if key in stage]
+    if given:
+        return f"{_called(path)} has more than one name: {', '.join(given)}"
+    needed = "'begin: NAME'" if path[-1] == 0 else "'next: NAME', 'followed_by: NAME', …"
+    return f"{_called(path)} has no name: add {needed}"
+
+
+def _unknown_keys(error: ValidationError, path: Path, marked: MarkedText) -> Iterator[Problem]:
+    known = list(cast("dict[str, Any]", error.schema)["properties"])
+    for key in cast("dict[str, Any]", error.instance):
+        if key not in known:
+            allowed = f" Known here: {', '.join(known)}" if closest(key, known) else ""
+            span = marked.key_spans.get((*path, key)) or place(path, marked)
+            yield marked.problem(f"{_called(path)} has no key {key!r}", span, did_you_mean(key, known) + allowed)
+
+
+def _wrong_value(error: ValidationError, path: Path, marked: MarkedText) -> Problem:
+    title = cast("dict[str, Any]", error.schema)["title"]
+    if error.validator == "not":
+        return marked.problem(f"{_called(path)} is {title}", marked.key_spans.get(path) or place(path, marked))
+    message = f"{_called(path)} must be {title}, got {_shown(error.instance)}"
+    return marked.problem(message, place(path, marked), _hint(error))
+
+
+def _hint(error: ValidationError) -> str | None:
+    schema, value = cast("dict[str, Any]", error.schema), error.instance
+    if error.validator == "enum" and isinstance(value, str):
+        return did_you_mean(value, schema["enum"]) if closest(value, schema["enum"]) else None
+    if "string" in schema.get("type", ()) and isinstance(value, bool | int | float):
+        return "If it is meant as text, put it in quotes."
+    return None
+
+
+def _called(path: Path) -> str:
+    """What a user calls the part of the document at `path`: `stage 2.1` is the first of the group that stage 2 is."""
+    match path:
+        case ():
+            return "a pattern"
+        case (*_, str(), int()) if _is_stage(path):
+            return f"stage {'.'.join(str(part + 1) for part in path if isinstance(part, int))}"
+        case (*_, str(key), int(index)):
+            return f"item {index + 1} of {key!r}"
+    return repr(path[-1])
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def place(path: Path, marked: MarkedText) -> Span:
+    """The span of the part at `path`, or of the nearest part around it that has one."""
+    while path not in marked.spans:
+        path = path[:-1]
+    return marked.spans[path]
+
+
+def _value_problems(marked: MarkedText) -> Iterator[Problem]:
+    """What the schema cannot say; only of parts whose structure is right."""
+    document = marked.value
+    if not isinstance(document, dict):
+        return
+    yield from _duration_problems(document, (), "within", marked)
+    yield from taxonomy_problems(document, marked)
+    yield from parameter_problems(document, marked)
+    for path, stage in stages_in(document.get("stages"), ("stages",)):
+        yield from _group_problems(stage, path, marked)
+        yield from _duration_problems(stage, path, "within_previous", marked)
+        for key in ("one_or_more", "times", "times_or_more"):
+            match stage.get(key):
+                case dict(quantifier):
+                    yield from _duration_problems(quantifier, (*path, key), "window", marked)
+        match stage.get("times"):
+            case {"count": count}:
+                yield from _count_problems(count, (*path, "times", "count"), marked)
+            case count:
+                yield from _count_problems(count, (*path, "times"), marked)
+
+
+def taxonomy_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with a taxonomy whose structure is right."""
+    if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
+        assert isinstance(taxonomy, dict)
+        yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
+
+
+def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with parameters whose structure is right."""
+    parameters = document.get("parameters")
+    for name, given in parameters.items() if isinstance(parameters, dict) else ():
+        if _is_valid(given, "parameter"):
+            yield from refused(partial(parameter_of, name, given), ("parameters", name), marked)
+
+
+def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where the parameter is declared that the problem is about, if it is about one."""
+    declared = marked.value.get("parameters") if isinstance(marked.value, dict) else None
+    for name in declared if isinstance(declared, dict) else ():
+        if problem.where == f"parameter {name!r}":
+            return marked.key_spans["parameters", name]
+    return None
+
+
+def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    if any(isinstance(stage.get(key), list) for key in NAME_KEYS):
+        for key in ("where", "subtype"):
+            if key in stage:
+                message = f"{key}: a group has no condition of its own; give the stages in it theirs"
+                yield marked.problem(message, place((*path, key), marked))
+
+
+def _duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
+    length = holder.get(key)
+    if _is_valid(length, "duration"):
+        yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
+
+
+def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
+    if isinstance(count, list) and _is_valid(count, "count"):
+        yield from refused(partial(check_times, *map(int, count)), path, marked)
+
+
+def _is_valid(value: object, part: str) -> bool:
+    return _validator(_PATTERN).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
+
+
+def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    """The problems of what cannot be made, at the path."""
+    try:
+        make()
+    except PatternError as error:
+        for problem in error.problems:
+            yield marked.problem(problem.message, place(path, marked), problem.hint)
+
+
+def text_problems(read: Callable[[str], object], text: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
+    """The problems of what stands at the path, if it is text but cannot be read, each at its place in the text."""
+    if not isinstance(text, str) or not text:  # said already
+        return
+    try:
+        read(text)
+    except PatternError as error:
+        for problem in error.problems:
+            yield marked.problem(problem.message, span_of_text(problem, path, marked), problem.hint)
+
+
+def span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
+    """The place of the problem in the text at the path, which may be broken into lines in another way; where the file
+    writes it with escapes, the whole text.
+    """
+    start, end = marked.spans[path]
+    places = [place for place in range(start, end) if not marked.text[place].isspace()]
+    if problem.text is None or problem.span is None:
+        return start, end
+    found = "".join(marked.text[place] for place in places).find("".join(problem.text.split()))
+    if found < 0:
+        return start, end
+    first, behind = (found + len("".join(problem.text[:offset].split())) for offset in problem.span)
+    first = min(first, len(places) - 1)
+    return places[first], places[max(first, behind - 1)] + 1

@@ -1,0 +1,1 @@
+"""Interval patterns as the user writes them."""

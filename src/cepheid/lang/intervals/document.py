@@ -1,0 +1,79 @@
+"""Pattern files with an interval pattern ⇄ the same IntervalPattern values as Python makes.
+
+Such a document has the key `interval`, with the query text; `schema.json` says what else it may have.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.document.marked_text import MarkedText, Value
+from cepheid.lang.document.problems import (
+    in_order,
+    parameter_problems,
+    place,
+    span_of_text,
+    structure_problems,
+    taxonomy_problems,
+    text_problems,
+)
+from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
+from cepheid.lang.expression import Span
+from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.printer import interval_text
+
+KEY = "interval"
+SCHEMA = "intervals/schema.json"
+
+
+def is_interval(marked: MarkedText) -> bool:
+    """Whether the document is one of these."""
+    return isinstance(marked.value, dict) and KEY in marked.value
+
+
+def interval_from_document(marked: MarkedText) -> IntervalPattern:
+    """The pattern of the document.
+
+    Raises:
+        PatternError: all its problems, with line and column.
+    """
+    problems = [*marked.problems, *structure_problems(marked, SCHEMA)]
+    document = cast("dict[str, Any]", marked.value)
+    problems += taxonomy_problems(document, marked)
+    problems += parameter_problems(document, marked)
+    problems += text_problems(interval_pattern, document[KEY], (KEY,), marked)
+    if problems:
+        raise PatternError(in_order(problems))
+    types = taxonomy_of(document["taxonomy"]) if "taxonomy" in document else None
+    pattern = interval_pattern(document[KEY]).named(document.get("name", "pattern"))
+    return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))
+
+
+def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
+    """The document that reads as `pattern`."""
+    return {**head_document(pattern), KEY: interval_text(pattern)}
+
+
+_CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": "EVENT"}
+
+
+def span_in_interval(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where the problem of the pattern that the document was read as stands in it; None if it is about none of it. One
+    that is about no condition stands at its clause.
+    """
+    where = problem.where or ""
+    if where == "taxonomy":
+        return place((where, "column"), marked)
+    if where == "where" or where.endswith(", where"):
+        return span_of_text(problem, (KEY,), marked)
+    if where.startswith("parameter "):  # one that the file does not declare
+        return None
+    start, end = marked.spans[KEY,]
+    words = [_CLAUSES.get(where, ""), "EVENT"]
+    found = [re.search(rf"\b{word}\b", marked.text[start:end], re.IGNORECASE) for word in words if word]
+    first = next(filter(None, found), None)
+    return None if first is None else (start + first.start(), start + first.end())

@@ -1,0 +1,265 @@
+"""Interval patterns as query text, in the shape of Zhou et al.
+
+    EVENT PAL((A a overlap B b) (!D) before C c)
+    WHERE a.user = b.user WITHIN 10 min REALTIME 1
+
+`docs/intervals.md` has the grammar. An event is its type and its variable; without one the type is its name. A negation
+in a hierarchy stands between the two parts that it is about, in a list between what is before and behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from cepheid.errors import PatternError, closest
+from cepheid.lang.duration import parse_duration
+from cepheid.lang.expression import Span
+from cepheid.lang.intervals.grammar import (
+    CLAUSES,
+    known,
+    listed,
+    name,
+    order,
+    read,
+    relations,
+    tree,
+    variable,
+)
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import (
+    DEFAULT_SCOPE,
+    RELATIONS,
+    Consistency,
+    Mode,
+    Negation,
+    Pair,
+    Positive,
+    Scope,
+    Tree,
+    variables_of,
+)
+from cepheid.lang.sql.cursor import Cursor, refused
+from cepheid.lang.sql.tokens import Kind, Token
+
+
+def interval_pattern(text: str) -> IntervalPattern:
+    """The pattern that the query text says; PatternError, with the place, where it says none."""
+    return read(text, _query)
+
+
+@dataclass
+class _Parts:
+    """What is read of the part between EVENT's parentheses."""
+
+    mode: Mode
+    positives: list[Positive] = field(default_factory=list)
+    trees: list[Tree] = field(default_factory=list)
+    negations: list[Negation] = field(default_factory=list)
+
+
+def _query(cursor: Cursor) -> IntervalPattern:
+    cursor.expect("EVENT")
+    mode = cursor.accept("PAL", "SEQ")
+    if mode is None:
+        raise cursor.unexpected("PAL or SEQ is expected")
+    parts = _Parts(Mode[mode.text])
+    cursor.expect("(")
+    open_: list[tuple[Negation, int]] = []
+    while True:
+        _item(cursor, parts, open_)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    variables = [p.variable for p in parts.positives]
+    for negation, before in open_:  # of a list: the parts are what is before and behind it
+        parts.negations.append(replace(negation, left=tuple(variables[:before]), right=tuple(variables[before:])))
+    pattern = IntervalPattern(
+        parts.mode, tuple(parts.positives), parts.trees[0] if parts.trees else None, negations=tuple(parts.negations)
+    )
+    return _clauses(cursor, pattern)
+
+
+def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> None:
+    if (negation := _negated(cursor, parts.mode)) is not None:
+        open_.append((negation, len(parts.positives)))
+        return
+    start = cursor.at
+
+    def leaf(cursor: Cursor) -> str:
+        positive = Positive(*reversed(_event(cursor)))
+        parts.positives.append(positive)
+        return positive.variable
+
+    def between(cursor: Cursor, left: Tree) -> Callable[[Tree], None]:
+        found: list[Negation] = []
+        while (negation := _negated(cursor, parts.mode)) is not None:
+            found.append(replace(negation, left=tuple(variables_of(left))))
+
+        def known(right: Tree) -> None:
+            parts.negations.extend(replace(one, right=tuple(variables_of(right))) for one in found)
+
+        return known
+
+    found = tree(cursor, leaf, between)
+    if not isinstance(found, str):
+        if parts.trees:
+            hint = "Write the other relations behind RELATE."
+            cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
+        parts.trees.append(found)
+
+
+def _event(cursor: Cursor) -> tuple[str, str]:
+    """Its type and its variable."""
+    type_ = name(cursor, "the type of an event")
+    follows = _is_name(cursor, cursor.next) and not _is_misspelled(cursor)
+    return type_, variable(cursor) if follows else type_
+
+
+def _is_name(cursor: Cursor, token: Token) -> bool:
+    return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and cursor.written(token.span).lower() not in _AFTER)
+
+
+def _is_misspelled(cursor: Cursor) -> bool:
+    """Whether the next word is rather a relation than a variable: an event follows, and `befor` is like `before`."""
+    event = _is_name(cursor, cursor.peek()) or (cursor.peek().text == "(" and cursor.peek(2).text != "!")
+    return event and bool(closest(cursor.written(cursor.next.span), list(RELATIONS)))
+
+
+_AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}
+"""Words that may follow an event, and so are no variables without back-quotes."""
+
+
+def _negated(cursor: Cursor, mode: Mode) -> Negation | None:
+    """`!D d` or `(!D d gap WHERE …)`, without the parts that it is about."""
+    if cursor.accept("!"):
+        type_, variable_ = _event(cursor)
+        return Negation(variable_, type_, DEFAULT_SCOPE[mode])
+    if cursor.sees("(") and cursor.peek().text == "!":
+        cursor.take()
+        cursor.take()
+        type_, variable_ = _event(cursor)
+        scope = DEFAULT_SCOPE[mode] if cursor.sees("WHERE", "ORDER", ")") else _scope(cursor)
+        return _closed(cursor, Negation(variable_, type_, scope))
+    return None
+
+
+def _closed(cursor: Cursor, negation: Negation) -> Negation:
+    """The order and the condition of the negation, up to its closing parenthesis."""
+    if cursor.accept("ORDER"):
+        negation = replace(negation, order=order(cursor))
+    if cursor.accept("WHERE"):
+        negation = replace(negation, condition=_condition(cursor))
+    cursor.expect(")")
+    return negation
+
+
+def _scope(cursor: Cursor) -> Scope:
+    return known(cursor, "scope of a negation", {scope.value: scope for scope in Scope})
+
+
+# Clauses
+
+
+def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    seen: set[str] = set()
+    stated: dict[Span, Consistency] = {}
+    while (clause := cursor.accept(*_CLAUSES)) is not None:
+        if clause.text in seen and clause.text != "WITHOUT":
+            cursor.tell(refused(f"{clause.text} stands here a second time", clause.span))
+        seen.add(clause.text)
+        start = cursor.at - 1
+        pattern = _CLAUSES[clause.text](cursor, pattern)
+        if clause.text in ("REALTIME", "CONSISTENCY"):
+            stated[cursor.span(start)] = pattern.consistency
+    if cursor.next.kind is not Kind.END:
+        raise cursor.unexpected(f"one of {', '.join(_CLAUSES)} or the end is expected")
+    return replace(pattern, consistency=_together(cursor, stated))
+
+
+def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
+    """What both clauses say; REALTIME 0, that nothing is taken back, leaves open if matches are told `earliest`."""
+    found = set(stated.values())
+    if Consistency.REALTIME in found and len(found) > 1:
+        first, *_, last = stated
+        message = f"{cursor.written(last)} contradicts {cursor.written(first)}"
+        cursor.tell(refused(message, last, "Leave one of them out."))
+    return next((one for one in (Consistency.REALTIME, Consistency.EARLIEST) if one in found), Consistency.CONSERVATIVE)
+
+
+def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    start = cursor.at
+    found = tree(cursor)
+    if pattern.tree is not None:
+        hint = "Write the other relations behind RELATE."
+        cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
+    return replace(pattern, tree=found)
+
+
+def _pair(cursor: Cursor) -> Pair:
+    return Pair(variable(cursor), relations(cursor), variable(cursor))
+
+
+def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+    cursor.expect("(")
+    type_, variable_ = _event(cursor)
+    negation = Negation(variable_, type_)
+    if not cursor.sees("ORDER"):
+        scope = _scope(cursor)
+        cursor.expect("(")
+        left = listed(cursor, variable)
+        cursor.expect("|")
+        negation = Negation(variable_, type_, scope, left, listed(cursor, variable))
+        cursor.expect(")")
+    return replace(pattern, negations=(*pattern.negations, _closed(cursor, negation)))
+
+
+def _condition(cursor: Cursor) -> str:
+    """SQL up to the next clause or the parenthesis that closes; what is wrong with it is told with other conditions."""
+    start, depth = cursor.at, 0
+    name_follows = False
+    while cursor.next.kind is not Kind.END:
+        if depth == 0 and not name_follows and cursor.sees(")", *CLAUSES):
+            break
+        depth += cursor.sees("(") - cursor.sees(")")
+        name_follows = cursor.take().text == "."
+    if cursor.at == start:
+        raise cursor.unexpected("a condition is expected")
+    return cursor.written(cursor.span(start))
+
+
+def _length(cursor: Cursor) -> timedelta:
+    start = cursor.at
+    while cursor.next.kind is not Kind.END and not cursor.sees(*CLAUSES):
+        cursor.take()
+    if cursor.at == start:
+        raise cursor.unexpected("a length of time, such as 10 min, is expected")
+    span = cursor.span(start)
+    try:
+        return parse_duration(cursor.written(span), or_zero=True)
+    except PatternError as error:
+        cursor.tell(refused(error.problems[0].message, span))
+        return timedelta(0)
+
+
+def _realtime(cursor: Cursor) -> Consistency:
+    if cursor.next.text not in ("0", "1"):
+        raise cursor.unexpected("0 (nothing is taken back) or 1 (at once) is expected")
+    return Consistency.REALTIME if cursor.take().text == "1" else Consistency.CONSERVATIVE
+
+
+def _consistency(cursor: Cursor) -> Consistency:
+    return known(cursor, "consistency", {consistency.value: consistency for consistency in Consistency})
+
+
+_CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
+    "TREE": _tree_clause,
+    "RELATE": lambda cursor, pattern: replace(pattern, pairs=listed(cursor, _pair)),
+    "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),
+    "WITHOUT": _without,
+    "WHERE": lambda cursor, pattern: replace(pattern, condition=_condition(cursor)),
+    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor)),
+    "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
+    "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
+}

@@ -1,0 +1,177 @@
+"""Interval patterns: events with a start and an end, and how they lie to each other.
+
+The calls give new values; what is wrong beyond the form of a single call is found when the pattern meets its events,
+all of it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from cepheid.errors import PatternError
+from cepheid.lang.arguments import pattern_name, shown
+from cepheid.lang.duration import parse_duration
+from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.values import (
+    DEFAULT_SCOPE,
+    Comparison,
+    Consistency,
+    Mode,
+    Negation,
+    Pair,
+    Positive,
+    Relation,
+    Scope,
+    Tree,
+    consistency_named,
+    relation_named,
+    scope_named,
+)
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.sql.tokens import tokenize
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class IntervalPattern:
+    """Events by their variables, and all that must hold for them together.
+
+    Made by `pal` or `seq`, or by `interval_pattern` from text; then refined by the other calls.
+    """
+
+    mode: Mode
+    positives: tuple[Positive, ...]
+    tree: Tree | None = None
+    pairs: tuple[Pair, ...] = ()
+    order: tuple[Comparison, ...] = ()
+    negations: tuple[Negation, ...] = ()
+    condition: str | None = None
+    """SQL over the variables: `a.user = b.user`, `start(b) - end(a) < INTERVAL 1 HOUR`."""
+    window: timedelta | None = None
+    consistency: Consistency = Consistency.CONSERVATIVE
+    name: str = "pattern"
+    """Part of every match_id, so that the matches of two patterns never have the same id."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`. None: `detect` is told."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
+    version: str | None = None
+    """For those who keep patterns: not part of match_id."""
+
+    @staticmethod
+    def pal(**types: str) -> IntervalPattern:
+        """Variables and the types of their events, with nothing between them but what is added."""
+        return _declared(Mode.PAL, types)
+
+    @staticmethod
+    def seq(**types: str) -> IntervalPattern:
+        """Variables and the types of their events, one behind the other."""
+        return _declared(Mode.SEQ, types)
+
+    def nested(self, relations: str | Tree) -> IntervalPattern:
+        """A hierarchy of relations between what events span: `(a overlap b) before c`, also with counts:
+        `(a overlap[0, 0, 0, 1, 0] b) before[0, 0, 0, 0, 0] c`.
+        """
+        if self.tree is not None:
+            raise PatternError("a pattern has one hierarchy: write all of it in one nested(…), the rest as relate(…)")
+        return replace(self, tree=read(relations, tree) if isinstance(relations, str) else relations)
+
+    def relate(self, left: str, relations: str | Relation | Iterable[str | Relation], right: str) -> IntervalPattern:
+        """One of the relations holds between the two events."""
+        several = [relations] if isinstance(relations, str | Relation) else relations
+        found = tuple(relation_named(one) if isinstance(one, str) else one for one in several)
+        return replace(self, pairs=(*self.pairs, Pair(left, found, right)))
+
+    def ordered(self, comparisons: str) -> IntervalPattern:
+        """The order of endpoints: `start(a) < start(b) = end(a), end(b) >= start(c)`."""
+        return replace(self, order=(*self.order, *read(comparisons, order)))
+
+    def without(
+        self,
+        variable: str,
+        type: str,  # noqa: A002 - what it is called everywhere
+        *,
+        between: tuple[str | Iterable[str], str | Iterable[str]] | None = None,
+        scope: str | Scope | None = None,
+        ordered: str | None = None,
+        where: str | None = None,
+    ) -> IntervalPattern:
+        """No other event of the type lies in the scope and satisfies `ordered` and `where`.
+
+        `between` names the variables of the parts that the scope is about, `scope` is start_between by default (in a
+        SEQ pattern seq_between). Without `between` the order of endpoints alone says where it may not lie.
+        """
+        if (between is None) and (ordered is None or scope is not None):
+            message = "say where the negated event may not lie"
+            raise PatternError(f"{message}: between=(left variables, right variables), or ordered='end(a) <= start(d)'")
+        found = scope_named(scope) if isinstance(scope, str) else scope
+        if between is not None and found is None:
+            found = DEFAULT_SCOPE[self.mode]
+        left, right = (_names(part) for part in between or ((), ()))
+        comparisons = read(ordered, order) if ordered else ()
+        condition = None if where is None else _condition(where)
+        negation = Negation(variable, type, found, left, right, comparisons, condition)
+        return replace(self, negations=(*self.negations, negation))
+
+    def where(self, condition: str) -> IntervalPattern:
+        """A condition in SQL; of several calls all must hold."""
+        found = _condition(condition)
+        whole = found if self.condition is None else f"({self.condition}) AND ({found})"
+        return replace(self, condition=whole)
+
+    def within(self, length: str | timedelta) -> IntervalPattern:
+        """From the first start to the last end of the match no more time passes."""
+        return replace(self, window=parse_duration(length, or_zero=True))
+
+    def emitting(self, consistency: str | Consistency) -> IntervalPattern:
+        """When matches are told, where events come out of order."""
+        found = consistency_named(consistency) if isinstance(consistency, str) else consistency
+        return replace(self, consistency=found)
+
+    def named(self, name: str) -> IntervalPattern:
+        return replace(self, name=pattern_name(name))
+
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
+        """The column that holds the type of each event and, of each type, what it is a kind of."""
+        return replace(self, types=make_taxonomy(column, kinds or {}))
+
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
+        """Gives each `$name` in conditions its value, as `Pattern.with_parameters` does."""
+        return replace(self, parameters=with_values(self.parameters, values))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of the match, then those of negations."""
+        return (*(p.variable for p in self.positives), *(n.variable for n in self.negations))
+
+
+def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:
+    return IntervalPattern(mode, tuple(Positive(variable, type_) for variable, type_ in types.items()))
+
+
+def _names(part: str | Iterable[str]) -> tuple[str, ...]:
+    return (part,) if isinstance(part, str) else tuple(part)
+
+
+def _condition(given: object) -> str:
+    """The condition from its first word to its last: in the query text comments around it belong to no clause. Words
+    that would begin one are quoted.
+    """
+    if not isinstance(given, str) or not given.strip():
+        raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
+    try:
+        *words, _ = tokenize(given)
+    except PatternError:
+        return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
+    if not words:
+        return given.strip()
+    found = given[words[0].start : words[-1].end]
+    for token in reversed([*clause_words(found)]):
+        found = f"{found[: token.start]}`{found[slice(*token.span)]}`{found[token.end :]}"
+    return found

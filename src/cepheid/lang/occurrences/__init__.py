@@ -1,0 +1,1 @@
+"""Patterns of the event algebra as the user writes them."""

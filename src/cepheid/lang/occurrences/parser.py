@@ -1,0 +1,310 @@
+"""The notation of the event algebra: text → expressions and declarations.
+
+    Big = ?p: Payment [ p.amount > 1000 ]
+    (?a: Login; ?b: Login)_120s [ ?a.user = ?b.user ] - Logout
+
+`A; B` is sequence, `A & B` and, `A | B` or, `A - B` minus and `A -[F] B` minus where F holds; the signs of logic and
+the true minus sign are read, too. `(A)_120s` is within, `A + 10s` delay, `?v: A` binds, `A [F]` filters. What stands
+behind an expression binds more than what stands between two; different operators between expressions need
+parentheses, as the paper writes them, and equal ones are taken from the left. A length of time is `120s` or, in
+braces, `{2 minutes}`. Names that are not made of letters, digits and underscores stand in back-quotes.
+`cepheid.lang.occurrences.printer` is the inverse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TypeVar
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.duration import WORD, parse_duration
+from cepheid.lang.occurrences.expression import (
+    Both,
+    Bound,
+    Delayed,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    OfTwo,
+    RestrictedType,
+    Then,
+    Within,
+    Without,
+    depth_of,
+)
+from cepheid.lang.occurrences.variables import plain_condition
+
+_T = TypeVar("_T")
+
+MAX_NESTING = 50
+"""Parentheses within each other; each costs a few of Python's frames."""
+MAX_DEPTH = 200
+"""Operators within each other."""
+
+PLAIN_NAME = re.compile(r"[^\W\d_]\w*")
+_QUOTED_NAME = re.compile(r"`((?:[^`]|``)+)`")
+_VARIABLE = re.compile(r"\?([^\W\d]\w*)\s*:")
+_SPACE = re.compile(r"\s*")
+_LENGTH = re.compile(rf"\d+\s*{WORD}(?:\s*\d+\s*{WORD})*")
+_IN_BRACES = re.compile(r"\{([^{}]*)\}")
+
+_WORD_BETWEEN = re.compile(r"([^\W\d_]\w*)\s*(?=[(?`]|\s[^\W\d_])")
+
+_OPERATORS: dict[str, type[OfTwo]] = {
+    ";": Then,
+    "&": Both,
+    "\N{LOGICAL AND}": Both,
+    "|": Either,
+    "\N{LOGICAL OR}": Either,
+    "-": Without,
+    "\N{MINUS SIGN}": Without,
+}
+_QUOTES = "'\"`"
+
+
+def parse_occurrences(text: str) -> OccurrencePattern:
+    """The pattern that the text declares.
+
+    Raises:
+        PatternError: it is none; all problems, each with its place.
+    """
+    return _read(text, _pattern)
+
+
+def parse_restricted(name: str, text: str) -> RestrictedType:
+    """The declaration of the restricted type `name` whose right side, `?v: A [F]`, is the text.
+
+    Raises:
+        PatternError: it is none; all problems, each with its place.
+    """
+    return _read(text, lambda reader: _declared(reader, name))
+
+
+def _read(text: str, rule: Callable[[_Reader], _T]) -> _T:
+    reader = _Reader(text)
+    try:
+        found = rule(reader)
+        if not reader.at_end():
+            raise reader.unexpected("the end is expected")
+        if not reader.problems:
+            return found
+    except PatternError as error:
+        reader.problems += error.problems
+    raise PatternError([replace(problem, text=text) for problem in reader.problems])
+
+
+@dataclass
+class _Reader:
+    """A place in the text."""
+
+    text: str
+    at: int = 0
+    nesting: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    """What is wrong with parts whose end is known, so that reading goes on."""
+
+    def skip(self) -> int:
+        """Past spaces, to where the next thing is."""
+        found = _SPACE.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+        return self.at
+
+    def at_end(self) -> bool:
+        return self.skip() == len(self.text)
+
+    def sees(self, *symbols: str) -> str | None:
+        """The symbol that comes next, if it is one of these."""
+        at = self.skip()
+        return next((symbol for symbol in symbols if self.text.startswith(symbol, at)), None)
+
+    def accept(self, *symbols: str) -> str | None:
+        symbol = self.sees(*symbols)
+        self.at += len(symbol or "")
+        return symbol
+
+    def expect(self, symbol: str) -> None:
+        if not self.accept(symbol):
+            raise self.unexpected(f"{symbol!r} is expected")
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What the pattern matches next, taken."""
+        found = pattern.match(self.text, self.skip())
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def unexpected(self, expected: str) -> PatternError:
+        if self.at_end():
+            last = max(len(self.text.rstrip()) - 1, 0)
+            return _refused(f"{expected}, but the text ends here", (last, last + 1))
+        name = PLAIN_NAME.match(self.text, self.at)
+        found = name[0] if name else self.text[self.at]
+        return _refused(f"{expected}, found {found!r}", (self.at, self.at + len(found)))
+
+    def checked(self, start: int, read: Callable[[], _T], instead: _T) -> _T:
+        """What `read` gives; its problems stand from `start` to here, and it is `instead` that is gone on with."""
+        try:
+            return read()
+        except PatternError as error:
+            self.problems += [replace(problem, span=(start, self.at)) for problem in error.problems]
+            return instead
+
+
+def _refused(message: str, span: tuple[int, int], hint: str | None = None) -> PatternError:
+    return PatternError(Problem(message, span=span, hint=hint))
+
+
+# Declarations
+
+
+def _pattern(reader: _Reader) -> OccurrencePattern:
+    restricted = _declarations(reader)
+    expression = _combined(reader)
+    if not reader.at_end():
+        raise reader.unexpected("an operator or the end is expected")
+    if depth_of(expression) > MAX_DEPTH:
+        raise _refused(f"more than {MAX_DEPTH} operators within each other", (0, len(reader.text)))
+    return OccurrencePattern(expression, restricted=restricted)
+
+
+def _declarations(reader: _Reader) -> tuple[RestrictedType, ...]:
+    """`T = ?v: A [F]`, as often as it comes."""
+    declared: list[RestrictedType] = []
+    while True:
+        start = reader.skip()
+        name = _name(reader)
+        if name is None or not reader.accept("="):
+            reader.at = start
+            return tuple(declared)
+        declared.append(_declared(reader, name))
+
+
+def _declared(reader: _Reader, name: str) -> RestrictedType:
+    variable = reader.take(_VARIABLE)
+    base = _name(reader)
+    if base is None:
+        raise reader.unexpected("a type is expected")
+    if not reader.sees("["):
+        raise reader.unexpected("a condition in brackets is expected, as in T = ?v: A [ v.amount > 10 ]")
+    return RestrictedType(name, base, _condition(reader), variable[1] if variable else None)
+
+
+# Expressions
+
+
+def _combined(reader: _Reader) -> Occurrence:
+    """Expressions with one operator between them."""
+    found = _followed(reader)
+    first: str | None = None
+    while (symbol := _operator(reader)) is not None:
+        if first is not None and _OPERATORS[symbol] is not _OPERATORS[first]:
+            one, other = (f"{';' if sign == ';' else f' {sign}'} " for sign in (first, symbol))
+            hint = f"Write (A{one}B){other}C or A{one}(B{other}C), as it is meant."
+            message = "different operators need parentheses, which say what belongs together"
+            reader.problems.append(Problem(message, span=(reader.at - len(symbol), reader.at), hint=hint))
+        first = first or symbol
+        made = _OPERATORS[symbol]
+        if made is Without:
+            condition = _condition(reader) if reader.sees("[") else None
+            found = Without(found, _followed(reader), condition)
+        else:
+            found = made(found, _followed(reader))
+    return found
+
+
+def _operator(reader: _Reader) -> str | None:
+    """The sign of the operator that comes next, taken; a word in its place is told, and `;` is gone on with."""
+    if (symbol := reader.accept(*_OPERATORS)) is not None or (word := reader.take(_WORD_BETWEEN)) is None:
+        return symbol
+    hint = "Write A; B for A before B, A & B for both, A | B for any, A - B for A without B."
+    reader.problems.append(Problem(f"no operator is named {word[1]!r}", span=word.span(1), hint=hint))
+    return ";"
+
+
+def _followed(reader: _Reader) -> Occurrence:
+    """One expression and what stands behind it: a window, delays, conditions."""
+    found = _single(reader)
+    while True:
+        if reader.accept("_"):
+            found = Within(found, _length(reader, "_120s"))
+        elif reader.accept("+"):
+            found = Delayed(found, _length(reader, "+ 10s"))
+        elif reader.sees("["):
+            found = Filtered(found, _condition(reader))
+        else:
+            return found
+
+
+def _single(reader: _Reader) -> Occurrence:
+    variable = reader.take(_VARIABLE)
+    if variable is not None:
+        if reader.sees("?"):
+            raise reader.unexpected("a type or '(' is expected: an occurrence has one variable")
+        return Bound(variable[1], _single(reader))
+    start = reader.at
+    if reader.accept("("):
+        reader.nesting += 1
+        if reader.nesting > MAX_NESTING:
+            raise _refused(f"more than {MAX_NESTING} parentheses within each other", (start, start + 1))
+        found = _combined(reader)
+        reader.expect(")")
+        reader.nesting -= 1
+        return found
+    name = _name(reader)
+    if name is None:
+        raise reader.unexpected("a type, '(' or '?variable:' is expected")
+    return Leaf(name)
+
+
+def _name(reader: _Reader) -> str | None:
+    if (quoted := reader.take(_QUOTED_NAME)) is not None:
+        return quoted[1].replace("``", "`")
+    plain = reader.take(PLAIN_NAME)
+    return None if plain is None else plain[0]
+
+
+def _length(reader: _Reader, example: str) -> timedelta:
+    start = reader.skip()
+    braces = reader.take(_IN_BRACES)
+    found = braces or reader.take(_LENGTH)
+    if found is None:
+        raise reader.unexpected(f"a length of time with its unit is expected, as in {example}")
+    return reader.checked(start, lambda: parse_duration(found[1] if braces else found[0], or_zero=True), timedelta(0))
+
+
+def _condition(reader: _Reader) -> str:
+    """The SQL text between a bracket and the one that closes it."""
+    start = reader.skip()
+    end = _closing(reader.text, start)
+    if end is None:
+        raise _refused("this bracket is not closed", (start, start + 1))
+    reader.at = end + 1
+    return reader.checked(start, lambda: plain_condition(reader.text[start + 1 : end]), "TRUE")
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the bracket at `start` is closed; brackets in quotes do not count."""
+    depth, at = 0, start
+    while at < len(text):
+        char = text[at]
+        if char in _QUOTES:
+            at = _end_of_quote(text, at)
+        depth += (char == "[") - (char == "]")
+        if not depth:
+            return at
+        at += 1
+    return None
+
+
+def _end_of_quote(text: str, start: int) -> int:
+    """The place of the quote that ends what the one at `start` begins, or the end of the text."""
+    at = start + 1
+    while at < len(text) and text[at] != text[start]:
+        at += 2 if text[at] == "\\" and text[start] != "`" else 1
+    return at

@@ -1,0 +1,48 @@
+"""Variables of occurrences, and conditions over them: SQL text in which `?v` may stand for `v`."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from cepheid.errors import PatternError
+from cepheid.lang.arguments import shown
+from cepheid.lang.sql.tokens import Kind, tokenize
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def variable_name(given: object) -> str:
+    """The name of a variable, with or without its `?`, without it.
+
+    Raises:
+        PatternError: it is none.
+    """
+    name = given.removeprefix("?") if isinstance(given, str) else ""
+    if not _NAME.fullmatch(name):
+        raise PatternError(
+            f"a variable's name is made of letters, digits and underscores and begins with no digit, got {shown(given)}"
+        )
+    return name
+
+
+def plain_condition(given: object) -> str:
+    """The condition without the `?` in front of its variables, in the one way in which it is kept.
+
+    Raises:
+        PatternError: it is no text, or an empty one.
+    """
+    if not isinstance(given, str) or not given.strip():
+        raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
+    try:
+        tokens = tokenize(given)
+    except PatternError:
+        return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
+    marks = [
+        token.start
+        for token, after in pairwise(tokens)
+        if (token.kind, token.text) == (Kind.SYMBOL, "?")
+        and token.end == after.start
+        and after.kind in (Kind.WORD, Kind.QUOTED)
+    ]
+    return "".join(char for at, char in enumerate(given) if at not in marks).strip()

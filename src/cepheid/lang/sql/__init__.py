@@ -1,0 +1,1 @@
+"""The SQL of conditions and measures: tokens, parser, functions."""

@@ -1,0 +1,1 @@
+"""Patterns of stages as the user writes them."""

@@ -1,0 +1,433 @@
+"""Patterns: immutable values, and the fluent interface that makes new ones from them.
+
+The words and their meaning are FlinkCEP's. A pattern is a sequence of stages; each stage has a contiguity (how its
+first event follows the stage before), conditions and a quantifier. A stage may be a group: a sequence of stages that
+is quantified as one. Names and texts are only collected here; that they mean something is checked when a pattern meets
+a schema (`cepheid.plan.stages.build`), where all problems are reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import Enum
+
+import numpy as np
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import check_times, check_times_or_more, pattern_name, shown, stage_name, version_text
+from cepheid.lang.duration import parse_duration
+from cepheid.lang.function import Function, make_function
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
+
+
+class Contiguity(Enum):
+    """How an event must follow the one before it."""
+
+    STRICT = "next"
+    """Directly: no event of the key lies between."""
+    RELAXED = "followed_by"
+    """Events that do not match are passed over (skip till next)."""
+    RELAXED_ANY = "followed_by_any"
+    """Events that match may be passed over too (skip till any)."""
+    NOT_NEXT = "not_next"
+    """No event: the directly next one must not match."""
+    NOT_FOLLOWED_BY = "not_followed_by"
+    """No event: none that matches may come before the next stage takes its first or, behind it, in time."""
+
+    @property
+    def negated(self) -> bool:
+        return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
+
+
+class SkipTo(Enum):
+    """From where on partial matches are kept once a match is emitted."""
+
+    NO_SKIP = "no_skip"
+    NEXT = "to_next"
+    PAST_LAST_EVENT = "past_last_event"
+    FIRST = "to_first"
+    LAST = "to_last"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """What happens to other partial matches once a match is emitted."""
+
+    to: SkipTo = SkipTo.NO_SKIP
+    stage: str | None = None
+    """For FIRST and LAST: the stage whose first or last event is meant."""
+    error_on_miss: bool = False
+
+    @staticmethod
+    def no_skip() -> Skip:
+        """Every match is emitted."""
+        return Skip()
+
+    @staticmethod
+    def to_next() -> Skip:
+        """Partial matches with the same start are dropped: one match a start."""
+        return Skip(SkipTo.NEXT)
+
+    @staticmethod
+    def past_last_event() -> Skip:
+        """Partial matches that started at or before the match's last event are dropped."""
+        return Skip(SkipTo.PAST_LAST_EVENT)
+
+    @staticmethod
+    def to_first(stage: str, *, error_on_miss: bool = False) -> Skip:
+        """Partial matches that started before the first event of `stage` are dropped.
+
+        Where the match has no such event none is dropped or, with `error_on_miss`, the detection fails; so it does
+        where that event is the match's own first, to which there is no skipping.
+        """
+        return Skip(SkipTo.FIRST, stage, error_on_miss)
+
+    @staticmethod
+    def to_last(stage: str, *, error_on_miss: bool = False) -> Skip:
+        """The same with the last event of `stage`."""
+        return Skip(SkipTo.LAST, stage, error_on_miss)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One call of `where`, `or_where` or `until`: SQL text in Spark's dialect, or a function."""
+
+    text: str
+    """Of a function its name."""
+    alternative: bool = False
+    """True: OR with all conditions before it; False: AND."""
+    function: Function | None = None
+
+
+@dataclass(frozen=True)
+class Subtype:
+    """One call of `subtype`: AND with all conditions before it."""
+
+    type: str
+
+    @property
+    def text(self) -> str:
+        """What messages call the condition."""
+        return f"subtype {self.type}"
+
+
+@dataclass(frozen=True)
+class Times:
+    """How many events a stage takes: from `minimum` (at least 1) to `maximum` (None: no upper bound)."""
+
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True)
+class Quantifier:
+    """How often a stage occurs. The order of the calls that set it does not matter."""
+
+    times: Times | None = None
+    """None: no quantifier was given, the stage takes one event."""
+    optional: bool = False
+    greedy: bool = False
+    consecutive: bool = False
+    """Inside the loop events follow directly; otherwise non-matching events between them are passed over."""
+    combinations: bool = False
+    """Inside the loop matching events may be passed over too."""
+    longest: bool = False
+    window: timedelta | None = None
+    """Each event of the loop comes less than this after the one before it."""
+
+    @property
+    def minimum(self) -> int:
+        return self.times.minimum if self.times else 1
+
+    @property
+    def maximum(self) -> int | None:
+        return self.times.maximum if self.times else 1
+
+    @property
+    def loops(self) -> bool:
+        """Whether the stage can hold several events."""
+        return self.maximum != 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One named step of a pattern."""
+
+    name: str
+    contiguity: Contiguity = Contiguity.STRICT
+    conditions: tuple[Condition | Subtype, ...] = ()
+    quantifier: Quantifier = field(default_factory=Quantifier)
+    until: Condition | None = None
+    """An event for which it is true ends the loop."""
+    window: timedelta | None = None
+    """Each of the stage's events comes less than this after the event taken before it; for a last `not_followed_by`: as
+    long after that event none may match."""
+    group: tuple[Stage, ...] = ()
+    """The stages that are this one, if it is a group; `name` is then empty and there are no conditions."""
+
+    @property
+    def leaves(self) -> tuple[Stage, ...]:
+        """The stage itself or, of a group, the stages that it is made of in the end."""
+        return tuple(leaf for stage in self.group for leaf in stage.leaves) if self.group else (self,)
+
+    @property
+    def parts(self) -> tuple[Stage, ...]:
+        """The stage itself and, of a group, all stages and groups in it."""
+        return (self, *(part for stage in self.group for part in stage.parts))
+
+    @property
+    def label(self) -> str:
+        """What messages call the stage: by its name or, a group, by those in it."""
+        return f"group ({', '.join(leaf.name for leaf in self.leaves)})" if self.group else f"stage {self.name!r}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A sequence of stages. Start with `Pattern.begin(name)`; every call returns a new pattern."""
+
+    stages: tuple[Stage, ...]
+    window: timedelta | None = None
+    """Set by `within`: from the first event of a match to its last, right end exclusive."""
+    skip_strategy: Skip = field(default_factory=Skip)
+    name: str = "pattern"
+    """Part of every match_id, so that the matches of two patterns never have the same id."""
+    version: str | None = None
+    """For those who keep patterns: not part of match_id, so that the matches that two versions share have one id."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
+
+    @property
+    def leaves(self) -> tuple[Stage, ...]:
+        """The stages with names and conditions, those of groups among them, in order: stage numbers count these."""
+        return tuple(leaf for stage in self.stages for leaf in stage.leaves)
+
+    @property
+    def loops_until(self) -> tuple[Stage, ...]:
+        """The stages and groups with an `until`, outer ones first: their conditions are numbered behind the leaves'."""
+        return tuple(part for stage in self.stages for part in stage.parts if part.until is not None)
+
+    @property
+    def functions(self) -> tuple[tuple[str, Function], ...]:
+        """The conditions in Python, each with the label of its stage."""
+        return tuple(
+            (part.label, condition.function)
+            for stage in self.stages
+            for part in stage.parts
+            for condition in (*part.conditions, part.until)
+            if isinstance(condition, Condition) and condition.function is not None
+        )
+
+    @staticmethod
+    def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
+        """A pattern of one stage, named or a group; any event may start it. For `version` see `named`."""
+        begun = Pattern((_stage("begin", stage, Contiguity.STRICT),))
+        return begun.named(name, version=version)
+
+    def next(self, stage: str | Pattern) -> Pattern:
+        """Adds a stage whose first event directly follows the stage before it. A pattern is added as a group."""
+        return self._append(stage, Contiguity.STRICT)
+
+    def followed_by(self, stage: str | Pattern) -> Pattern:
+        """Adds a stage whose first event is the next one that matches; others are passed over."""
+        return self._append(stage, Contiguity.RELAXED)
+
+    def followed_by_any(self, stage: str | Pattern) -> Pattern:
+        """Adds a stage whose first event may be any later one that matches: each gives a match of its own."""
+        return self._append(stage, Contiguity.RELAXED_ANY)
+
+    def not_next(self, stage: str) -> Pattern:
+        """The event directly behind the stage before must not match `stage`, which takes no event."""
+        return self._append(stage, Contiguity.NOT_NEXT)
+
+    def not_followed_by(self, stage: str) -> Pattern:
+        """No event that matches `stage` may come before the next stage takes its first one.
+
+        As the last stage it needs a window: the match is certain when that has passed without such an event.
+        """
+        return self._append(stage, Contiguity.NOT_FOLLOWED_BY)
+
+    def where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+        """Adds a condition to the last stage, ANDed with those before it.
+
+        `condition` is a SQL expression in Spark's dialect. A plain column is the current event's, `stage.column` the
+        last event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has
+        so far.
+
+        Or it is a function of one argument, the event as a mapping of its columns, or of two: the event, and a mapping
+        from each stage's name to the events that the partial match has of it so far. It returns True, False or None,
+        which is not true. Such a pattern is slower: it runs in Python. `name` stands for the function in messages and
+        where patterns are compared; a function that was defined by `def` need not be given one.
+        """
+        return self._with_condition(self._condition("where", condition, name))
+
+    def or_where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+        """Adds a condition to the last stage, ORed with all those before it."""
+        if not self.stages[-1].conditions:
+            last = self.stages[-1].label
+            raise PatternError(f"or_where needs a where before it: {last} has no condition yet")
+        return self._with_condition(replace(self._condition("or_where", condition, name), alternative=True))
+
+    def subtype(self, type_: str) -> Pattern:
+        """Restricts the last stage to events of a type or of one below it, ANDed with the conditions before it.
+
+        The type is what an event has in the column that `taxonomy` names, which also says what is below it.
+        """
+        if type_ == "" or not isinstance(type_, str):
+            hint = 'Name a type as the events do, as in subtype("payment").'
+            message = f"a type is named by text that is not empty, got {shown(type_)}"
+            raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
+        return self._with_condition(Subtype(type_))
+
+    def until(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+        """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
+        last = self.stages[-1]
+        if last.until is not None:
+            raise PatternError(f"until: {last.label} has one already")
+        return self._with_last(replace(last, until=self._condition("until", condition, name)))
+
+    def one_or_more(self, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes one event or more, each less than `window` after the one before it."""
+        return self._repeat("one_or_more", Times(1, None), window)
+
+    def times(self, minimum: int, maximum: int | None = None, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum`, each less
+        than `window` after the one before it.
+
+        `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
+        """
+        check_times(minimum, maximum)
+        most = minimum if maximum is None else maximum
+        repeated = self._repeat("times", Times(max(minimum, 1), most), window)
+        return repeated.optional() if minimum == 0 else repeated
+
+    def times_or_more(self, minimum: int, *, window: timedelta | str | None = None) -> Pattern:
+        """The last stage takes `minimum` events or more, each less than `window` after the one before it."""
+        check_times_or_more(minimum)
+        return self._repeat("times_or_more", Times(minimum, None), window)
+
+    def optional(self) -> Pattern:
+        """The last stage may be absent."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, optional=True))
+
+    def greedy(self) -> Pattern:
+        """The last stage takes every event that it can: the next stage does not get one that this one could take."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, greedy=True))
+
+    def allow_combinations(self) -> Pattern:
+        """The last stage's loop may pass over events that match: every combination of them is a loop."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, combinations=True))
+
+    def consecutive(self) -> Pattern:
+        """The events of the last stage's loop follow each other directly."""
+        return self._with_quantifier(replace(self.stages[-1].quantifier, consecutive=True))
+
+    def longest(self) -> Pattern:
+        """The loop of the last stage gives one match, when it cannot grow any more, instead of one for every prefix.
+
+        It cannot grow when an event breaks it (strict contiguity), the window closes, times(a, b) has reached b, or the
+        input is complete. A loop with relaxed contiguity needs `within`, as no event breaks it.
+        """
+        return self._with_quantifier(replace(self.stages[-1].quantifier, longest=True))
+
+    def within(self, length: timedelta | str) -> Pattern:
+        """A match ends less than `length` after it starts; given twice, the shorter holds."""
+        duration = parse_duration(length)
+        return replace(self, window=duration if self.window is None else min(duration, self.window))
+
+    def within_previous(self, length: timedelta | str) -> Pattern:
+        """Each event of the last stage comes less than `length` after the event taken before it."""
+        last, duration = self.stages[-1], parse_duration(length)
+        shorter = duration if last.window is None else min(duration, last.window)
+        return self._with_last(replace(last, window=shorter))
+
+    def skip(self, strategy: Skip) -> Pattern:
+        """Sets what happens to other partial matches once a match is emitted."""
+        if not isinstance(strategy, Skip):
+            allowed = ", ".join(f"Skip.{to.value}()" for to in SkipTo)
+            raise PatternError(f"unknown skip strategy {strategy!r}; allowed: {allowed}")
+        return replace(self, skip_strategy=strategy)
+
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> Pattern:
+        """Names the column that holds the type of each event, and which type is a kind of which.
+
+        `kinds` has for a type the one, or the list of those, that it is a kind of; an empty list for one that is a kind
+        of nothing and nothing's kind. Without `kinds` any type is known, and none has others below it.
+        """
+        if self.types is not None:
+            raise PatternError(f"taxonomy: the pattern has one already, of column {self.types.column!r}")
+        return replace(self, types=make_taxonomy(column, {} if kinds is None else kinds))
+
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> Pattern:
+        """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
+
+        A value that is given replaces the one before. A text is that text whatever is in it, a float is a DOUBLE, a
+        Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and
+        pandas are what Python's own are.
+        """
+        return replace(self, parameters=with_values(self.parameters, values))
+
+    def named(self, name: str, *, version: str | int | None = None) -> Pattern:
+        """The same pattern under another name and, if given, as another version.
+
+        The name is part of every match_id, the version is not: a match that two versions find has the same id.
+        """
+        return replace(
+            self, name=pattern_name(name), version=self.version if version is None else version_text(version)
+        )
+
+    def _append(self, stage: str | Pattern, contiguity: Contiguity) -> Pattern:
+        return replace(self, stages=(*self.stages, _stage(contiguity.value, stage, contiguity)))
+
+    def _with_last(self, stage: Stage) -> Pattern:
+        return replace(self, stages=(*self.stages[:-1], stage))
+
+    def _with_condition(self, condition: Condition | Subtype) -> Pattern:
+        last = self.stages[-1]
+        if last.group:
+            call = "subtype" if isinstance(condition, Subtype) else "or_where" if condition.alternative else "where"
+            raise PatternError(f"{call}: a group has no condition of its own; give the stages in it theirs")
+        return self._with_last(replace(last, conditions=(*last.conditions, condition)))
+
+    def _with_quantifier(self, quantifier: Quantifier) -> Pattern:
+        return self._with_last(replace(self.stages[-1], quantifier=quantifier))
+
+    def _repeat(self, call: str, times: Times, window: timedelta | str | None) -> Pattern:
+        last = self.stages[-1]
+        if last.quantifier.times is not None:
+            raise PatternError(f"{call}: {last.label} has a quantifier already")
+        duration = None if window is None else parse_duration(window)
+        return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
+
+    def _condition(self, call: str, condition: object, name: str | None) -> Condition:
+        where = f"{self.stages[-1].label}, {call}"
+        if callable(condition):
+            function = make_function(condition, name, where)
+            return Condition(function.name, function=function)
+        if name is not None:
+            hint = "Leave name out: the text says what the condition is."
+            raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
+        if not isinstance(condition, str):
+            hint = f'Write it as text, as in {call}("price > 100").'
+            message = f"a condition is SQL text or a function, got {shown(condition)}"
+            raise PatternError(Problem(message, where, hint=hint))
+        if not condition.strip():
+            hint = "Leave the call out: a stage without conditions takes any event."
+            raise PatternError(Problem("a condition must not be empty", where, hint=hint))
+        return Condition(condition)
+
+
+def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
+    """A stage of that name or, of a pattern, the group that it is."""
+    if not isinstance(given, Pattern):
+        return Stage(stage_name(call, given), contiguity)
+    if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:
+        whole = "within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it"
+        raise PatternError(f"{call}: {whole}")
+    if contiguity.negated:
+        raise PatternError(f"{call} takes the name of a stage, not a group")
+    return Stage("", contiguity, group=given.stages)

@@ -1,0 +1,92 @@
+"""Which number a key has in a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.events.batch import Batch
+from cepheid.events.identity import canonical_bytes
+from cepheid.kernel.stages.layout import Int32s
+
+FEW_KEYS = 1024
+"""So many do not count."""
+
+
+@dataclass
+class KeyNumbers:
+    """Numbers of the keys that have something open; a number that is free again is given to another key."""
+
+    number_of: dict[bytes, int] = field(default_factory=dict)
+    name_of: list[bytes] = field(default_factory=list)
+    unused: list[int] = field(default_factory=list)
+
+    def numbers(self, events: Batch) -> Int32s:
+        """The number of each event's key; a new one if it has none."""
+        if not events.keys:
+            return np.full(len(events), self._number(b""), np.int32)
+        names = canonical_bytes(events.keys, len(events)).dictionary_encode()
+        numbers: Int32s = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
+        places: Int32s = names.indices.to_numpy()
+        return numbers[places]
+
+    def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
+        """The number of each row's key, as all have one; `key` are the columns."""
+        if not key:
+            return np.full(length, self.number_of.get(b"", 0), np.int32)
+        names = canonical_bytes(key, length).dictionary_encode()
+        numbers: Int32s = np.array([self.number_of[name] for name in names.dictionary.to_pylist()], np.int32)
+        places: Int32s = names.indices.to_numpy()
+        return numbers[places]
+
+    def free(self, numbers: Int32s) -> None:
+        for number in numbers.tolist():
+            del self.number_of[self.name_of[number]]
+            self.name_of[number] = b""
+            self.unused.append(number)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the numbers are used, of so many that their memory counts."""
+        return len(self.name_of) > max(FEW_KEYS, 4 * len(self.number_of))
+
+    def renumbered(self) -> Int32s:
+        """Gives the used numbers anew, from 0; the i-th is what number i was before."""
+        before = np.array([*self.number_of.values()], np.int32)
+        self.name_of, self.unused = [*self.number_of], []
+        self.number_of = {name: number for number, name in enumerate(self.name_of)}
+        return before
+
+    @property
+    def listed(self) -> pa.RecordBatch:
+        """Those that are used, for a snapshot."""
+        numbers = pa.array(self.number_of.values(), pa.int32())
+        return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
+
+    @staticmethod
+    def of(listed: pa.RecordBatch) -> KeyNumbers:
+        """What `listed` gave."""
+        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
+        used = int(numbers.max(initial=-1)) + 1
+        name_of = [b""] * used
+        for name, number in zip(names, numbers.tolist(), strict=True):
+            name_of[number] = name
+        taken = set(numbers.tolist())
+        unused = [number for number in range(used) if number not in taken]
+        return KeyNumbers(dict(zip(names, numbers.tolist(), strict=True)), name_of, unused)
+
+    def _number(self, name: bytes) -> int:
+        number = self.number_of.get(name)
+        if number is not None:
+            return number
+        if self.unused:
+            number = self.unused.pop()
+            self.name_of[number] = name
+        else:
+            number = len(self.name_of)
+            self.name_of.append(name)
+        self.number_of[name] = number
+        return number

@@ -1,0 +1,1 @@
+"""Matchers that emit at once and retract."""

@@ -1,0 +1,223 @@
+"""The events that the kernel sees, as Arrow has them and as arrays of 64-bit values.
+
+Those that partial matches hold stand among others that nothing holds any more, until there are so many of these that
+the rest is copied: an event is then copied a few times while it is held, and a batch costs what it has itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.compile.intervals.compiled import CompiledIntervals
+from cepheid.compile.occurrences.compiled import CompiledOccurrences
+from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.errors import ConditionError
+from cepheid.events.batch import EVENT_PREFIX, TIME, Batch, join, mask_column, row_shown
+from cepheid.events.identity import as_integers
+from cepheid.kernel.stages.kernel import JointConditionFailed
+from cepheid.kernel.stages.layout import Events, Int32s
+from cepheid.plan.conditions.types import is_string
+
+Compiled: TypeAlias = CompiledPattern | CompiledIntervals | CompiledOccurrences
+Mask: TypeAlias = npt.NDArray[np.int64]
+
+
+class WorkingSet:
+    """Events by position: first those that were kept, then those that were added, in their order."""
+
+    def __init__(self, pattern: Compiled) -> None:
+        self._pattern = pattern
+        self._parts: list[Batch] = []
+        self._arrays = _Arrays(pattern)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def add(self, batch: Batch) -> None:
+        """Puts events behind the others."""
+        parts = self._parts
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # so that there are few, as in `waiting`
+            last = parts.pop()
+            parts[-1] = join([parts[-1], last])
+        parts.append(batch)
+        if not self._pattern.plan.functions:
+            self._arrays.add(batch)
+
+    def take(self, positions: Int32s) -> Batch:
+        """The events at `positions`, which ascend; there has been a batch."""
+        found, first = [], 0
+        for part in self._parts:
+            begin, end = np.searchsorted(positions, [first, first + len(part)])
+            if begin < end:
+                found.append(part.take(pa.array(positions[begin:end] - first)))
+            first += len(part)
+        return join(found) if found else self._parts[0].take(pa.array(positions))
+
+    def keep(self, positions: Int32s) -> None:
+        """Forgets all others; these, which ascend, are at 0, 1, … from now on."""
+        if self._parts:
+            kept = self.take(positions)
+            self._parts, self._arrays = [], _Arrays(self._pattern)
+            self.add(kept)
+
+    def shown(self, position: int) -> dict[str, Any]:
+        """The chosen columns of an event, for a message."""
+        event = self.take(np.array([position], np.int32)).data
+        return {
+            name.removeprefix(EVENT_PREFIX): value
+            for name, value in row_shown(event, 0).items()
+            if name.startswith(EVENT_PREFIX)
+        }
+
+    @property
+    def all(self) -> Batch | None:
+        """All events; None if there has been no batch."""
+        return join(self._parts) if self._parts else None
+
+    @property
+    def events(self) -> Events:
+        """As the kernel takes them, with room behind; the codes of strings hold until a batch is added."""
+        return self._arrays.events
+
+
+def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
+    """Which condition failed on which events; `names` are those of the variables."""
+    shown = []
+    for number, (first, last) in failed.bound.items():
+        behind = "" if first == last else f" … {events.shown(last)}"
+        shown.append(f"{names[number]} = {events.shown(first)}{behind}")
+    return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
+
+
+class _Arrays:
+    """What the kernel reads of the events."""
+
+    def __init__(self, pattern: Compiled) -> None:
+        self._pattern = pattern
+        self._length = 0
+        self._texts = _TextCodes(pattern)
+        self.events = _room(len(pattern.plan.values), 0)
+
+    def add(self, batch: Batch) -> None:
+        begin, end = self._length, self._length + len(batch)
+        self._make_room(end)
+        self._length = end
+        events = self.events
+        events.time[begin:end] = batch.column(TIME).cast(pa.int64()).to_numpy()
+        events.mask[begin:end] = mask_of(batch)
+        values = batch.values
+        texts: dict[int, pa.Array] = {}
+        for column in sorted(self._pattern.script_columns):
+            events.missing[column, begin:end] = values[column].is_null().to_numpy(zero_copy_only=False)
+            if is_string(values[column].type):
+                texts[column] = values[column].cast(pa.large_string())
+            else:
+                events.values[column, begin:end] = _as_words(values[column])
+        self._texts.add(texts, events.values, begin, end)
+
+    def _make_room(self, length: int) -> None:
+        before = self.events
+        if length > len(before.time):
+            self.events = _room(len(before.values), max(length, 2 * len(before.time)))
+            for smaller, larger in zip(before, self.events, strict=True):
+                larger[..., : smaller.shape[-1]] = smaller
+
+
+class _TextCodes:
+    """Codes of strings, and of the pattern's string constants: equal where the strings are, and in the order of their
+    bytes where the pattern asks for it.
+    """
+
+    def __init__(self, pattern: Compiled) -> None:
+        self._pattern = pattern
+        self._codes: dict[str, int] = {}
+        self._named(pattern.string_constants.values())
+        self._give_constants()
+
+    def add(self, texts: Mapping[int, pa.Array], values: npt.NDArray[np.int64], begin: int, end: int) -> None:
+        """Writes the codes of columns to `values`, from `begin` to `end`. In order, the codes before change, too."""
+        if not texts:
+            return
+        known = len(self._codes)
+        for column, array in texts.items():
+            encoded = array.dictionary_encode()
+            codes = np.array(self._named(encoded.dictionary.to_pylist()) or [0], np.int64)
+            values[column, begin:end] = codes[encoded.indices.fill_null(0).to_numpy()]
+        if self._pattern.orders_texts and len(self._codes) > known:
+            ranks = self._rank()
+            for column in texts:
+                values[column, :end] = ranks[values[column, :end]]
+
+    def _named(self, names: Iterable[str]) -> list[int]:
+        return [self._codes.setdefault(name, len(self._codes)) for name in names]
+
+    def _rank(self) -> npt.NDArray[np.int64]:
+        """Makes codes of ranks; the i-th is that of code i before."""
+        ordered = sorted(self._codes)  # by code points, and so by bytes
+        ranks = np.empty(len(ordered), np.int64)
+        ranks[[self._codes[name] for name in ordered]] = np.arange(len(ordered))
+        self._codes = {name: rank for rank, name in enumerate(ordered)}
+        self._give_constants()
+        return ranks
+
+    def _give_constants(self) -> None:
+        for number, text in self._pattern.string_constants.items():
+            self._pattern.tables.constants[number] = self._codes[text]
+
+
+def relevant(batch: Batch, pattern: CompiledPattern | CompiledOccurrences) -> Batch:
+    """The batch without events that cannot matter to the pattern."""
+    return with_any(batch, None if pattern.relevant is None else (pattern.relevant,))
+
+
+def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
+    """The batch without events that have none of these bits, a number for each word of the mask; None: all of it."""
+    if words is None:
+        return batch
+    rows = matters([mask_of(batch, word) for word in range(len(words))], words)
+    return batch if len(rows) == len(batch) else batch.take(pa.array(rows))
+
+
+def matters(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The rows of the events whose masks have one of these bits, a number for each word."""
+    found = np.zeros(len(masks[0]), np.bool_)
+    for mask, bits in zip(masks, words, strict=True):
+        if bits:
+            found |= mask & bits != 0
+    return np.flatnonzero(found)
+
+
+def _room(columns: int, length: int) -> Events:
+    words = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    return Events(*words, np.zeros((columns, length), np.int64), np.zeros((columns, length), np.bool_))
+
+
+def mask_of(batch: Batch, word: int = 0) -> Mask:
+    """A word of the events' masks."""
+    column = batch.column(mask_column(word))
+    mask: Mask = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return mask
+
+
+def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Values as 64 bits: doubles as their bits, decimals scaled; NULL as 0."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64)
+    if pa.types.is_floating(column.type):
+        doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        words: npt.NDArray[np.int64] = doubles.view(np.int64)
+        return words
+    if pa.types.is_decimal128(column.type):
+        filled = pc.fill_null(column, pa.scalar(0, column.type))
+        halves = np.frombuffer(filled.buffers()[1], dtype=np.int64)  # little endian; 18 digits fit the lower half
+        low: npt.NDArray[np.int64] = halves[2 * filled.offset : 2 * (filled.offset + len(filled)) : 2]
+        return low
+    integers = as_integers(column)
+    assert integers is not None, column.type
+    return integers

@@ -1,0 +1,1 @@
+"""Rows from what the kernels emit."""

@@ -1,0 +1,123 @@
+"""What measures need of matches: values and folds over the events of a stage, computed for all matches at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import ConditionError
+from cepheid.events.batch import VALUE_PREFIX, Batch
+from cepheid.kernel.stages.kernel import Emitted
+from cepheid.kernel.stages.layout import Int32s
+from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
+from cepheid.plan.stages.plan import Slot
+
+
+@dataclass(frozen=True)
+class StageEvents:
+    """The events of one stage: those of match i are rows[offsets[i]:offsets[i + 1]], in order."""
+
+    rows: Int32s
+    offsets: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
+        mine = emitted.stage == stage
+        before = np.concatenate([[0], np.cumsum(mine)])
+        return StageEvents(position[mine], before[np.concatenate([[0], emitted.end])])
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    @property
+    def match(self) -> npt.NDArray[np.int64]:
+        """The match of each row."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def nth(self, place: int, *, from_last: bool = False) -> Int32s:
+        """For each match the row `place` after the first or before the last, -1 where there is none."""
+        at = self.offsets[1:] - 1 - place if from_last else self.offsets[:-1] + place
+        there = self.counts > place
+        rows = np.full(len(there), -1, np.int32)
+        rows[there] = self.rows[at[there]]
+        return rows
+
+
+def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
+    """The slot's value for each match."""
+    if isinstance(slot, StageValue):
+        rows = stage.nth(slot.back, from_last=not slot.from_first)
+        return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(rows, mask=rows < 0))
+    if slot.column is None:
+        return pa.array(stage.counts)
+    values = events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(stage.rows))
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    values, match = values.filter(pa.array(present)), stage.match[present]
+    counts = np.bincount(match, minlength=len(stage.counts))
+    match slot.fold:
+        case Fold.COUNT:
+            return pa.array(counts)
+        case Fold.MIN | Fold.MAX:
+            return _extremes(values, match, counts, slot.fold)
+        case Fold.SUM:
+            return _sums(values, match, counts, slot)
+        case Fold.AVG:
+            return _averages(values, match, counts, slot)
+
+
+def _extremes(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], fold: Fold) -> pa.Array:
+    """Least or greatest value of each match, NaN the greatest, as Arrow sorts."""
+    table = pa.table({"match": match, "value": values})
+    order = pc.sort_indices(table, sort_keys=[("match", "ascending"), ("value", "ascending")])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    at = offsets[:-1] if fold is Fold.MIN else offsets[1:] - 1
+    there = counts > 0
+    rows = pa.array(np.where(there, at, 0), mask=~there)
+    return values.take(order.take(rows))
+
+
+def _sums(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], slot: Aggregate) -> pa.Array:
+    """Doubles are added in the order of the events; integers and decimals exactly, or ConditionError."""
+    if pa.types.is_floating(slot.type):
+        totals = np.zeros(len(counts))
+        np.add.at(totals, match, values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        return pa.array(totals, mask=counts == 0)
+    wide = pa.decimal128(38, slot.type.scale if pa.types.is_decimal(slot.type) else 0)
+    grouped = pa.table({"match": match, "value": values.cast(wide)}).group_by("match", use_threads=False)
+    found = grouped.aggregate([("value", "sum")])
+    totals_at = np.full(len(counts), -1)
+    totals_at[found.column("match").to_numpy()] = np.arange(found.num_rows)
+    totals_of = found.column("value_sum").combine_chunks().take(pa.array(totals_at, mask=totals_at < 0))
+    try:
+        return totals_of.cast(wide).cast(slot.type)
+    except pa.ArrowInvalid as error:
+        raise ConditionError(f"a sum over a stage is out of the range of {slot.type}") from error
+
+
+def _averages(
+    values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], slot: Aggregate
+) -> pa.Array:
+    if pa.types.is_decimal(slot.type):
+        wide = pa.decimal128(18, values.type.scale)
+        totals = _sums(values, match, counts, Aggregate(Fold.SUM, slot.stage, slot.column, wide)).to_pylist()
+        digits = slot.type.scale
+        averages = [
+            None if t is None else _half_up(int(t.scaleb(digits)), int(n), digits)
+            for t, n in zip(totals, counts, strict=True)
+        ]
+        return pa.array(averages, slot.type)
+    totals = np.zeros(len(counts))
+    np.add.at(totals, match, values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return pa.array(totals / np.maximum(counts, 1), mask=counts == 0)
+
+
+def _half_up(total: int, count: int, digits: int) -> Decimal:
+    quotient, remainder = divmod(abs(total), count)
+    rounded = quotient + (2 * remainder >= count)
+    return Decimal(rounded if total >= 0 else -rounded).scaleb(-digits)

@@ -1,0 +1,1 @@
+"""Conditions and measures: resolved, typed, and split into lifted columns and scripts."""

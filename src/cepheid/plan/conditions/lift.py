@@ -1,0 +1,336 @@
+"""Conditions cut in two: columns that the host's SQL engine computes for each event, and scripts for the kernel.
+
+Of a stage's condition the AND-ed parts about the current event alone become one boolean column, a bit of the event's
+mask. The rest becomes a script, in which the largest parts about any one event are columns again. A lifted column is
+computed for every event, so a part that can fail where SQL would not have computed it (guarded by AND, OR, CASE,
+coalesce, or about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, a
+cast becomes try_cast and a check in the script. Functions that scripts do not know are lifted all the same, but only
+computed for events that may be the stage's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.absence import is_null_without_event, may_be_absent
+from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
+from cepheid.plan.conditions.operations import OPERATIONS
+from cepheid.plan.conditions.raising import call_can_raise
+from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
+from cepheid.plan.conditions.script import (
+    Aggregate,
+    CurrentValue,
+    Fold,
+    FunctionValue,
+    Operation,
+    Operator,
+    Script,
+    StageValue,
+)
+from cepheid.plan.conditions.types import is_decimal, is_float, is_orderable, sql_name
+from cepheid.plan.stages.plan import Lifted, Slot, StageCondition
+
+_SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
+    case case_of cast coalesce nvl ifnull nullif if least greatest"""
+SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
+"""What a condition may apply to values of several events."""
+
+
+def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
+    """The problem with the place of the node in its text."""
+    source = node.source
+    where, text = (source.where, source.text) if source else (None, None)
+    return PatternError(Problem(message, where, text, resolve.span_of(node), hint))
+
+
+@dataclass
+class Lifting:
+    """The columns lifted so far. `types` gives the types of all parts about one event, as the host's SQL engine has
+    them.
+    """
+
+    types: dict[Shape, pa.DataType]
+    pattern: Pattern
+    bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
+    values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=dict)
+    """Those of the measures so far, by name; equal ones have one name."""
+    first_slot: int = 0
+    """The number in the first name."""
+    stage: int = 0
+    """The stage whose condition is lifted now."""
+    guards: dict[int, Lifted] = field(default_factory=dict)
+    """The lifted part of each stage's condition: an event for which it is not true is never the stage's."""
+
+    # Types
+
+    def type_of(self, node: Node) -> pa.DataType:
+        """The type of any node; PatternError, with its place, where operands do not fit or a function is not known."""
+        match node:
+            case Constant(literal):
+                return literal.type
+            case Column(type=type_):
+                return type_
+            case Pick(argument):
+                return self.type_of(argument)
+            case Folded():
+                return self._fold_type(node)
+            case Called():
+                return pa.bool_()
+            case Apply():
+                if resolve.is_of_one_event(node) and node.source is not None:
+                    return self.types[resolve.shape_of(resolve.tree_of(node))]
+                return self._script_type(node)
+
+    def _script_type(self, node: Apply) -> pa.DataType:
+        function = node.call.function
+        if function not in SCRIPT_FUNCTIONS:
+            hint = f"Known across events: {', '.join(SCRIPT_FUNCTIONS)}; any function of one event's columns."
+            raise problem_at(node, f"{function} cannot be applied across events", hint)
+        types = [self.type_of(arg) for arg in node.args]
+        try:
+            return type_of_call(node.call, types)
+        except PatternError as error:
+            raise _placed(error, node) from None
+
+    def _fold_type(self, node: Folded) -> pa.DataType:
+        if node.fold is Fold.COUNT:
+            return pa.int64()
+        assert node.argument is not None
+        type_ = self.type_of(node.argument)
+        if node.fold in (Fold.MIN, Fold.MAX):
+            result = type_ if is_orderable(type_) else None
+        else:
+            result = sum_type(type_) if node.fold is Fold.SUM else avg_type(type_)
+        if result is None:
+            hint = None
+            if is_decimal(type_):
+                hint = f"Cast it to DOUBLE or to DECIMAL({SCRIPT_DIGITS - 4}, {min(type_.scale, 2)})."
+            raise problem_at(node, f"{node.fold.value} cannot be applied to {sql_name(type_)}", hint)
+        return result
+
+    def can_raise(self, node: Node) -> bool:
+        """Whether computing the node can fail on some event."""
+        if any(self.can_raise(sub) for sub in resolve.subnodes(node)):
+            return True
+        if not isinstance(node, Apply) or node.source is None:
+            return False
+        try:
+            types = [self.type_of(arg) for arg in node.args]
+            return call_can_raise(node.call, types, self.type_of(node))
+        except KeyError:
+            return True  # inside a lambda, whose parameters have no type here
+
+    # Columns
+
+    def _add_value(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> int:
+        """The number of the column that is computed for the node."""
+        lifted = Lifted(sql, tree, type_, self._written([node]))
+        index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), lifted))
+        return index
+
+    def _written(self, nodes: Sequence[Node]) -> str:
+        """What of the nodes can fail, as it was written, and where."""
+        parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]
+        return " AND ".join(f"{resolve.text_of(part)!r} ({part.source.where})" for part in parts if part.source)
+
+    def name_slot(self, slot: Slot) -> str:
+        fresh = f"_slot{self.first_slot + len(self.slots)}"
+        name = next((name for name, known in self.slots.items() if known == slot), fresh)
+        self.slots[name] = slot
+        return name
+
+    def add_slot(self, node: Node) -> int:
+        """The lifted column of a node about one event, of any type."""
+        return self._add_value(node, resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
+
+    def add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
+        """The boolean column of nodes about one event, AND-ed, and its number."""
+        tree = _conjunction([resolve.tree_of(node) for node in nodes])
+        sql = resolve.sql_of(nodes[0])
+        if len(nodes) > 1:
+            sql = " AND ".join(f"({resolve.sql_of(node)})" for node in nodes)
+        lifted = Lifted(sql, tree, pa.bool_(), self._written(nodes))
+        return self.bits.setdefault(resolve.shape_of(tree), (len(self.bits), lifted))
+
+    # Conditions
+
+    def condition(self, node: Node, stage: int) -> StageCondition:
+        """The whole condition of stage number `stage` as a bit and a script; the bit is looked at first."""
+        self.type_of(node)
+        self.stage = stage
+        lifted: list[Node] = []
+        rest: list[Node] = []
+        for part in conjuncts(node):
+            alone = resolve.is_of_one_event(part) and resolve.events_of(part) <= {CURRENT}
+            if alone and (not rest or not self.can_raise(part)):
+                lifted.append(part)
+            else:
+                rest.append(part)
+        bit = None
+        if lifted:
+            bit, self.guards[stage] = self.add_bit(lifted if rest else [node])
+        scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
+        if not scripts:
+            return StageCondition(bit, None)
+        whole = scripts[0] if len(scripts) == 1 else Operation(Operator.AND, tuple(scripts), pa.bool_())
+        return StageCondition(bit, whole)
+
+    def lower(self, node: Node, *, guarded: bool) -> Script:
+        """The node as a script; `guarded` says that SQL might not compute it."""
+        try:
+            return self._lower(node, guarded=guarded)
+        except PatternError as error:
+            raise _placed(error, node) from None
+
+    def _lower(self, node: Node, *, guarded: bool) -> Script:
+        if isinstance(node, Constant):
+            value = constant(node.literal)
+            return value if value is not None else self._leaf(node)
+        if isinstance(node, Folded):
+            return self._aggregate(node)
+        if isinstance(node, Called):
+            return FunctionValue(node.function, tuple(leaf.name for leaf in self.pattern.leaves), pa.bool_())
+        if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
+            whole = self._is_null_when_absent(node)
+            careful = guarded or resolve.events_of(node) != {CURRENT}
+            if isinstance(node, Column) or (whole and not (careful and self.can_raise(node))):
+                return self._leaf(node)
+            if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
+                return self._checked_cast(node)
+            if isinstance(node, Apply) and node.call.function not in SCRIPT_FUNCTIONS:
+                if not whole:
+                    message = f"{node.call.function} may give a value for an event that is not there"
+                    hint = "Write first(…) or last(…) around it: NULL when the stage has no such event."
+                    raise problem_at(node, message, hint)
+                return self._leaf(node)
+        if isinstance(node, Pick):
+            return self.lower(node.argument, guarded=guarded)
+        assert isinstance(node, Apply), node
+        return self._operation(node, guarded=guarded)
+
+    def _is_null_when_absent(self, node: Node) -> bool:
+        """Whether a lifted column has the right value also when its event is not there."""
+        absent = any(may_be_absent(event, self.pattern, self.stage) for event in resolve.events_of(node))
+        return not absent or is_null_without_event(node)
+
+    def _leaf(self, node: Node) -> CurrentValue | StageValue:
+        type_ = check_script_type(self.type_of(node), resolve.span_of(node))
+        sql, tree = resolve.sql_of(node), resolve.tree_of(node)
+        if self.can_raise(node):
+            sql, tree = self._guarded(node, sql, tree)
+        return self._read(node, sql, tree, type_)
+
+    def _guarded(self, node: Node, sql: str, tree: Expression) -> tuple[str, Expression]:
+        """What can fail is only computed for events that may be the stage's: a script reads it of no others."""
+        event = next(iter(resolve.events_of(node)), CURRENT)
+        guard = self.guards.get(self.stage if event.stage is None else event.stage)
+        if guard is None:
+            return sql, tree
+        null = Literal(None, pa.null(), tree.span)
+        return f"CASE WHEN ({guard.sql}) THEN ({sql}) END", Call("case", (guard.expression, tree, null), tree.span)
+
+    def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> CurrentValue | StageValue:
+        if type_ == pa.float32():
+            sql, tree, type_ = _cast_to_double(sql, tree)
+        column = self._add_value(node, sql, tree, type_)
+        event = next(iter(resolve.events_of(node)), CURRENT)
+        if event.stage is None:
+            return CurrentValue(column, type_)
+        return StageValue(event.stage, column, type_, event.back, event.from_first)
+
+    def _checked_cast(self, node: Apply) -> Script:
+        """`try_cast`, and a failure in the script where it gives NULL for a value that is not."""
+        assert node.source is not None
+        value, target = node.args
+        assert isinstance(target, Constant)
+        type_ = check_script_type(self.type_of(node), node.call.span)
+        value_sql, value_tree = resolve.sql_of(value), resolve.tree_of(value)
+        cast = self._read(
+            node,
+            f"try_cast({value_sql} AS {target.literal.value!s})",
+            Call("try_cast", (value_tree, target.literal), node.call.span),
+            type_,
+        )
+        missing = self._read(node, f"({value_sql}) IS NULL", Call("is_null", (value_tree,), node.call.span), pa.bool_())
+        present = Operation(Operator.NOT, (missing,), pa.bool_())
+        failed = Operation(Operator.AND, (Operation(Operator.IS_NULL, (cast,), pa.bool_()), present), pa.bool_())
+        return Operation(Operator.FAIL_IF, (failed, cast), cast.type)
+
+    def _aggregate(self, node: Folded) -> Aggregate:
+        type_ = check_script_type(self._fold_type(node), node.span)
+        if node.argument is None:
+            return Aggregate(node.fold, node.stage, None, type_)
+        leaf = self._leaf(node.argument) if node.fold is not Fold.COUNT else self._counted(node.argument)
+        return Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
+
+    def _counted(self, node: Node) -> CurrentValue | StageValue:
+        """For count(x) any type will do, so what is lifted is whether there is a value."""
+        tree = resolve.tree_of(node)
+        sql = f"CASE WHEN ({resolve.sql_of(node)}) IS NOT NULL THEN TRUE END"
+        null = Literal(None, pa.null(), tree.span)
+        present = Call("is_not_null", (tree,), tree.span)
+        return self._read(
+            node,
+            sql,
+            Call("case", (present, Literal(value=True, type=pa.bool_(), span=tree.span), null), tree.span),
+            pa.bool_(),
+        )
+
+    # Operators
+
+    def _operation(self, node: Apply, *, guarded: bool) -> Script:
+        function = node.call.function
+        self.type_of(node)  # reports what does not fit
+        lazy = function in _LAZY or function in ARITHMETIC or (function in COMPARISONS and function != "<=>")
+        first = 1 if function in ("/", "div", "%") else 0  # a divisor is evaluated before the dividend
+        if function in ARITHMETIC and self.type_of(node) == pa.float32():
+            message = f"{function!r} on FLOAT is not known across events"
+            raise problem_at(node, message, "Cast one side to DOUBLE.")
+        if function == "cast":
+            value = self.lower(node.args[0], guarded=guarded)
+            return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)
+        operands = [self.lower(arg, guarded=guarded or (lazy and i != first)) for i, arg in enumerate(node.args)]
+        if function in _LOGICAL:
+            booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)
+            return Operation(_LOGICAL[function], booleans, pa.bool_())
+        return OPERATIONS[function](node, operands)
+
+
+def conjuncts(node: Node) -> list[Node]:
+    """The parts that are AND-ed at the top."""
+    if isinstance(node, Apply) and node.call.function == "and":
+        return [part for arg in node.args for part in conjuncts(arg)]
+    return [node]
+
+
+def _conjunction(trees: Sequence[Expression]) -> Expression:
+    if len(trees) == 1:
+        return trees[0]
+    return Call("and", tuple(trees), (trees[0].span[0], trees[-1].span[1]))
+
+
+def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.DataType]:
+    """FLOAT is widened where it is read: a script's numbers are doubles."""
+    target = Literal("DOUBLE", pa.float64(), tree.span)
+    return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
+
+
+def _placed(error: PatternError, node: Node) -> PatternError:
+    source = node.source
+    if source is None:
+        return error
+    return PatternError([p if p.text else replace(p, where=source.where, text=source.text) for p in error.problems])
+
+
+_LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
+"""With arithmetic and comparisons, which are NULL as soon as an operand is: what may leave operands unevaluated."""
+_LOGICAL = {"and": Operator.AND, "or": Operator.OR, "not": Operator.NOT}

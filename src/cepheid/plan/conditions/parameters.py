@@ -1,0 +1,106 @@
+"""The texts of a pattern → expressions, with literals in the place of parameters; and what is wrong with parameters.
+
+A parameter that is declared, given and used is all right; the others are found here, whether the pattern was written
+in Python, in a file or on a command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem, did_you_mean
+from cepheid.lang.expression import Expression, Literal
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.occurrences.expression import OccurrencePattern
+from cepheid.lang.parameters import NAME, Parameter
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.lang.sql.tokens import Kind, Token, tokenize
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions.resolve import Source
+
+_GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."
+
+
+P = TypeVar("P", bound=Pattern | OccurrencePattern | IntervalPattern)
+
+
+def with_nulls(pattern: P) -> P:
+    """The pattern with NULL in the place of each value that must still be given."""
+    parameters = [replace(parameter, sql=parameter.sql or "(NULL)") for parameter in pattern.parameters]
+    return replace(pattern, parameters=tuple(parameters))
+
+
+def described(parameters: Sequence[Parameter]) -> Iterator[str]:
+    """A line each, for readers."""
+    for parameter in parameters:
+        value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
+        yield f"Parameter: ${parameter.name} = {value}"
+
+
+class Parameters:
+    """The parameters of a pattern, and which of them its texts have used so far."""
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._sql = {parameter.name: parameter.sql for parameter in parameters}
+        self._literals = {name: _literal(sql) for name, sql in self._sql.items() if sql is not None}
+        self._used: set[str] = set()
+        self._told: set[str] = set()
+
+    def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
+        """The expression of the source's text, None where it has problems; the source learns the literals' SQL."""
+        found: list[Problem] = []
+        try:
+            written = [token for token in tokenize(source.text) if token.kind is Kind.PARAMETER]
+        except PatternError:
+            written = []  # the parser tells
+            self._used |= set(re.findall(rf"\$({NAME})", source.text))
+        for token in written:
+            name = token.text.removeprefix("$")
+            self._used.add(name)
+            sql = self._sql.get(name)
+            if sql is None:
+                found += self._missing(name, token, source)
+            source.literals.append((token.span, sql or "NULL"))
+        unknown = dict.fromkeys((token.text.removeprefix("$") for token in written), Literal(None, pa.null(), (0, 0)))
+        expression = None
+        try:
+            expression = parse_expression(source.text, unknown | self._literals)
+        except PatternError as error:
+            found += [replace(problem, where=source.where) for problem in error.problems]
+        problems += found
+        return None if found else expression
+
+    def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
+        """Told where the name is first used."""
+        if name in self._told:
+            return
+        self._told.add(name)
+        declared, others = name in self._sql, [other for other in self._sql if other.casefold() == name.casefold()]
+        message = f"the parameter {name!r} has no value" if declared else f"no parameter is named {name!r}"
+        hint = _GIVE.format(name)
+        if others and not declared:
+            self._used |= {*others}  # that it is not used would be the same problem again
+            hint = f"Case counts: {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
+        elif self._sql and not declared:
+            hint += f" {did_you_mean(name, list(self._sql))}"
+        yield Problem(message, source.where, source.text, token.span, hint)
+
+    def unused(self) -> Iterator[Problem]:
+        """Once all texts are parsed: the parameters that none of them has."""
+        known = sorted(self._used)
+        for name in self._sql:
+            if name not in self._used:
+                hint = did_you_mean(name, known) if known else "Nothing in the pattern is a parameter: leave it out."
+                message = f"the parameter {name!r} is not used: no condition or measure has ${name}"
+                yield Problem(message, f"parameter {name!r}", hint=hint)
+
+
+def _literal(sql: str) -> Literal:
+    literal = parse_expression(sql)
+    assert isinstance(literal, Literal), sql
+    return literal

@@ -1,0 +1,78 @@
+"""Which expressions can fail on an event (ANSI mode), so that they must not be computed where their guard says no."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cepheid.lang.expression import Call, Literal
+from cepheid.plan.conditions.result_types import COMPARISONS
+from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
+
+_TOTAL_FUNCTIONS = """
+    and or not is_null is_not_null between in like ilike like_any like_all rlike case case_of coalesce nvl nvl2
+    ifnull nullif if least greatest concat concat_ws positive & | ^ ~ field lambda try_cast try_add try_subtract
+    try_multiply try_divide try_mod try_element_at try_to_timestamp try_to_number upper ucase lower lcase length len
+    char_length character_length octet_length trim ltrim rtrim trim_from btrim substring substr substring_from left
+    right reverse startswith endswith contains instr locate position position_from replace translate lpad rpad
+    initcap split_part regexp_replace regexp_like regexp_count year month day dayofmonth dayofweek weekday dayofyear
+    quarter hour minute second weekofyear extract date_trunc trunc last_day date_format datediff isnull isnotnull
+    isnan nanvl sqrt exp ln log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh cbrt power pow degrees
+    radians sign signum get_json_object size cardinality array_contains array map struct named_struct md5 sha1 sha2
+    crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
+"""
+_TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
+"""Functions that give a value or NULL for any operands; one that is missing here is only computed more carefully."""
+
+_COMPARING = COMPARISONS | {
+    "between",
+    "in",
+    "coalesce",
+    "nvl",
+    "ifnull",
+    "nullif",
+    "least",
+    "greatest",
+    "case",
+    "case_of",
+    "if",
+}
+
+
+def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType) -> bool:
+    """Whether the operator or function itself can fail, whatever its operands do."""
+    name = call.function
+    if name in ("+", "-", "*", "negate", "abs"):
+        return _can_overflow(result)
+    if name in ("/", "div", "%"):
+        divisor = call.args[1]
+        nonzero = isinstance(divisor, Literal) and bool(divisor.value)
+        return not nonzero or name == "div" or _can_overflow(result)
+    if name == "cast":
+        return not _is_safe_cast(types[0], result)
+    if name in _COMPARING and any(is_string(t) for t in types):
+        # Spark casts the string to the other side's type.
+        return not all(is_string(t) or pa.types.is_null(t) or pa.types.is_boolean(t) for t in types)
+    return name not in _TOTAL | COMPARISONS
+
+
+def _can_overflow(type_: pa.DataType) -> bool:
+    if is_decimal(type_):
+        return bool(type_.precision == 38)
+    return not is_float(type_)
+
+
+def _is_safe_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    if source == target or is_string(target) or pa.types.is_null(source):
+        return True
+    if pa.types.is_timestamp(target):
+        return bool(source == pa.date32() or pa.types.is_timestamp(source))
+    if is_float(target):
+        return bool(is_integer(source) or is_decimal(source) or is_float(source) or pa.types.is_boolean(source))
+    if is_integer(target):
+        return bool(pa.types.is_boolean(source) or (is_integer(source) and source.bit_width <= target.bit_width))
+    if is_decimal(target) and (is_integer(source) or is_decimal(source)):
+        exact = as_decimal(source)
+        return bool(exact.scale <= target.scale and exact.precision - exact.scale <= target.precision - target.scale)
+    return bool(target == pa.date32() and pa.types.is_timestamp(source))

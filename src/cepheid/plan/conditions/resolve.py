@@ -1,0 +1,364 @@
+"""Names → what they mean: a column of the current event, of an event that a stage has, or a fold over a stage's
+events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.expression import Call, Expression, Literal, Name, Span
+from cepheid.lang.function import Function
+from cepheid.lang.sql.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
+from cepheid.plan.conditions.script import Fold
+
+FOLDS = {fold.value: fold for fold in Fold}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Which event a value is taken from; `stage` None: the current one. The rest as in `StageValue`."""
+
+    stage: int | None
+    back: int = 0
+    from_first: bool = False
+
+
+CURRENT = Event(None)
+
+
+@dataclass(eq=False)
+class Source:
+    """A text that was parsed, where it stands, and the edits that leave only event columns in it."""
+
+    text: str
+    where: str
+    edits: list[tuple[Span, str]] = field(default_factory=list)
+    literals: list[tuple[Span, str]] = field(default_factory=list)
+    """The SQL of the parameters in it; made whatever other edits are."""
+
+    def sql(self, span: Span, edits: Sequence[tuple[Span, str]] | None = None) -> str:
+        """The text of `span` with the edits inside it made; of one within another the outer."""
+        start, end = span
+        pieces, position = [], start
+        for (from_, to), replacement in sorted([*(self.edits if edits is None else edits), *self.literals]):
+            if position <= from_ and to <= end:
+                pieces += [self.text[position:from_], replacement]
+                position = to
+        return "".join([*pieces, self.text[position:end]])
+
+
+@dataclass(frozen=True)
+class Constant:
+    literal: Literal
+    source: Source
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of one event, or (event None) a lambda's parameter. `name` is without the stage, in the schema's
+    spelling.
+    """
+
+    name: Name
+    event: Event | None
+    type: pa.DataType
+    span: Span
+    source: Source
+
+
+@dataclass(frozen=True)
+class Pick:
+    """`first(…)` or `last(…)`; the columns in the argument say which event."""
+
+    argument: Node
+    span: Span
+    source: Source
+
+
+@dataclass(frozen=True)
+class Folded:
+    fold: Fold
+    stage: int
+    argument: Node | None
+    span: Span
+    source: Source
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operator or function. `source` None: the AND or OR that joins the conditions of a stage, in no text."""
+
+    call: Call
+    args: tuple[Node, ...]
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function that is asked about the current event. Its source is its name."""
+
+    function: Function
+    span: Span
+    source: Source
+
+
+Node: TypeAlias = Constant | Column | Pick | Folded | Apply | Called
+
+
+def span_of(node: Node) -> Span:
+    match node:
+        case Constant(literal):
+            return literal.span
+        case Apply(call):
+            return call.span
+        case _:
+            return node.span
+
+
+def elsewhere(problems: Sequence[Problem], told: Sequence[Problem]) -> list[Problem]:
+    """Those of a text that are not about a place of which something is told already."""
+    places = [problem.span for problem in told if problem.span is not None]
+    return [
+        problem
+        for problem in problems
+        if problem.span is None or not any(start < problem.span[1] and problem.span[0] < end for start, end in places)
+    ]
+
+
+def sql_of(node: Node) -> str:
+    """The node as SQL over the columns of its event: the user's own text."""
+    if isinstance(node, Apply) and node.source is None:
+        return f" {node.call.function.upper()} ".join(f"({sql_of(arg)})" for arg in node.args)
+    assert node.source is not None
+    return node.source.sql(span_of(node))
+
+
+def written_parts(node: Node) -> list[Node]:
+    """The texts that the node joins, or the node."""
+    if isinstance(node, Apply) and node.source is None:
+        return [part for arg in node.args for part in written_parts(arg)]
+    return [node]
+
+
+def text_of(node: Node) -> str:
+    """The node as it was written."""
+    assert node.source is not None
+    start, end = span_of(node)
+    return node.source.text[start:end]
+
+
+def tree_of(node: Node) -> Expression:
+    """The node as a tree over the columns of its event."""
+    match node:
+        case Constant(literal):
+            return literal
+        case Column(name):
+            return name
+        case Pick(argument):
+            return tree_of(argument)
+        case Apply(call, args):
+            return replace(call, args=tuple(tree_of(arg) for arg in args))
+        case Folded() | Called():
+            raise AssertionError(node)
+
+
+Shape: TypeAlias = tuple[object, ...]
+
+
+def shape_of(expression: Expression) -> Shape:
+    """What makes two expressions equal wherever they stand."""
+    match expression:
+        case Literal(value, type_):
+            return ("literal", repr(value), str(type_))
+        case Name(parts):
+            return ("name", *parts)
+        case Call(function, args):
+            return (function, *(shape_of(arg) for arg in args))
+
+
+def subnodes(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Apply(args=args):
+            return args
+        case Pick(argument):
+            return (argument,)
+        case Folded(argument=argument) if argument is not None:
+            return (argument,)
+        case _:
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, each after those below it."""
+    for sub in subnodes(node):
+        yield from walk(sub)
+    yield node
+
+
+def events_of(node: Node) -> frozenset[Event]:
+    """The events that the node's columns are taken from, folds aside."""
+    if isinstance(node, Column):
+        return frozenset() if node.event is None else frozenset({node.event})
+    if isinstance(node, Folded):
+        return frozenset()
+    return frozenset().union(*(events_of(sub) for sub in subnodes(node)))
+
+
+def is_of_one_event(node: Node) -> bool:
+    """Whether the host's SQL engine can compute the node for each event alone."""
+    return len(events_of(node)) <= 1 and not any(isinstance(sub, Folded | Called) for sub in walk(node))
+
+
+@dataclass
+class Resolver:
+    """Resolves the names of one text; problems are appended to `problems`, and what has one becomes NULL."""
+
+    source: Source
+    columns: pa.Schema | None
+    """None: any name may be a column."""
+    stages: Sequence[str]
+    visible: int
+    """How many stages, from the first, may be referred to."""
+    problems: list[Problem]
+    measure: bool = False
+    """Whether there is no current event."""
+
+    def resolve(self, expression: Expression) -> Node:
+        return self._node(expression, CURRENT, frozenset(), None)
+
+    def _problem(self, message: str, span: Span, hint: str | None = None) -> Node:
+        self.problems.append(Problem(message, self.source.where, self.source.text, span, hint))
+        return Constant(Literal(None, pa.null(), span), self.source)
+
+    def _node(self, expression: Expression, stage_event: Event, bound: frozenset[str], inside: str | None) -> Node:
+        """`stage_event` says which of a stage's events `stage.column` is, `inside` the pattern function around."""
+        match expression:
+            case Literal():
+                return Constant(expression, self.source)
+            case Name(parts) if parts[0].lower() in bound:
+                return Column(expression, None, pa.null(), expression.span, self.source)
+            case Name():
+                return self._name(expression, stage_event, inside)
+            case Call(function) if function in PATTERN_FUNCTIONS:
+                if inside:
+                    return self._problem(f"{function}(…) cannot stand inside {inside}(…)", expression.span)
+                return self._pattern_function(expression)
+            case Call("lambda", args):
+                names = [arg for arg in args[:-1] if isinstance(arg, Name)]
+                bound = bound | {name.parts[0].lower() for name in names}
+                return Apply(expression, tuple(self._node(a, stage_event, bound, inside) for a in args), self.source)
+            case Call(_, args):
+                return Apply(expression, tuple(self._node(a, stage_event, bound, inside) for a in args), self.source)
+
+    def _stage(self, name: str) -> int | None:
+        return next((i for i, stage in enumerate(self.stages) if stage.lower() == name.lower()), None)
+
+    def _name(self, name: Name, stage_event: Event, inside: str | None) -> Node:
+        stage = self._stage(name.parts[0])
+        if stage is None:
+            if self.measure:
+                return self._which_stage(name)
+            if inside:
+                hint = f"Name the stage: {inside}(stage.{name.parts[-1]})."
+                return self._problem(f"{inside}(…) looks over a stage's events, not the current one", name.span, hint)
+            return self._column(name, CURRENT, name.span)
+        if stage >= self.visible:
+            known = ", ".join(self.stages[: self.visible])
+            message = f"stage {self.stages[stage]!r} comes later, so it has no events yet"
+            return self._problem(message, name.spans[0], f"Stages that can be referred to here: {known}")
+        if len(name.parts) == 1:
+            hint = f"Write {name.parts[0]}.column or count({name.parts[0]})."
+            return self._problem(f"{self.stages[stage]!r} is a stage, not a value", name.span, hint)
+        self.source.edits.append(((name.spans[0][0], name.spans[1][0]), ""))
+        return self._column(Name(name.parts[1:], name.spans[1:]), replace(stage_event, stage=stage), name.span)
+
+    def _which_stage(self, name: Name) -> Node:
+        if self.columns is not None and _find(name.parts[0], self.columns.names) is None:
+            return self._unknown(name)
+        hint = f"Write {' or '.join(f'{s}.{name.parts[0]}' for s in self.stages[:3])}."
+        return self._problem(f"which stage's {name.parts[0]!r}? A measure is about a whole match", name.span, hint)
+
+    def _unknown(self, name: Name) -> Node:
+        assert self.columns is not None
+        if name.parts[0].lower() in NO_PARENTHESES:
+            return self._problem(f"{name.parts[0]} {why_refused(name.parts[0].lower(), 0)}", name.spans[0])
+        stages = list(self.stages[: self.visible])
+        what = "column or stage" if len(name.parts) > 1 else "column"
+        known = stages + self.columns.names if len(name.parts) > 1 else self.columns.names
+        return self._problem(f"no {what} named {name.parts[0]!r}", name.spans[0], did_you_mean(name.parts[0], known))
+
+    def _column(self, name: Name, event: Event, span: Span) -> Node:
+        if self.columns is None:
+            return Column(name, event, pa.null(), span, self.source)
+        found = _find(name.parts[0], self.columns.names)
+        if found is None:
+            if event.stage is None:
+                return self._unknown(name)
+            hint = did_you_mean(name.parts[0], self.columns.names)
+            return self._problem(f"no column named {name.parts[0]!r}", name.spans[0], hint)
+        type_, parts = self.columns.field(found).type, [found]
+        for part, part_span in zip(name.parts[1:], name.spans[1:], strict=True):
+            if not pa.types.is_struct(type_):
+                message = f"{'.'.join(parts)!r} has no fields: it is not a STRUCT"
+                return self._problem(message, part_span)
+            fields = [f.name for f in type_]
+            inner = _find(part, fields)
+            if inner is None:
+                return self._problem(f"no field {part!r} in {'.'.join(parts)!r}", part_span, did_you_mean(part, fields))
+            type_ = type_.field(inner).type
+            parts.append(inner)
+        return Column(replace(name, parts=tuple(parts)), event, type_, span, self.source)
+
+    def _pattern_function(self, call: Call) -> Node:
+        function, args = call.function, call.args
+        most = 2 if function in ("first", "last") else 1
+        if not 1 <= len(args) <= most:
+            return self._problem(f"{function} takes {'1 or 2 arguments' if most == 2 else '1 argument'}", call.span)
+        if function == "count" and isinstance(args[0], Name) and len(args[0].parts) == 1:
+            return self._count_events(call, args[0])
+        back = 0
+        if len(args) == 2:
+            offset = args[1]
+            if not (isinstance(offset, Literal) and isinstance(offset.value, int) and offset.value >= 0):
+                return self._problem(f"the second argument of {function} is a whole number, 0 or more", offset.span)
+            back = offset.value
+        return self._over_stage(call, Event(None, back, function == "first"))
+
+    def _count_events(self, call: Call, name: Name) -> Node:
+        stage = self._stage(name.parts[0])
+        if stage is None:
+            hint = did_you_mean(name.parts[0], self.stages[: self.visible])
+            return self._problem(f"no stage named {name.parts[0]!r}", name.span, hint)
+        if stage >= self.visible:
+            return self._name(name, CURRENT, None)
+        return Folded(Fold.COUNT, stage, None, call.span, self.source)
+
+    def _over_stage(self, call: Call, event: Event) -> Node:
+        before = len(self.problems)
+        argument = self._node(call.args[0], event, frozenset(), call.function)
+        if len(self.problems) > before:
+            return argument
+        stages = {e.stage for e in events_of(argument)}
+        if len(stages) != 1:
+            what = "names no stage" if not stages else "is about several stages"
+            hint = f"Write {call.function}(stage.column), with columns of one stage."
+            return self._problem(f"the argument of {call.function} {what}", call.args[0].span, hint)
+        stage = stages.pop()
+        assert stage is not None
+        if call.function in ("first", "last"):
+            start, end = call.args[0].span
+            self.source.edits += [((call.span[0], start), "("), ((end, call.span[1]), ")")]
+            return Pick(argument, call.span, self.source)
+        return Folded(FOLDS[call.function], stage, argument, call.span, self.source)
+
+
+def _find(name: str, known: Sequence[str]) -> str | None:
+    """The known name that this is, as Spark matches names: case aside; exactly where two differ only in case."""
+    if name in known:
+        return name
+    return next((k for k in known if k.lower() == name.lower()), None)

@@ -1,0 +1,311 @@
+"""Types that operators give: Spark 4's ANSI coercion.
+
+The rules here were read off Spark itself, and `tests/plan/test_result_types.py` compares them again; what Spark accepts
+but is not known here (strings in arithmetic, months) is refused, never guessed. Problems carry the span of the
+offending part; who knows the text adds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+from pyarrow import types as arrow
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Call, Expression, Literal, Span
+from cepheid.plan.conditions.types import (
+    DURATION,
+    MAX_DIGITS,
+    TIMESTAMP_NTZ,
+    as_decimal,
+    is_binary,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+    is_orderable,
+    is_string,
+    is_time,
+    sql_name,
+)
+
+COMPARISONS = frozenset({"=", "<=>", "<", "<=", ">", ">=", "!="})
+ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%"})
+_DAY_COUNTS = (pa.int8(), pa.int16(), pa.int32())
+"""What may be added to a date."""
+
+
+def _literal_as_decimal(literal: Literal) -> pa.DataType:
+    """The smallest decimal that holds an integer literal: what Spark makes of `2` beside a decimal."""
+    return pa.decimal128(len(str(abs(int(str(literal.value))))), 0)
+
+
+def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
+    """The type that CASE, coalesce, IN, least and greatest give to values of these types; None: there is none."""
+    return reduce(_wider_or_none, types[1:], types[0])
+
+
+def _wider_or_none(left: pa.DataType | None, right: pa.DataType) -> pa.DataType | None:
+    return None if left is None else _wider(left, right)
+
+
+def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    if left == right or arrow.is_null(right):
+        return left
+    if arrow.is_null(left):
+        return right
+    if is_numeric(left) and is_numeric(right):
+        return _wider_number(left, right)
+    if is_time(left) and is_time(right):
+        return _wider_time(left, right)
+    if (is_string(left) and is_string(right)) or (is_binary(left) and is_binary(right)):
+        return left
+    return None
+
+
+def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    if is_float(left) or is_float(right):
+        return pa.float64()
+    if is_integer(left) and is_integer(right):
+        return max(left, right, key=lambda t: t.bit_width)
+    return _wider_decimal(as_decimal(left), as_decimal(right))
+
+
+def _wider_decimal(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    if whole + scale <= MAX_DIGITS:
+        return pa.decimal128(whole + scale, scale)
+    # More than 38 digits: Spark keeps the whole part and gives up scale.
+    return pa.decimal128(MAX_DIGITS, max(0, scale - (whole + scale - MAX_DIGITS)))
+
+
+def _wider_time(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    for type_ in (left, right):
+        if arrow.is_timestamp(type_) and type_.tz:
+            return type_
+    return TIMESTAMP_NTZ if left != right else left
+
+
+def arithmetic_type(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """What `left function right` gives; None: it is refused."""
+    if function == "/" and arrow.is_null(left) and is_decimal(right):
+        return pa.float64()  # as Spark has it: only a NULL divisor takes the other side's type
+    if arrow.is_null(left) and is_numeric(right):
+        left = right
+    elif arrow.is_null(right) and is_numeric(left):
+        right = left
+    if is_numeric(left) and is_numeric(right):
+        return _number_arithmetic(function, left, right)
+    return _time_arithmetic(function, left, right)
+
+
+def _number_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    inexact = is_float(left) or is_float(right)
+    if function == "div":
+        return None if inexact else pa.int64()
+    if function == "/" and not (is_decimal(left) or is_decimal(right)):
+        return pa.float64()
+    if inexact or (is_integer(left) and is_integer(right)):
+        return _wider_number(left, right) if left != right else left
+    return _decimal_arithmetic(function, as_decimal(left), as_decimal(right))
+
+
+def _decimal_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """Digits and scale of a decimal result, cut to 38 digits as Spark does (`allowPrecisionLoss`)."""
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    match function:
+        case "+" | "-":
+            scale = max(s1, s2)
+            return _adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "*":
+            return _adjusted(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(6, s1 + p2 + 1)
+            return _adjusted(p1 - s1 + s2 + scale, scale)
+        case "%":
+            scale = max(s1, s2)
+            return _adjusted(min(p1 - s1, p2 - s2) + scale, scale)
+        case _:
+            raise AssertionError(function)
+
+
+def _adjusted(precision: int, scale: int) -> pa.DataType:
+    if precision <= MAX_DIGITS:
+        return pa.decimal128(precision, scale)
+    # The whole part is kept; of the scale at least six digits, if it had them.
+    return pa.decimal128(MAX_DIGITS, max(MAX_DIGITS - (precision - scale), min(scale, 6)))
+
+
+def _time_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    duration_left, duration_right = arrow.is_duration(left), arrow.is_duration(right)
+    if function in ("+", "-"):
+        if duration_left and duration_right:
+            return left
+        if arrow.is_timestamp(left) and duration_right:
+            return left
+        if function == "+" and duration_left and arrow.is_timestamp(right):
+            return right
+        if function == "-" and is_time(left) and is_time(right):
+            return DURATION
+        if left == pa.date32() and right in _DAY_COUNTS:
+            return left
+        if function == "+" and left in _DAY_COUNTS and right == pa.date32():
+            return right
+    if function == "*" and duration_left != duration_right:
+        return DURATION if is_numeric(right if duration_left else left) else None
+    if function == "/" and duration_left and is_numeric(right):
+        return DURATION
+    return None
+
+
+def sum_type(type_: pa.DataType) -> pa.DataType | None:
+    """What the pattern function sum gives; None: it is refused.
+
+    A sum of decimals has 18 digits, and fails when they do not suffice.
+    """
+    if is_integer(type_):
+        return pa.int64()
+    if is_float(type_) or arrow.is_null(type_):
+        return pa.float64()
+    return pa.decimal128(18, type_.scale) if is_decimal(type_) and type_.precision <= 18 else None
+
+
+def avg_type(type_: pa.DataType) -> pa.DataType | None:
+    """What the pattern function avg gives; None: it is refused."""
+    if is_integer(type_) or is_float(type_) or arrow.is_null(type_):
+        return pa.float64()
+    if is_decimal(type_) and type_.precision + 4 <= 18:
+        return pa.decimal128(type_.precision + 4, type_.scale + 4)
+    return None
+
+
+def type_of_call(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of an operator's result, given its operands' types; `call.function` is one of `lift.SCRIPT_FUNCTIONS`.
+
+    Raises PatternError, with the span that is wrong, where the operands do not fit.
+    """
+    arity = _ARITIES.get(call.function, len(types))
+    if len(types) != arity:
+        raise _problem(f"{call.function} takes {_arguments(arity)}, got {len(types)}", call.span)
+    return _RULES[call.function](call, types)
+
+
+def _arguments(count: int) -> str:
+    return "1 argument" if count == 1 else f"{count} arguments"
+
+
+def operand_types(call: Call, types: Sequence[pa.DataType]) -> list[pa.DataType]:
+    """The operands' types, where an integer literal beside a decimal counts as the smallest decimal that holds it."""
+    picked = list(types)
+    if call.function in ARITHMETIC | COMPARISONS | {"between"} and any(is_decimal(t) for t in types):
+        for i, (arg, type_) in enumerate(zip(call.args, types, strict=True)):
+            if isinstance(arg, Literal) and is_integer(type_):
+                picked[i] = _literal_as_decimal(arg)
+    return picked
+
+
+def _arithmetic(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    left, right = operand_types(call, types)
+    result = arithmetic_type(call.function, left, right)
+    if result is None:
+        given = f"{sql_name(types[0])} and {sql_name(types[1])}"
+        raise _problem(f"{call.function!r} cannot be applied to {given}", call.span)
+    return result
+
+
+def _comparison(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    first, first_arg = types[0], call.args[0]
+    for type_, arg in zip(types[1:], call.args[1:], strict=True):
+        common = common_type([first, type_])
+        if common is None:
+            raise _problem(f"cannot compare {sql_name(first)} with {sql_name(type_)}", (first_arg.span[0], arg.span[1]))
+        if call.function not in ("=", "<=>", "!=", "in") and not is_orderable(common):
+            raise _problem(f"values of type {sql_name(common)} have no order", call.span)
+    return pa.bool_()
+
+
+def _logical(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    for type_, arg in zip(types, call.args, strict=True):
+        if not (arrow.is_boolean(type_) or arrow.is_null(type_)):
+            raise _problem(f"{call.function.upper()} takes BOOLEAN, this is {sql_name(type_)}", arg.span)
+    return pa.bool_()
+
+
+def _is_null(_: Call, __: Sequence[pa.DataType]) -> pa.DataType:
+    return pa.bool_()
+
+
+def _signed(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if not (is_numeric(types[0]) or arrow.is_duration(types[0])):
+        written = {"negate": "'-'", "positive": "'+'"}.get(call.function, call.function)
+        raise _problem(f"{written} cannot be applied to {sql_name(types[0])}", call.args[0].span)
+    return types[0]
+
+
+def _cast(call: Call, _: Sequence[pa.DataType]) -> pa.DataType:
+    return call.args[1].type if isinstance(call.args[1], Literal) else pa.null()
+
+
+def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    return _same(call, types, call.args)
+
+
+def _case(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    for type_, arg in zip(types[:-1:2], call.args[:-1:2], strict=True):
+        if not (arrow.is_boolean(type_) or arrow.is_null(type_)):
+            raise _problem(f"WHEN takes BOOLEAN, this is {sql_name(type_)}", arg.span)
+    results = (*range(1, len(types) - 1, 2), len(types) - 1)
+    return _same(call, [types[i] for i in results], [call.args[i] for i in results])
+
+
+def _case_of(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    values = (0, *range(1, len(types) - 1, 2))
+    _comparison(replace(call, args=tuple(call.args[i] for i in values)), [types[i] for i in values])
+    results = (*range(2, len(types) - 1, 2), len(types) - 1)
+    return _same(call, [types[i] for i in results], [call.args[i] for i in results])
+
+
+def _nullif(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    _comparison(call, types)
+    return types[0]
+
+
+def _same(call: Call, types: Sequence[pa.DataType], args: Sequence[Expression]) -> pa.DataType:
+    common = common_type(types) if types else None
+    if common is None:
+        given = ", ".join(dict.fromkeys(sql_name(t) for t in types))
+        raise _problem(f"{call.function} needs values of one type, got {given}", (args[0].span[0], args[-1].span[1]))
+    return common
+
+
+_RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
+    **dict.fromkeys(ARITHMETIC, _arithmetic),
+    **dict.fromkeys((*COMPARISONS, "between", "in"), _comparison),
+    "and": _logical,
+    "or": _logical,
+    "not": _logical,
+    "is_null": _is_null,
+    "is_not_null": _is_null,
+    "negate": _signed,
+    "positive": _signed,
+    "abs": _signed,
+    "cast": _cast,
+    "case": _case,
+    "case_of": _case_of,
+    "if": _case,
+    "coalesce": _common,
+    "nvl": _common,
+    "ifnull": _common,
+    "least": _common,
+    "greatest": _common,
+    "nullif": _nullif,
+}
+_ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1}
+
+
+def _problem(message: str, span: Span) -> PatternError:
+    return PatternError(Problem(message, span=span))

@@ -1,0 +1,208 @@
+"""What must hold between single endpoints of an interval pattern, as differences: x - y <= w, in whole microseconds.
+
+Relations between what several events span say something of single events, too, but not all; they are checked as they
+are once their events are there. The differences narrow the search for these events, and show what contradicts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.lang.duration import format_duration, microseconds
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.values import (
+    Comparison,
+    End,
+    Endpoint,
+    Mode,
+    Relation,
+    related,
+    variables_of,
+)
+
+Bounds = npt.NDArray[np.int64]
+
+FREE = 1 << 62
+"""No bound: greater than any two times are apart."""
+
+_S, _E = End.START, End.END
+
+
+class Difference(NamedTuple):
+    """Endpoint `left` - endpoint `right` <= `most`, and what the user wrote that says so."""
+
+    left: Endpoint
+    right: Endpoint
+    most: int
+    reason: str
+
+
+_BEFORE = ((0, _E), (1, _S), -1)
+_AHEAD = {
+    Relation.BEFORE: (_BEFORE,),
+    Relation.MEET: (((0, _E), (1, _S), 0), ((1, _S), (0, _E), 0), ((0, _S), (0, _E), -1), ((1, _S), (1, _E), -1)),
+    Relation.OVERLAP: (((0, _S), (1, _S), -1), ((1, _S), (0, _E), -1), ((0, _E), (1, _E), -1)),
+    Relation.START: (((0, _S), (1, _S), 0), ((1, _S), (0, _S), 0), ((0, _E), (1, _E), -1)),
+    Relation.DURING: (((1, _S), (0, _S), -1), ((0, _E), (1, _E), -1)),
+    Relation.FINISH: (((1, _S), (0, _S), -1), ((0, _E), (1, _E), 0), ((1, _E), (0, _E), 0)),
+    Relation.EQUAL: (
+        *(((0, _S), (1, _S), 0), ((1, _S), (0, _S), 0)),
+        *(((0, _E), (1, _E), 0), ((1, _E), (0, _E), 0)),
+    ),
+}
+_INVERSES = {
+    Relation.AFTER: Relation.BEFORE,
+    Relation.MET_BY: Relation.MEET,
+    Relation.OVERLAPPED_BY: Relation.OVERLAP,
+    Relation.STARTED_BY: Relation.START,
+    Relation.CONTAIN: Relation.DURING,
+    Relation.FINISHED_BY: Relation.FINISH,
+}
+_Difference = tuple[tuple[int, End], tuple[int, End], int]
+
+
+def _differences(relation: Relation) -> tuple[_Difference, ...]:
+    """Between the endpoints of the left part (0) and of the right one (1); together they are the relation."""
+    if relation in _AHEAD:
+        return _AHEAD[relation]
+    return tuple(
+        ((1 - left, end), (1 - right, other), most) for (left, end), (right, other), most in _AHEAD[_INVERSES[relation]]
+    )
+
+
+def differences(pattern: IntervalPattern) -> Iterator[Difference]:
+    """All that follows for the endpoints of two events of the match; the variables are declared."""
+    variables = [p.variable for p in pattern.positives]
+    for v in variables:
+        yield Difference(Endpoint(v, _S), Endpoint(v, _E), 0, f"start({v}) <= end({v})")
+    if pattern.mode is Mode.SEQ:
+        for left, right in pairwise(variables):
+            reason = f"{right} is behind {left} in SEQ"
+            yield Difference(Endpoint(left, _E), Endpoint(right, _S), 0, reason)
+            yield Difference(Endpoint(left, _S), Endpoint(right, _S), -1, reason)
+    if pattern.window is not None:
+        reason = f"within {format_duration(pattern.window) or '0 seconds'}"
+        for left in variables:
+            for right in variables:
+                yield Difference(Endpoint(left, _E), Endpoint(right, _S), microseconds(pattern.window), reason)
+    for comparison in pattern.order:
+        yield from _of_comparison(comparison)
+    for pair in pattern.pairs:
+        yield from _of_pair(pair.left, pair.relations, pair.right)
+    yield from _of_tree(pattern)
+
+
+def _of_comparison(comparison: Comparison) -> Iterator[Difference]:
+    for left, right, most in comparison_differences(comparison):
+        yield Difference(left, right, most, str(comparison))
+
+
+def comparison_differences(comparison: Comparison) -> list[tuple[Endpoint, Endpoint, int]]:
+    """What it says: the first endpoint less the second is at most so much."""
+    left, right = comparison.left, comparison.right
+    strict = -1 if comparison.operator in ("<", ">") else 0
+    found = [(left, right, strict)] if comparison.operator in ("<", "<=", "=") else []
+    return found + ([(right, left, strict)] if comparison.operator in (">", ">=", "=") else [])
+
+
+def _of_pair(left: str, relations: Sequence[Relation], right: str) -> Iterator[Difference]:
+    """Of several relations what all of them say."""
+    names = [relation.value for relation in relations]
+    reason = f"{left} {' | '.join(names)} {right}"
+    ends = [Endpoint(v, end) for v in (left, right) for end in (_S, _E)]
+    bounds = np.max([_bounds_of(relation) for relation in relations], axis=0)
+    for i, j in zip(*np.nonzero(bounds < FREE), strict=True):
+        if i != j:
+            yield Difference(ends[i], ends[j], int(bounds[i, j]), reason)
+
+
+def _bounds_of(relation: Relation) -> Bounds:
+    bounds = np.full((4, 4), FREE)
+    np.fill_diagonal(bounds, 0)
+    bounds[0, 1] = bounds[2, 3] = 0
+    for (left, end), (right, other), most in _differences(relation):
+        i, j = 2 * left + (end is _E), 2 * right + (other is _E)
+        bounds[i, j] = min(bounds[i, j], most)
+    return closed(bounds)
+
+
+def _of_tree(pattern: IntervalPattern) -> Iterator[Difference]:
+    if pattern.tree is None:
+        return
+    for node in related(pattern.tree):
+        parts = [*variables_of(node.left)], [*variables_of(node.right)]
+        reason = f"({', '.join(parts[0])}) {node.relation.value} ({', '.join(parts[1])})"
+        for (left, end), (right, other), most in _differences(node.relation):
+            # A start of a part is the least one, so what is at least it tells of a single event only if the part is
+            # one; what is at most it holds for each. Ends the other way round.
+            if (end is _S and len(parts[left]) > 1) or (other is _E and len(parts[right]) > 1):
+                continue
+            for v in parts[left]:
+                for w in parts[right]:
+                    yield Difference(Endpoint(v, end), Endpoint(w, other), most, reason)
+    for left_, right_ in listed_pairs(pattern):
+        reason = f"counts take {left_} and {right_} in the order of their starts"
+        yield Difference(Endpoint(left_, _S), Endpoint(right_, _S), 0, reason)
+
+
+def listed_pairs(pattern: IntervalPattern) -> list[tuple[str, str]]:
+    """Neighbours among the variables of a tree with counts, which are in the order of (start, end)."""
+    if pattern.tree is None or not any(node.counts for node in related(pattern.tree)):
+        return []
+    return list(pairwise(variables_of(pattern.tree)))
+
+
+def closed(bounds: Bounds) -> Bounds:
+    """The least bounds that follow; below 0 on the diagonal where they contradict each other."""
+    least = bounds.copy()
+    for k in range(len(least)):
+        through = np.minimum(least[:, k : k + 1] + least[k : k + 1, :], FREE)
+        through[(least[:, k] >= FREE), :] = FREE
+        through[:, (least[k, :] >= FREE)] = FREE
+        least = np.minimum(least, through)
+    return least
+
+
+def bounds_of(pattern: IntervalPattern) -> Bounds:
+    """(2 n, 2 n) of n events: endpoint i - endpoint j <= bounds[i, j]; 2 v is the start of event v, 2 v + 1 its end.
+
+    The pattern has no contradiction.
+    """
+    numbers = {p.variable: 2 * i for i, p in enumerate(pattern.positives)}
+    bounds = np.full((2 * len(numbers), 2 * len(numbers)), FREE)
+    np.fill_diagonal(bounds, 0)
+    for left, right, most, _ in differences(pattern):
+        i, j = (numbers[e.variable] + (e.end is _E) for e in (left, right))
+        bounds[i, j] = min(bounds[i, j], most)
+    return closed(bounds)
+
+
+def contradiction(pattern: IntervalPattern) -> list[str]:
+    """What cannot hold together: the reasons around a circle in which an endpoint would be before itself; or none."""
+    found = list(differences(pattern))
+    distance: dict[Endpoint, int] = {e: 0 for d in found for e in (d.left, d.right)}
+    before: dict[Endpoint, Difference] = {}
+    last = None
+    for _ in range(len(distance) + 1):  # Bellman and Ford: what still changes then is on such a circle, or behind one
+        last = None
+        for difference in found:
+            if distance[difference.right] + difference.most < distance[difference.left]:
+                distance[difference.left] = distance[difference.right] + difference.most
+                before[difference.left] = difference
+                last = difference.left
+    if last is None:
+        return []
+    for _ in range(len(distance)):
+        last = before[last].right
+    circle, at = [], last
+    while True:
+        circle.append(before[at].reason)
+        at = before[at].right
+        if at == last:
+            break
+    return list(dict.fromkeys(circle))

@@ -1,0 +1,155 @@
+"""Conditions of interval patterns: SQL in which a variable's columns are `a.column`, its times `start(a)` and `end(a)`.
+
+Variables play the part of stages: what follows here resolves and lifts them with the same machinery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.expression import Call, Expression, Literal, Name
+from cepheid.lang.intervals.values import End
+from cepheid.plan.conditions.parameters import Parameters
+from cepheid.plan.conditions.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
+
+_ENDS = {end.value: end for end in End}
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What a condition may name."""
+
+    names: tuple[str, ...]
+    """All of them, by number: those of the match, then the negated ones."""
+    allowed: frozenset[int]
+    columns: Mapping[End, str]
+    """The events' columns of start and end."""
+    parameters: Parameters
+
+
+def resolved(
+    text: str, where: str, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
+) -> list[Node]:
+    """The AND-ed parts of the condition with their names resolved, without those that have problems, which are
+    appended. `columns` None: any name may be one.
+    """
+    source = Source(text, where)
+    expression = variables.parameters.parse(source, problems)
+    if expression is None:
+        return []
+    parts = [_with_times(part, source, variables) for part in _conjuncts(expression)]
+    nodes = [_resolved_part(part, source, variables, columns, problems) for part in parts]
+    return [node for node in nodes if node is not None]
+
+
+def _resolved_part(
+    part: Expression, source: Source, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
+) -> Node | None:
+    told, found = [*_name_problems(part, source, variables, columns)], list[Problem]()
+    node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(part)
+    found += _without_variable(node)
+    found = [*told, *elsewhere(found, told)]
+    problems += found
+    return None if found else node
+
+
+def _conjuncts(expression: Expression) -> Iterator[Expression]:
+    if isinstance(expression, Call) and expression.function == "and":
+        for arg in expression.args:
+            yield from _conjuncts(arg)
+    else:
+        yield expression
+
+
+def variables_in(node: Node) -> frozenset[int]:
+    """The numbers of the variables that the node is about."""
+    return frozenset(event.stage for event in events_of(node) if event.stage is not None)
+
+
+def _with_times(expression: Expression, source: Source, variables: Variables) -> Expression:
+    """`start(a)` and `end(a)` as the columns that they are."""
+    match expression:
+        case Call(function, (Name((variable,)),), span) if _is_time(function, variable, variables):
+            column = variables.columns[_ENDS[function]]
+            start, end = span
+            quoted = column.replace("`", "``")
+            source.literals.append((span, f"`{quoted}`"))
+            # Of the call's text the name before the column takes nothing, so that the SQL of it is the column alone.
+            return Name((variable, column), ((start, start), (start, end)))
+        case Call(_, args):
+            return replace(expression, args=tuple(_with_times(arg, source, variables) for arg in args))
+        case _:
+            return expression
+
+
+def _is_time(function: str, variable: str, variables: Variables) -> bool:
+    return function in _ENDS and _number(variable, variables) is not None
+
+
+def _number(name: str, variables: Variables) -> int | None:
+    return next((i for i, known in enumerate(variables.names) if known.lower() == name.lower()), None)
+
+
+def _name_problems(
+    expression: Expression, source: Source, variables: Variables, columns: pa.Schema | None
+) -> Iterator[Problem]:
+    """What names no variable that may be named here."""
+    known = [variables.names[i] for i in sorted(variables.allowed)]
+    for call in _calls(expression):
+        if call.function in ("first", "last", "count", "sum", "avg", "min", "max"):
+            hint = "A variable is one event: write a.column."
+            message = f"{call.function}(…) looks over several events, and here each variable is one"
+            yield Problem(message, source.where, source.text, call.span, hint)
+        elif call.function in _ENDS:  # those of variables are columns already
+            hint = f"Write {call.function}({known[0]})."
+            yield Problem(f"{call.function} takes one variable", source.where, source.text, call.span, hint)
+    for name in _names(expression):
+        first = name.parts[0]
+        number = _number(first, variables)
+        if number is not None and number not in variables.allowed:
+            hint = "A condition on a negated event stands with its negation: (!D d WHERE …), without(…, where=…)."
+            yield Problem(f"{first!r} is negated", source.where, source.text, name.spans[0], hint)
+        elif number is not None and len(name.parts) == 1:
+            hint = f"Write {first}.column, start({first}) or end({first})."
+            yield Problem(f"{first!r} is an event, not a value", source.where, source.text, name.span, hint)
+        elif number is None and len(name.parts) > 1 and not _is_column(first, columns):
+            message = f"no event has the variable {first!r}"
+            yield Problem(message, source.where, source.text, name.spans[0], did_you_mean(first, known))
+
+
+def _without_variable(node: Node) -> Iterator[Problem]:
+    for column in walk(node):
+        if isinstance(column, Column) and column.event == CURRENT:
+            name = column.name.parts[0]
+            message = f"which event's {name!r}? There is no variable before it"
+            yield Problem(message, column.source.where, column.source.text, column.span)
+
+
+def _calls(expression: Expression) -> Iterator[Call]:
+    if isinstance(expression, Call):
+        yield expression
+        for arg in expression.args:
+            yield from _calls(arg)
+
+
+def _names(expression: Expression, bound: Sequence[str] = ()) -> Iterator[Name]:
+    """Those that a lambda does not bind."""
+    match expression:
+        case Name(parts) if parts[0].lower() not in bound:
+            yield expression
+        case Call("lambda", args):
+            inner = [arg.parts[0].lower() for arg in args[:-1] if isinstance(arg, Name)]
+            yield from _names(args[-1], [*bound, *inner])
+        case Call(_, args):
+            for arg in args:
+                yield from _names(arg, bound)
+        case Literal() | Name():
+            pass
+
+
+def _is_column(name: str, columns: pa.Schema | None) -> bool:
+    return columns is not None and name.lower() in (known.lower() for known in columns.names)

@@ -1,0 +1,326 @@
+"""Pattern of occurrences + schema → plan. Everything that can be wrong is found here, and reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cepheid.errors import LimitExceeded, PatternError, Problem
+from cepheid.events.batch import Schema
+from cepheid.lang.duration import microseconds
+from cepheid.lang.expression import Call
+from cepheid.lang.occurrences.expression import (
+    Both,
+    Bound,
+    Delayed,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    Without,
+    has_delays,
+)
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.parameters import Parameters
+from cepheid.plan.conditions.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.conditions.script import Script
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.limits import Limits
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.occurrences.check import (
+    OUTPUT,
+    check_depth,
+    costly,
+    event_faults,
+    occurrence_problems,
+    with_types,
+)
+from cepheid.plan.occurrences.conditions import (
+    VariableTexts,
+    event_condition,
+    of_current_event,
+    stand_in,
+    variable_condition,
+)
+from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator, Variable
+from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
+from cepheid.plan.occurrences.variables import scopes_of
+from cepheid.plan.plan_set import plans_or_problems
+from cepheid.plan.stages.build import Shared, ask_types, check_boolean, refusal, schema_faults
+from cepheid.plan.stages.plan import MAX_CONDITIONS, OutputName
+
+
+class AskedOccurrences(NamedTuple):
+    """A pattern of occurrences, and what is wanted of its matches."""
+
+    pattern: OccurrencePattern
+    measures: Mapping[str, str] | None
+    """None: the variables and the events."""
+
+
+def build_occurrence_plans(
+    asked: Sequence[AskedOccurrences],
+    schema: Schema,
+    engine: SqlEngine,
+    *,
+    named: bool = False,
+    columns: Sequence[str] | None = None,
+    outputs: tuple[OutputName, ...] | None = None,
+    limits: Limits | None = None,
+) -> OccurrencePlans:
+    """The plans of patterns over the same events; `named` as in OccurrencePlans.
+
+    Raises:
+        SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
+        PatternError: with all problems of the patterns and measures; before them those of the schema, if it has any.
+        LimitExceeded: they ask for more than MAX_CONDITIONS types.
+    """
+    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
+    faults = schema_faults(schema, shared)
+    if schema.time is None:
+        faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
+    delays = any(has_delays(pattern.expression) for pattern, _ in asked)
+    for pattern, measures in asked:
+        if measures is None:
+            found = event_faults(pattern, schema, shared.columns, with_delays=delays)
+            faults += [fault for fault in found if fault not in faults]
+    build = partial(_plan_or_problems, schema=schema, engine=engine, shared=shared, sound=not faults)
+    plans, problems = plans_or_problems([(one.pattern.name, partial(build, one)) for one in asked], named=named)
+    if problems or faults:
+        raise refusal(problems, faults)
+    return OccurrencePlans.of(plans, named=named)
+
+
+def _plan_or_problems(
+    asked: AskedOccurrences, schema: Schema, engine: SqlEngine, shared: Shared, *, sound: bool, first_slot: int
+) -> OccurrencePlan | list[Problem]:
+    pattern, measures = asked
+    if deep := check_depth(pattern):
+        return deep
+    found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
+    if measures is not None:
+        found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
+    types = ask_types(engine, found.nodes, schema.columns, found.problems)
+    if found.problems or not sound:
+        return found.problems
+    built = _Builder(found, Lifting(types, stand_in(found.scopes.names), first_slot=first_slot))
+    root = built.row(pattern.expression)
+    given = build_measures(built.lifting, found.measures, engine, built.problems)
+    if built.problems:
+        return built.problems
+    policy = pattern.chosen or Policy.UNRESTRICTED
+    recent = policy is Policy.RECENT
+    return OccurrencePlan(
+        pattern=pattern,
+        schema=schema,
+        bits=tuple(lifted for _, lifted in built.lifting.bits.values()),
+        values=tuple(lifted for _, lifted in built.lifting.values.values()),
+        operators=tuple(built.rows),
+        root=root,
+        variables=tuple(Variable(s.name, s.is_event, s.in_output) for s in found.scopes.each),
+        time_value=built.time_value,
+        measures=None if measures is None else given,
+        columns=with_types(pattern, shared.columns),
+        outputs=shared.outputs,
+        policy=policy,
+        by_operator=recent and not built.scripted,
+        warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
+        limits=shared.limits,
+    )
+
+
+def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
+    """The problems that are there whatever the events are: syntax, types, variables, the policy."""
+    if deep := check_depth(pattern):
+        return deep
+    problems = measure_problems(measures or {}, OUTPUT)
+    return problems + _Resolved(pattern, None, "", measures or {}).problems
+
+
+class _Resolved:
+    """The pattern's texts with their names resolved; what is wrong with any of them is in `problems`."""
+
+    def __init__(
+        self, pattern: OccurrencePattern, columns: pa.Schema | None, time: str, measures: Mapping[str, str]
+    ) -> None:
+        self.pattern, self.columns, self.time = pattern, columns, time
+        self.problems: list[Problem] = []
+        self.scopes = scopes_of(pattern.expression, self.problems)
+        self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
+        self.chains = type_chains(pattern, columns, self.problems)
+        self.parameters = Parameters(pattern.parameters)
+        self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
+        self._read_other_types()
+        self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
+        visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
+        texts = VariableTexts(self.parameters, self.scopes.names, visible, self.time)
+        given = stand_in(self.scopes.names)
+        self.measures = resolve_measures(given, measures, columns, texts, self.problems)
+        self.problems += self.parameters.unused()
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All of them."""
+        conditions = [node for node in self.conditions.values() if node is not None]
+        types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
+        return [*types, *conditions, *(node for _, node in self.measures)]
+
+    def _condition(self, number: int) -> Node | None:
+        written = self.scopes.conditions[number]
+        what = "minus_if" if written.of_minus else "condition"
+        alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
+        where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
+        source = Source(written.text, where)
+        texts = VariableTexts(self.parameters, self.scopes.names, written.visible, self.time)
+        return variable_condition(source, self.columns, texts, self.problems)
+
+    def _type_condition(self, chain: Chain) -> Node | None:
+        """That an event is of the type: of one of its own types, and all conditions of restricted ones."""
+        source = Source(chain.sql, "taxonomy")
+        parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
+        for restricted in chain.restricted:
+            part = event_condition(restricted, self.columns, self.time, self.parameters, self.problems)
+            if part is None:
+                return None
+            parts.append(part)
+        return _conjunction(*parts)
+
+    def _read_other_types(self) -> None:
+        """The conditions of types that no leaf asks for: what they use is used."""
+        asked = {restricted.name for chain in self.chains.values() for restricted in chain.restricted}
+        for one in self.pattern.restricted:
+            if one.name not in asked:
+                self.parameters.parse(Source(one.condition, f"type {one.name!r}"), self.problems)
+
+
+def _conjunction(*nodes: Node) -> Node:
+    """All of the conditions, which are about one event."""
+    parts = tuple(part for node in nodes for part in resolve.written_parts(node))
+    if len(parts) == 1:
+        return parts[0]
+    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it stands in no text
+    return Apply(call, parts, None)
+
+
+@dataclass
+class _Builder:
+    """Makes the table of operators, equal ones once."""
+
+    found: _Resolved
+    lifting: Lifting
+    rows: list[Operator] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    _known: dict[Operator, int] = field(default_factory=dict)
+    scripted: list[str] = field(default_factory=list)
+    """The conditions that are about several events."""
+    _conditions: int = 0
+    """How many conditions have been met, in the order of `Scopes.conditions`."""
+
+    def row(self, expression: Occurrence) -> int:
+        """The row of the expression, after those of what it is made of."""
+        match expression:
+            case Leaf(type_):
+                made = Operator(Kind.LEAF, number=self._bit(type_))
+            case Both(left, right) | Either(left, right) | Then(left, right):
+                made = Operator(_PAIRS[type(expression)], self.row(left), self.row(right))
+            case Without(left, right, condition):
+                rows = self.row(left), self.row(right)
+                made = Operator(Kind.WITHOUT, *rows)
+                if condition is not None:
+                    made = replace(made, script=self._script(), text=condition)
+            case Within(of, length):
+                made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
+            case Delayed(of, delay):
+                made = Operator(Kind.DELAYED, self.row(of), number=microseconds(delay))
+            case Filtered() if (bound := self._bound_event(expression)) is not None:
+                return bound
+            case Bound(variable, of):
+                return self._bound(self.row(of), variable)
+            case Filtered(of, condition):
+                made = Operator(Kind.FILTERED, self.row(of), script=self._script(), text=condition)
+            case _:
+                raise AssertionError(expression)
+        return self._added(made)
+
+    def _added(self, made: Operator) -> int:
+        if made not in self._known:
+            self._known[made] = len(self.rows)
+            self.rows.append(made)
+        return self._known[made]
+
+    def _bound(self, row: int, variable: str) -> int:
+        number = self.found.scopes.number(variable)
+        if (
+            self.rows[row].kind is Kind.LEAF and not self.problems
+        ):  # what can fail is only computed for events of the type
+            bits = [lifted for _, lifted in self.lifting.bits.values()]
+            self.lifting.guards[number] = bits[self.rows[row].number]
+        return self._added(Operator(Kind.BOUND, row, number=number))
+
+    def _bound_event(self, expression: Occurrence) -> int | None:
+        """Conditions on one event: as if its type were restricted by them. None, and nothing is done, where they are
+        not.
+        """
+        filters, inner = 0, expression
+        while isinstance(inner, Filtered):
+            filters, inner = filters + 1, inner.of
+        if not (isinstance(inner, Bound) and isinstance(inner.of, Leaf)):
+            return None
+        conditions = [self.found.conditions[self._conditions + i] for i in range(filters)]
+        parts = [part for node in conditions if node is not None and (part := of_current_event(node)) is not None]
+        if len(parts) < filters:
+            return None
+        self._conditions += filters
+        leaf = self._added(Operator(Kind.LEAF, number=self._bit(inner.of.type, *parts)))
+        return self._bound(leaf, inner.variable)
+
+    def _bit(self, type_: str, *more: Node) -> int:
+        """The bit of the events of the type for which the conditions are true."""
+        node = self.found.types[type_]
+        assert node is not None, type_
+        node = _conjunction(node, *more)
+        try:
+            for part in resolve.written_parts(node):
+                check_boolean(self.lifting, part)
+            # No variable has the number behind the last, so nothing is guarded by this condition.
+            condition = self.lifting.condition(node, len(self.found.scopes.names))
+        except PatternError as error:
+            self.problems += error.problems
+            return 0
+        assert condition.bit is not None, type_
+        assert condition.script is None, type_
+        if len(self.lifting.bits) > MAX_CONDITIONS:
+            raise LimitExceeded(f"a pattern can have at most {MAX_CONDITIONS} different types. Split it into several")
+        return condition.bit
+
+    def _script(self) -> Script | None:
+        number, self._conditions = self._conditions, self._conditions + 1
+        node = self.found.conditions[number]
+        assert node is not None, number
+        self.scripted.append(self.found.scopes.conditions[number].text)
+        try:
+            check_boolean(self.lifting, node)
+            return self.lifting.lower(node, guarded=False)
+        except PatternError as error:
+            self.problems += error.problems
+            return None
+
+    @property
+    def time_value(self) -> int | None:
+        key: Shape = ("coalesce", ("name", self.found.time))
+        found = self.lifting.values.get(key)
+        return None if found is None else found[0]
+
+
+_PAIRS: Mapping[type[Occurrence], Kind] = {Both: Kind.BOTH, Either: Kind.EITHER, Then: Kind.THEN}

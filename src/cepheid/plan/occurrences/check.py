@@ -1,0 +1,117 @@
+"""What is wrong with a pattern of occurrences whatever its conditions say: names, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cepheid.errors import Problem
+from cepheid.events.batch import Schema
+from cepheid.lang.duration import LONGEST
+from cepheid.lang.occurrences.expression import (
+    Both,
+    Either,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    delay_of,
+    depth_of,
+    operands,
+)
+from cepheid.lang.occurrences.parser import MAX_DEPTH
+from cepheid.lang.taxonomy import subtypes
+from cepheid.plan.occurrences.types import leaf_types
+from cepheid.plan.occurrences.variables import Scopes
+from cepheid.plan.taxonomy import column_problems
+
+OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
+"""Names of output columns, which variables and measures cannot have."""
+EVENT_FIELDS, DELAY_FIELDS = ("type", "time"), ("delay", "depth")
+"""Fields of `events` in front of the chosen columns; the latter where there are temporal events."""
+
+
+def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Sequence[str]) -> Iterator[Problem]:
+    """Problems of names and of the policy; `columns` are those of the events, as far as they are known."""
+    taken = {column.lower(): f"a column of the events ({column!r})" for column in columns}
+    taken |= dict.fromkeys(OUTPUT, "a column of the output")
+    for name in scopes.names:
+        if name.lower() in taken:
+            hint = "Case does not count; choose another name for the variable."
+            yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
+    if delay_of(pattern.expression) > LONGEST:
+        message = f"delays within each other are more than {LONGEST.days} days together, which are 100,000 years"
+        yield Problem(message, hint="Shorten them: times so far ahead could not be told.")
+    if pattern.chosen is not None and pattern.chosen.is_context:
+        yield from _context_problems(pattern, pattern.chosen)
+
+
+def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """The event columns that come along: the chosen ones, and always the type's."""
+    column = None if pattern.types is None else pattern.types.column
+    return chosen if column is None or column in chosen else (*chosen, column)
+
+
+def event_faults(
+    pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...], *, with_delays: bool
+) -> list[str]:
+    """What is wrong with the columns that come along in `events`, behind its own fields; nothing while it is not known
+    which column those have their types from.
+    """
+    if any(column_problems(pattern.types, schema.columns)):
+        return []
+    fields = (*EVENT_FIELDS, *DELAY_FIELDS) if with_delays else EVENT_FIELDS
+    own = {schema.time, *with_types(pattern, ())} if pattern.types is not None else {schema.time, "type"}
+    return [
+        f"columns: {name!r} is the name of a field that 'events' has itself; rename the column, or choose others"
+        for name in chosen
+        if name.lower() in fields and name not in own
+    ]
+
+
+def check_depth(pattern: OccurrencePattern) -> list[Problem]:
+    """Whether the expression is too deep for all that follows it down."""
+    if depth_of(pattern.expression) <= MAX_DEPTH:
+        return []
+    return [Problem(f"more than {MAX_DEPTH} operators within each other", hint="Split the pattern into several.")]
+
+
+def _context_problems(pattern: OccurrencePattern, policy: Policy) -> Iterator[Problem]:
+    hint = "Take the policy 'recent' or 'unrestricted', which are defined for every pattern."
+    for name in dict.fromkeys(_other_operators(pattern.expression)):
+        message = f"{policy.value} is defined for sequence, and, or and within alone, and here is {name}"
+        yield Problem(message, "policy", hint=hint)
+    types = leaf_types(pattern.expression)
+    restricted = {one.name for one in pattern.restricted}
+    below = {} if pattern.types is None else subtypes(pattern.types)
+    for type_ in dict.fromkeys(types):
+        if types.count(type_) > 1:
+            yield Problem(
+                f"{policy.value} is defined where each type stands once, and {type_!r} is twice", "policy", hint=hint
+            )
+        if type_ in restricted:
+            yield Problem(f"{policy.value} is not defined for restricted types such as {type_!r}", "policy", hint=hint)
+        if len(below.get(type_, ())) > 1:
+            message = f"{policy.value} is not defined for a type with others below it, such as {type_!r}"
+            yield Problem(message, "policy", hint=hint)
+
+
+def _other_operators(expression: Occurrence) -> Iterator[str]:
+    if not isinstance(expression, Leaf | Both | Either | Then | Within):
+        yield _CALLED[type(expression).__name__]
+    for operand in operands(expression):
+        yield from _other_operators(operand)
+
+
+_CALLED = {"Without": "minus", "Delayed": "a delay", "Bound": "a variable", "Filtered": "a filter"}
+
+
+def costly(condition: str) -> str:
+    """Why the recent policy costs more than it seems with a condition that is about several events."""
+    return (
+        f"policy 'recent' with the condition {condition!r}: an operator below it that remembers only the latest would "
+        "lose what the condition asks for, so all occurrences are found first, and of these the recent ones are given. "
+        "Memory grows with the events, unless within(…) bounds it. Where the condition compares what a key can tell "
+        "apart, give the key"
+    )

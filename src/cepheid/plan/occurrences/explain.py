@@ -1,0 +1,152 @@
+"""A pattern of occurrences, or its plan, as readable text and as a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from cepheid.lang.duration import format_duration
+from cepheid.lang.occurrences.expression import (
+    Both,
+    Bound,
+    Delayed,
+    Either,
+    Filtered,
+    Leaf,
+    Occurrence,
+    OccurrencePattern,
+    Policy,
+    Then,
+    Within,
+    Without,
+    operands,
+)
+from cepheid.lang.occurrences.printer import pattern_text
+from cepheid.lang.taxonomy import Taxonomy
+from cepheid.plan.conditions.parameters import described
+from cepheid.plan.conditions.types import sql_name
+from cepheid.plan.mermaid import label
+from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
+from cepheid.plan.occurrences.types import misread_types
+
+_NAMES = {
+    Kind.LEAF: "event",
+    Kind.BOTH: "and",
+    Kind.EITHER: "or",
+    Kind.THEN: "then",
+    Kind.WITHOUT: "minus",
+    Kind.WITHIN: "within",
+    Kind.DELAYED: "plus",
+    Kind.BOUND: "as",
+    Kind.FILTERED: "where",
+}
+_KINDS: dict[type[Occurrence], Kind] = {
+    Leaf: Kind.LEAF,
+    Both: Kind.BOTH,
+    Either: Kind.EITHER,
+    Then: Kind.THEN,
+    Without: Kind.WITHOUT,
+    Within: Kind.WITHIN,
+    Delayed: Kind.DELAYED,
+    Bound: Kind.BOUND,
+    Filtered: Kind.FILTERED,
+}
+_POLICIES = {
+    Policy.UNRESTRICTED: "all occurrences",
+    Policy.RECENT: "of those that end together, one of the latest start",
+    Policy.SNOOP_RECENT: "Snoop's recent context",
+    Policy.CHRONICLE: "Snoop's chronicle context",
+    Policy.CONTINUOUS: "Snoop's continuous context",
+    Policy.CUMULATIVE: "Snoop's cumulative context",
+}
+
+
+def explain_occurrences(pattern: OccurrencePattern) -> str:
+    """What the pattern looks for."""
+    return _described(pattern) + "".join(f"Note: {warning}\n" for warning in misread_types(pattern))
+
+
+def _described(pattern: OccurrencePattern) -> str:
+    lines = [f"Pattern {pattern.name!r}: occurrences of"]
+    lines += [f"  {line}" for line in pattern_text(pattern).split("\n")]
+    lines.append(f"Policy: {_POLICIES[pattern.chosen or Policy.UNRESTRICTED]}")
+    return "\n".join([*lines, *_types(pattern.types), *described(pattern.parameters)]) + "\n"
+
+
+def explain_occurrence_plan(plan: OccurrencePlan) -> str:
+    """What it looks for, and how it will run."""
+    lines = [_described(plan.pattern)]
+    if plan.by_operator:
+        lines.append("Each operator passes on the most recent occurrence alone, and remembers no more than it needs.")
+    lines += [f"Note: {warning}" for warning in plan.warnings]
+    lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
+    if plan.values:
+        lines += ["Columns for conditions and measures:"]
+        lines += [f"  {value.sql}: {sql_name(value.type)}" for value in plan.values]
+    return "\n".join(lines) + "\n"
+
+
+def occurrence_mermaid(plan: OccurrencePlan) -> str:
+    """The operators as a Mermaid diagram, events below."""
+    lines = ["flowchart BT"]
+    for row, operator in enumerate(plan.operators):
+        lines.append(f'    n{row}["{label(_named(plan, operator))}"]')
+        lines += [f"    n{operand} --> n{row}" for operand in operator.operands]
+    return "\n".join(lines)
+
+
+def occurrence_drawing(pattern: OccurrencePattern) -> str:
+    """The same of a pattern whose events are not known, as it is written; equal parts are one."""
+    lines, numbers = ["flowchart BT"], dict[Occurrence, int]()
+
+    def number(expression: Occurrence) -> int:
+        if expression not in numbers:
+            below = [number(operand) for operand in operands(expression)]
+            numbers[expression] = len(numbers)
+            lines.append(f'    n{numbers[expression]}["{label(_written(expression))}"]')
+            lines.extend(f"    n{operand} --> n{numbers[expression]}" for operand in below)
+        return numbers[expression]
+
+    number(pattern.expression)
+    return "\n".join(lines)
+
+
+def _written(expression: Occurrence) -> str:
+    name = _NAMES[_KINDS[type(expression)]]
+    match expression:
+        case Leaf(of) | Bound(variable=of) | Filtered(condition=of):
+            return f"{name} {of}"
+        case Within(length=length) | Delayed(delay=length):
+            return f"{name} {format_duration(length) or '0 seconds'}"
+        case Without(condition=str(condition)):
+            return f"{name} if {condition}"
+    return name
+
+
+def _rows(plan: OccurrencePlan) -> Iterator[str]:
+    for operator in plan.operators:
+        of = " and ".join(map(str, operator.operands))
+        yield f"{_named(plan, operator)}{f' of {of}' if of else ''}"
+
+
+def _named(plan: OccurrencePlan, operator: Operator) -> str:
+    name = _NAMES[operator.kind]
+    match operator.kind:
+        case Kind.LEAF:
+            return f"{name} {plan.bits[operator.number].sql}"
+        case Kind.WITHIN | Kind.DELAYED:
+            return f"{name} {format_duration(timedelta(microseconds=operator.number)) or '0 seconds'}"
+        case Kind.BOUND:
+            return f"{name} {plan.variables[operator.number].name}"
+        case Kind.WITHOUT if operator.script is not None:
+            return "minus if"
+    return name
+
+
+def _types(types: Taxonomy | None) -> Iterator[str]:
+    if types is None:
+        return
+    yield f"Types: column {types.column!r}"
+    for kind, above in types.kinds:
+        if above:
+            yield f"  {kind} is a kind of {', '.join(above)}"

@@ -1,0 +1,60 @@
+"""How long occurrences may take, operator by operator; and which patterns keep ever more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
+
+UNBOUNDED = 1 << 62
+"""Microseconds: longer than any window."""
+
+
+def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
+    """For each operator the longest time that an occurrence may take which anything still asks for."""
+    windows = [-1] * len(operators)
+    for root in roots:
+        windows[root] = UNBOUNDED
+    for row in range(len(operators) - 1, -1, -1):  # operators come after their operands
+        operator, window = operators[row], windows[row]
+        if operator.kind is Kind.WITHIN:
+            window = min(window, operator.number)
+        elif operator.kind is Kind.DELAYED:
+            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
+        for operand in operator.operands:
+            windows[operand] = max(windows[operand], window)
+    return windows
+
+
+def spans_of(operators: Sequence[Operator]) -> list[int]:
+    """For each operator the longest time that one of its occurrences can take."""
+    spans: list[int] = []
+    for operator in operators:
+        match operator.kind:
+            case Kind.LEAF | Kind.DELAYED:
+                spans.append(0)
+            case Kind.BOTH | Kind.THEN:
+                spans.append(UNBOUNDED)
+            case Kind.EITHER:
+                spans.append(max(spans[operator.left], spans[operator.right]))
+            case Kind.WITHIN:
+                spans.append(min(spans[operator.left], operator.number))
+            case _:
+                spans.append(spans[operator.left])
+    return spans
+
+
+def occurrence_growth(plan: OccurrencePlan) -> Iterator[str]:
+    """What a matcher keeps of a key for ever, where events go on coming: a sentence a cause, and what to do."""
+    joins = [row for row, operator in enumerate(plan.operators) if operator.kind in (Kind.BOTH, Kind.THEN)]
+    if plan.by_operator or plan.policy is Policy.SNOOP_RECENT or not joins:
+        return  # an operator remembers the latest
+    if plan.policy.is_context:
+        kept = "all occurrences that no other has used up, as in a context within(…) forgets none"
+        yield f"{kept}. Take the policy 'recent', or 'unrestricted' with within(…)"
+        return
+    windows = windows_of(plan.operators, [plan.root])
+    if any(windows[row] >= UNBOUNDED for row in joins):
+        other = "" if plan.policy is Policy.RECENT else ", or take the policy 'recent'"
+        yield f"all occurrences that an event to come may be joined with. Bound them with within(…){other}"

@@ -1,0 +1,158 @@
+"""Several plans of occurrences over the same events: one table of operators, in which equal ones stand once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from cepheid.errors import LimitExceeded, PatternError, Problem
+from cepheid.lang.function import Function
+from cepheid.lang.occurrences.expression import Policy
+from cepheid.plan.conditions.script import Aggregate, CurrentValue, Operation, Script, StageValue
+from cepheid.plan.conditions.types import sql_name
+from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
+from cepheid.plan.plan_set import Place, Together, distinct
+from cepheid.plan.stages.plan import MAX_CONDITIONS
+
+
+@dataclass(frozen=True)
+class OccurrencePlans(Together[OccurrencePlan]):
+    """Those of patterns of occurrences."""
+
+    variables: tuple[str, ...]
+    """Names of variables, in whichever plans; case does not count."""
+
+    @staticmethod
+    def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
+        """
+        Raises:
+            LimitExceeded: they ask for more than MAX_CONDITIONS types.
+            PatternError: columns of one name have not one type.
+        """
+        if problems := list(_disagreements(each)):
+            raise PatternError(problems)
+        delays = any(plan.has_delays for plan in each)
+        each = [replace(plan, beside_delays=delays, named=named) for plan in each]
+        bits, values, places = distinct(each)
+        names = dict.fromkeys(variable.name.lower() for plan in each for variable in plan.variables)
+        if len(bits) > MAX_CONDITIONS:
+            many = f"patterns can ask for at most {MAX_CONDITIONS} different types together"
+            raise LimitExceeded(f"{many}, and these for {len(bits)}. Find them in several calls")
+        return OccurrencePlans(tuple(each), named, bits, values, places, tuple(names))
+
+    @property
+    def limits(self) -> Limits:
+        return self.each[0].limits
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Conditions in Python, of which there are none."""
+        return ()
+
+    @property
+    def relevant(self) -> tuple[int]:
+        """The bits of which an event must have one to matter, as a word of the mask."""
+        return ((1 << len(self.bits)) - 1,)
+
+    @property
+    def time_value(self) -> int | None:
+        """Which of `values` is the time of an event."""
+        found = (
+            place.values[plan.time_value]
+            for plan, place in zip(self.each, self.places, strict=True)
+            if plan.time_value is not None
+        )
+        return next(found, None)
+
+    def numbers_of_variables(self, plan: OccurrencePlan) -> list[int]:
+        """Where the variables of a plan stand among those of all."""
+        return [self.variables.index(variable.name.lower()) for variable in plan.variables]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The operators of all plans; those of plans that are worked at in another way are in another table."""
+        tables: dict[tuple[Policy, bool], Table] = {}
+        for number, (plan, place) in enumerate(zip(self.each, self.places, strict=True)):
+            # Behind all occurrences the recent ones are chosen, so these two are worked at alike.
+            behind = plan.policy is Policy.RECENT and not plan.by_operator
+            way = (Policy.UNRESTRICTED if behind else plan.policy, plan.by_operator)
+            table = tables.setdefault(way, Table(*way))
+            variables = self.numbers_of_variables(plan)
+            rows: list[int] = []
+            for operator in plan.operators:
+                rows.append(table.add(_placed(operator, rows, place, variables)))
+            table.roots.append(rows[plan.root])
+            table.plans.append(number)
+        return list(tables.values())
+
+
+def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
+    """A column of the output is one, whichever patterns have it."""
+    known: dict[str, tuple[str, str, str]] = {}
+    first_plan = plans[0]
+    for plan in plans:
+        if plan.type_column.name != first_plan.type_column.name:
+            message = f"the type of an event is in {plan.type_column.name!r} here"
+            other = f"and in {first_plan.type_column.name!r} in pattern {first_plan.pattern.name!r}"
+            hint = "Patterns that are found together have it in one column. Find these in several calls."
+            yield Problem(f"{message}, {other}", hint=hint).of_pattern(plan.pattern.name)
+        columns = [(measure.name, sql_name(measure.type)) for measure in plan.measures or ()]
+        if plan.measures is None:
+            columns = [
+                (variable.name, "one event" if variable.is_event else "a start and an end")
+                for variable in plan.variables
+                if variable.in_output
+            ]
+        for name, type_ in columns:
+            pattern, first, same = known.setdefault(name.lower(), (plan.pattern.name, type_, name))
+            if (type_, name) != (first, same):
+                message = f"{name!r} is {type_} here, and {same!r} is {first} in pattern {pattern!r}"
+                hint = "A column has one name and one type: choose another name for one of them."
+                yield Problem(message, hint=hint).of_pattern(plan.pattern.name)
+
+
+@dataclass
+class Table:
+    """Operators that are worked at in one way."""
+
+    policy: Policy
+    by_operator: bool
+    operators: list[Operator] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)
+    plans: list[int] = field(default_factory=list)
+    """The numbers of the plans whose roots these are."""
+    _rows: dict[Operator, int] = field(default_factory=dict)
+
+    def add(self, operator: Operator) -> int:
+        """The row of the operator."""
+        row = self._rows.setdefault(operator, len(self.operators))
+        if row == len(self.operators):
+            self.operators.append(operator)
+        return row
+
+
+def _placed(operator: Operator, rows: Sequence[int], place: Place, variables: Sequence[int]) -> Operator:
+    """The operator of a plan as one of all."""
+    number = operator.number
+    match operator.kind:
+        case Kind.LEAF:
+            number = place.bits[number]
+        case Kind.BOUND:
+            number = variables[number]
+    left, right = (rows[row] if row >= 0 else -1 for row in (operator.left, operator.right))
+    script = None if operator.script is None else _moved(operator.script, place, variables)
+    return replace(operator, left=left, right=right, number=number, script=script)
+
+
+def _moved(script: Script, place: Place, variables: Sequence[int]) -> Script:
+    match script:
+        case StageValue(stage=stage, column=column):
+            return replace(script, stage=variables[stage], column=place.values[column])
+        case Aggregate(stage=stage, column=column):
+            return replace(script, stage=variables[stage], column=None if column is None else place.values[column])
+        case CurrentValue(column=column):
+            return replace(script, column=place.values[column])
+        case Operation(operands=operands):
+            return replace(script, operands=tuple(_moved(operand, place, variables) for operand in operands))
+    return script

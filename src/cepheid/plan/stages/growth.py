@@ -1,0 +1,114 @@
+"""Which patterns can keep ever more partial matches, and what would bound them.
+
+Every event may start a partial match, so their number is bounded only where each of them ends. A partial match ends by
+time (`within`, a window of its stage), by an event that does not match where the pattern is strict, or by completing.
+Nothing is known here of the events: a stage with a condition may wait for ever, one without takes the next event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from cepheid.lang.sql.tokens import Kind, Token, tokenize
+from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, SkipTo, Stage, Subtype
+
+_WAITS = "partial matches wait for it until an event matches, however long that takes"
+_KEPT = "partial matches wait for it for ever, as followed_by_any keeps them also when an event matches"
+_COMBINATIONS = "each event that its loop could take doubles the partial matches in it"
+_NEVER_ENDS = "partial matches stay in its loop for ever, as no event ends it"
+_GAPS = "partial matches wait in its loop until the next event matches, however long that takes"
+_RUN = "partial matches stay in its loop for as long as events match, and each of these may start another"
+
+_WITHIN_OR_PREVIOUS = "Add within(…), or within_previous(…) to this stage"
+_WITHIN_OR_UNTIL = "Add within(…), or until(…) to this stage"
+_SKIP = "; or a skip strategy, which drops them once a match is emitted"
+
+
+def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
+    """Why the partial matches of one key can grow in number without bound, a sentence a cause, each with its stage and
+    what to do; none where they cannot. The pattern has no other problems.
+    """
+    if pattern.window is not None:
+        return ()
+    return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=False))
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What a stage's warnings depend on beside itself."""
+
+    pattern: Pattern
+
+    @property
+    def skips(self) -> bool:
+        return self.pattern.skip_strategy.to is not SkipTo.NO_SKIP
+
+    def drops_at_once(self, stage: Stage) -> bool:
+        """Whether every turn of the stage's loop completes a match, which ends the partial match."""
+        last = stage is self.pattern.stages[-1] and not stage.quantifier.longest
+        return last and self.pattern.skip_strategy.to in (SkipTo.NEXT, SkipTo.PAST_LAST_EVENT)
+
+    def compares(self, stage: Stage) -> bool:
+        """Whether a condition in the stage may look at other events: an event may then be taken by one partial match
+        and not by another.
+        """
+        names = {leaf.name.lower() for leaf in self.pattern.leaves}
+        return any(_compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
+
+
+def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
+    """`stages` are names in lower case."""
+    if isinstance(condition, Subtype):
+        return False
+    if condition.function is not None:
+        return condition.function.iterative
+    tokens = [Token(Kind.SYMBOL, "", 0, 0), *tokenize(condition.text)]
+    return any(
+        token.kind in (Kind.WORD, Kind.QUOTED)
+        and token.text.lower() in stages
+        and before.text != "."  # else it is a field
+        and after.text != "("  # else it is a function
+        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    )
+
+
+def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:
+    """Of the stages of a pattern or a group; `bounded` says that a window around them bounds every gap."""
+    for number, stage in enumerate(stages):
+        if stage.contiguity.negated:
+            continue  # what waits is the stage behind it; as the last one it has a window
+        timed = bounded or stage.window is not None
+        # Nothing waits for the first stage; for that of a group the group does.
+        causes = [] if timed or number == 0 else [*_waiting(stage, whole)]
+        causes += _looping(stage, whole, timed=timed or stage.quantifier.window is not None)
+        for why, advice in causes:
+            yield f"{stage.label}: {why}, so there can be ever more. {advice}."
+        yield from _warnings(stage.group, whole, bounded=timed)
+
+
+def _waiting(stage: Stage, whole: _Whole) -> Iterator[tuple[str, str]]:
+    if stage.contiguity is Contiguity.RELAXED_ANY:
+        yield _KEPT, _WITHIN_OR_PREVIOUS + ("" if whole.skips else _SKIP)
+    elif stage.contiguity is Contiguity.RELAXED and any(leaf.conditions for leaf in stage.leaves):
+        yield _WAITS, _WITHIN_OR_PREVIOUS
+
+
+def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str, str]]:
+    quantifier = stage.quantifier
+    if not quantifier.loops or stage.until is not None:
+        return
+    skip = "" if whole.skips else _SKIP
+    # A loop that is ended by the match that it completes is never longer than its minimum.
+    ended = whole.drops_at_once(stage)
+    endless = quantifier.maximum is None and not ended
+    advice = _WITHIN_OR_UNTIL if quantifier.maximum is None else _WITHIN_OR_PREVIOUS
+    if quantifier.combinations and (endless or not (timed or ended)):
+        yield _COMBINATIONS, advice + skip
+    elif endless and (quantifier.consecutive or timed):
+        yield _RUN, advice
+    elif endless:
+        yield _NEVER_ENDS, advice + skip
+    elif not (quantifier.consecutive or timed) and whole.compares(stage):
+        # Else any event that the loop takes, for one partial match, moves all: they are soon complete.
+        yield _GAPS, advice

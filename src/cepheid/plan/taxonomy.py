@@ -1,0 +1,94 @@
+"""`subtype` → a condition on the type column, and what is wrong with subtypes and the taxonomy.
+
+What is below a type is known before any event is seen, so the condition is an IN over the type column alone, and is
+lifted like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from cepheid.errors import Problem, closest, did_you_mean
+from cepheid.lang.parameters import string_literal
+from cepheid.lang.stages.pattern import Pattern, Subtype
+from cepheid.lang.taxonomy import Taxonomy, subtypes
+from cepheid.plan.conditions.types import is_string, sql_name
+
+NO_TAXONOMY = (
+    'Name the column of the types: taxonomy("type") or, where types have others below them, '
+    'taxonomy("type", {"transfer": "payment"}).'
+)
+
+
+def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
+    """Type → SQL for the types that the pattern's stages ask for; those with problems are left out.
+
+    `columns` None: they are not known.
+    """
+    asked = list(_asked(pattern))
+    if not asked and pattern.types is None:
+        return {}
+    found = [*_type_problems(pattern, asked), *column_problems(pattern.types, columns)]
+    problems += found
+    if pattern.types is None or found:
+        return {}
+    below = subtypes(pattern.types)
+    return {name: type_condition(pattern.types, below.get(name, (name,))) for _, name in asked}
+
+
+def type_condition(types: Taxonomy, names: Sequence[str]) -> str:
+    """SQL that is true of events of these types."""
+    column = types.column.replace("`", "``")
+    return f"`{column}` IN ({', '.join(map(string_literal, names))})"
+
+
+def taxonomy_warnings(pattern: Pattern) -> Iterator[str]:
+    """Types that stages ask for and that seem to be declared the wrong way round, with what is below them instead of
+    what they are a kind of; the pattern then finds nothing.
+    """
+    above = {} if pattern.types is None else dict(pattern.types.kinds)
+    for name in dict.fromkeys(name for _, name in _asked(pattern)):
+        others = above.get(name, ())
+        # A type may be a kind of several; but hardly of several that nothing else is a kind of.
+        if len(others) > 1 and all(sum(other in names for names in above.values()) == 1 for other in others):
+            listed = ", ".join(map(repr, others))
+            right = ", ".join(f'"{other}": "{name}"' for other in others)
+            yield (
+                f"taxonomy: {name!r} is declared as a kind of {listed}, so subtype({name!r}) takes none of these. "
+                f"If they are kinds of {name!r}, write {{{right}}}: each type with what it is a kind of"
+            )
+
+
+def _asked(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    """Where, and for which type."""
+    for stage in pattern.leaves:
+        for condition in stage.conditions:
+            if isinstance(condition, Subtype):
+                yield f"{stage.label}, subtype", condition.type
+
+
+def _type_problems(pattern: Pattern, asked: list[tuple[str, str]]) -> Iterator[Problem]:
+    types = pattern.types
+    for where, name in asked:
+        if types is None:
+            message = "subtype needs to know which column holds the type"
+            yield Problem(message, where, name, (0, len(name)), NO_TAXONOMY)
+        elif types.kinds and name not in types.types:
+            hint = did_you_mean(name, types.types)
+            if not closest(name, types.types):
+                hint += f'. Types that are kinds of none are declared, too: "{name}": []'
+            yield Problem(f"no type {name!r} in the taxonomy", where, name, (0, len(name)), hint)
+
+
+def column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Iterator[Problem]:
+    """What is wrong with the column that holds the types; `columns` None: they are not known."""
+    if types is None or columns is None:
+        return
+    if types.column not in columns.names:
+        hint = did_you_mean(types.column, columns.names)
+        yield Problem(f"no column named {types.column!r}, which holds the types", "taxonomy", hint=hint)
+    elif not (is_string(type_ := columns.field(types.column).type) or pa.types.is_null(type_)):  # null: has no values
+        message = f"the column of the types must be STRING, {types.column!r} is {sql_name(type_)}"
+        yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: types are named by text.")

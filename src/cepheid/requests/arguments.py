@@ -1,0 +1,186 @@
+"""Arguments of the public calls, checked: what is wrong with them is appended to `faults`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import cast, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.lang.duration import parse_duration
+from cepheid.lang.plain_value import plain_value
+from cepheid.plan.limits import Limits
+from cepheid.plan.stages.check import RESERVED, WITH_OUTPUTS
+from cepheid.plan.stages.plan import OutputName
+from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
+
+_OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
+"""Columns of what hosts make the output from, where key columns stand as they are named."""
+
+
+def checked_name(argument: str, given: object, faults: list[str]) -> str:
+    if isinstance(given, str):
+        return given
+    faults.append(f"{argument}: the name of a column is expected, got {given!r}")
+    return ""
+
+
+def checked_names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        faults.append(f"{argument}: names of columns are expected, got {given!r}")
+        return ()
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults += [f"{argument}: {name!r} is named twice" for name in repeated]
+    return names
+
+
+def checked_key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
+    """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
+    names = () if given is None else checked_names("key", given, faults)
+    reserved = RESERVED if with_outputs else set(RESERVED) - set(WITH_OUTPUTS)
+    faults += [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+        for name in names
+        if name.lower() in reserved or _OF_HOSTS.fullmatch(name.lower())
+    ]
+    return names
+
+
+def measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
+    if not isinstance(given, Mapping):
+        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {given!r}")
+        return {}
+    faults += [
+        f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
+        for name in given
+        if name not in names
+    ]
+    return {
+        name: checked_measures(measures, faults, f"measures of pattern {name!r}") for name, measures in given.items()
+    }
+
+
+_AS_MEASURES = '{"late": {"legs": "count(legs)"}}'
+
+
+def checked_measures(given: object, faults: list[str], what: str = "measures") -> dict[str, str]:
+    if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
+        return dict(given)
+    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
+    return {}
+
+
+def checked_outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
+    allowed = get_args(OutputName)
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    told = ", ".join(map(repr, allowed))
+    if wrong := [name for name in names if name not in allowed]:
+        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {told}")
+        return ()
+    if not names:
+        faults.append(f"outputs: none is named; name at least one of {told}, or leave it out for matches alone")
+        return ()
+    return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
+
+
+def checked_limits(given: object, faults: list[str]) -> Limits:
+    if isinstance(given, Limits):
+        return given
+    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
+    return Limits()
+
+
+def checked_lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
+    try:
+        return parse_duration(given, or_zero=True)
+    except PatternError as error:
+        faults.append(f"lateness: {error}")
+    return None
+
+
+def checked_shards(given: object, faults: list[str]) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
+        return given
+    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {given!r}")
+    return SHARDS
+
+
+def checked_zone(time_zone: object, faults: list[str]) -> str | None:
+    if time_zone is None:
+        return None
+    try:
+        return ZoneInfo(str(time_zone)).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is an OSError
+        faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
+    return None
+
+
+def checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
+    if nulls not in get_args(Nulls):
+        faults.append(f"nulls: {nulls!r} is not one of {', '.join(map(repr, get_args(Nulls)))}")
+    return nulls
+
+
+def time_of(argument: str, given: object) -> datetime:
+    """A datetime, or text in ISO form or a time of NumPy or pandas as one; else SchemaError."""
+    try:
+        found = _iso_time(given) if isinstance(given, str) else plain_value(given)
+    except ValueError as error:
+        raise SchemaError(f"{argument}: {error}") from None
+    if isinstance(found, datetime):
+        return found
+    raise SchemaError(f"{argument}: {given!r} is not a time; {_AS_TIME}")
+
+
+_AS_TIME = "write it as '2026-01-31 12:00:00'"
+
+
+def _iso_time(text: str) -> datetime:
+    """Python would cut what is behind microseconds."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time; {_AS_TIME}") from None
+    if re.search(r"[.,]\d{6}0*[1-9]", text):
+        raise ValueError(f"{text} has nanoseconds: round it to microseconds")
+    return found
+
+
+def checked_as_of(given: object, faults: list[str]) -> datetime | None:
+    try:
+        return time_of("as_of", given)
+    except SchemaError as error:
+        faults.append(str(error))
+    return None
+
+
+def faults_of_intervals(
+    time: object, times: Sequence[object] | None, others: Mapping[str, object], limits: object
+) -> Iterator[str]:
+    """What an interval pattern is given that is of other patterns; `times` are its start and end on a stream."""
+    if time is not ... and times is None:
+        yield "time: events of an interval pattern have two: give their columns with start=… and with end=…"
+    elif time is not ... and time not in (*(times or ()),):
+        named = " or ".join(repr(name) for name in times or () if name is not None)
+        yield f"time: of an interval pattern it says which time the watermark is of: {named}, got {time!r}"
+    yield from (
+        f"{name}: interval patterns have none; leave it out" for name, given in others.items() if given is not None
+    )
+    if isinstance(limits, Limits) and limits.max_partial_matches is not None:
+        yield "limits: interval patterns have no partial matches; leave max_partial_matches out"
+
+
+def faults_of_others(time: object, intervals: Mapping[str, object]) -> Iterator[str]:
+    """What another pattern is given that is of interval patterns, or is not given."""
+    if time is ...:
+        yield "time: name the column of event times; time=None is processing order"
+    yield from (
+        f"{name}: only interval patterns have it; leave it out"
+        for name, given in intervals.items()
+        if given is not None
+    )

@@ -1,0 +1,77 @@
+"""On Spark a pattern of occurrences gives what it gives in process."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid import OccurrencePattern, Report, detect
+from occurrences.shop import START, shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+MANY = """
+    Dear = ?p:Buy[p.price > 4]
+    ((?l:Login; (?w:(Dear & Logout))) -[f.price = l.price] ?f:Fail) | ((Login + 20s; Logout)_30s - Buy)
+"""
+
+
+def log(count: int) -> pa.Table:
+    random_ = random.Random(3)
+    types = ["Login", "Buy", "Logout", "Fail"]
+    rows = [
+        (random_.randrange(count), random_.choice(types), random_.choice("abcde"), random_.randrange(9))
+        for _ in range(count)
+    ]
+    return shop([(second, type_, user, price) for second, type_, user, price in rows])
+
+
+def rows(matches: Any) -> list[str]:
+    arrow = matches if isinstance(matches, pa.Table) else matches.toArrow()
+    return sorted(map(repr, arrow.to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("policy", "measures"),
+    [("unrestricted", None), ("recent", {"m": "l.price + 1", "since": "start(w)", "n": "l.user"})],
+)
+@pytest.mark.filterwarnings("ignore:policy")
+def test_equal_in_process(spark: SparkSession, policy: str, measures: dict[str, str] | None) -> None:
+    """The same rows, ids included, of several keys, with ties."""
+    events = log(120)
+    pattern = OccurrencePattern.of(MANY).taxonomy("type").policy(policy)
+    report = Report()
+    arguments: dict[str, Any] = {"time": "at", "key": "user", "measures": measures, "as_of": START.replace(minute=2)}
+    expected = detect(events, pattern, **arguments)
+    found = rows(detect(spark.createDataFrame(events), pattern, report=report, **arguments))
+    assert found == rows(expected)
+    assert report.counts.matches == len(found) > 10
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"columns": ["user"]},
+        {"measures": {"many": {"m": "l.price + 1", "n": "l.user"}, "dear": {"n": "d.user"}}, "outputs": "matches"},
+    ],
+)
+def test_several_are_equal_in_process(spark: SparkSession, arguments: dict[str, Any]) -> None:
+    """So are the rows of several patterns, of different policies, in columns of the same order."""
+    patterns = {
+        "many": OccurrencePattern.of(MANY).taxonomy("type"),
+        "dear": OccurrencePattern.of("Dear = ?p:Buy[p.price > 4] (Login; ?d:Dear)").taxonomy("type").policy("recent"),
+        "used up": OccurrencePattern.of("Fail; Logout").taxonomy("type").policy("chronicle"),
+    }
+    events = log(60)
+    arguments = {"time": "at", "key": "user", "sequence": ["price", "type"], **arguments}
+    expected = detect(events, patterns, **arguments)
+    found = detect(spark.createDataFrame(events), patterns, **arguments).toArrow()
+    assert found.schema.names == expected.schema.names
+    assert rows(found) == rows(expected)
+    assert {*found["pattern"].to_pylist()} == {*patterns}
