@@ -24,13 +24,14 @@ from cepheid import OccurrencePattern, detect
 from cepheid.compile.occurrences.compiled import CompiledTrees, compile_occurrences
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.kernel.occurrences.kernel import TreeKernel, warm_up
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.stages.reference import Event
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
+from cepheid.kernel.reference_events import Event
 from cepheid.plan.limits import Limits
-from cepheid.plan.occurrences.build import AskedOccurrences, build_occurrence_plans
+from cepheid.plan.occurrences.build import build_occurrence_plans
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.pattern_request import PatternRequest
 
 SECOND = 1_000_000
 PATTERNS = {
@@ -71,7 +72,7 @@ def made(rows: int, shares: Sequence[float]) -> pa.Table:
 
 def plan_of(text: str, policy: str, columns: pa.Schema) -> OccurrencePlan:
     pattern = OccurrencePattern.of(text).policy(policy).taxonomy("type")
-    asked = (AskedOccurrences(pattern, None),)
+    asked = (PatternRequest(pattern),)
     return build_occurrence_plans(asked, Schema(columns, (), "at"), DuckDbEngine(time_zone="UTC")).only
 
 
@@ -85,10 +86,10 @@ def lifted(plan: OccurrencePlan, events: pa.Table) -> Events:
 
 
 def in_kernel(trees: CompiledTrees, plan: OccurrencePlan, events: Events) -> int:
-    return run(TreeKernel(trees, [plan.policy], Limits()), events, FOREVER)
+    return run(OccurrenceKernel(trees, [plan.policy], Limits()), events, FOREVER)
 
 
-def run(kernel: TreeKernel, events: Events, until: int) -> int:
+def run(kernel: OccurrenceKernel, events: Events, until: int) -> int:
     """How many are found in the events of a key, with which time passes to `until`; it is over if that is FOREVER."""
     end, closes = np.array([len(events.time)]), np.array([until == FOREVER])
     (found,) = kernel.run(events, Visits(np.zeros(1, np.int32), end, np.full(1, until), closes))
@@ -105,7 +106,7 @@ def held(text: str, policy: str, table: pa.Table) -> tuple[int, int, float]:
     """Operators, what they remember after all events, and the kilobytes of the kernel, what is found aside."""
     plan = plan_of(text, policy, table.schema)
     (trees,) = compile_occurrences(OccurrencePlans.of([plan])).each
-    kernel = TreeKernel(trees, [plan.policy], Limits())
+    kernel = OccurrenceKernel(trees, [plan.policy], Limits())
     run(kernel, lifted(plan, table), NO_TIME)
     arrays = {name: part for name, part in kernel.forest._asdict().items() if name not in ("found", "made")}
     return len(plan.operators), kernel.remembered, sum(part.nbytes for part in arrays.values()) / 1024

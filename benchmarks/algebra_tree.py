@@ -21,10 +21,11 @@ from cepheid.kernel.occurrences.values import (
     of_event,
     recency,
 )
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.occurrences.expression import Policy
-from cepheid.plan.occurrences.growth import UNBOUNDED, spans_of, windows_of
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
+from cepheid.plan.occurrences.growth import spans_of, windows_of
+from cepheid.plan.occurrences.plan import Operator
 
 
 @dataclass

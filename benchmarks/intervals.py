@@ -58,9 +58,11 @@ def events(rows: int, *, disordered: float) -> pa.Table:
 
 def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
     """Million events a second, rows, and what was held at once."""
-    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type"}
+    pattern = interval_pattern(query).taxonomy("type")
     # A started event is at most 4 seconds long and 4 late.
-    warm, matcher = (IntervalMatcher(query, table.schema, delay="8 seconds", **names) for _ in range(2))
+    warm, matcher = (
+        IntervalMatcher(pattern, table.schema, time=("start", "end"), lateness="8 seconds") for _ in range(2)
+    )
     warm.process(table.slice(0, 1000))
     pieces = [table.slice(start, PIECE) for start in range(0, len(table), PIECE)]
 
@@ -91,8 +93,8 @@ def with_few_b(rows: int, window: int) -> pa.Table:
 
 def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
     """Million events a second of one core's time; and matches, which must be the same."""
-    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {window} seconds")
-    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {window} seconds").taxonomy("type")
+    names: dict[str, Any] = {"time": ("start", "end"), "columns": ["id"]}
     ours, rows = timed(lambda: detect(table, asked, **names), clock=time.process_time)
     sql, expected = timed(lambda: in_duckdb(table, window * SECOND), clock=time.process_time)
     found = [rows[name].combine_chunks().field("id") for name in "abc"]
@@ -104,8 +106,8 @@ def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
 def of_keys(table: pa.Table, keys: int) -> float:
     """Million events a second; without a key if it is one."""
     sites = np.random.default_rng(2).integers(0, keys, len(table))
-    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {LONG} seconds")
-    names: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+    asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {LONG} seconds").taxonomy("type")
+    names: dict[str, Any] = {"time": ("start", "end"), "columns": ["id"]}
     table, names["key"] = table.append_column("site", pa.array(sites)), "site" if keys > 1 else None
     seconds, _ = timed(lambda: detect(table, asked, **names), clock=time.thread_time)
     return len(table) / seconds / 1e6

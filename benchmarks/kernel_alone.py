@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from cepheid import Pattern
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.representation import choose_form
-from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.compile.stages.representation import choose_representation
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PREFIX, Batch, Schema
 from cepheid.events.order import differs
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.arrays import FOREVER, Visits
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.layout import FOREVER, Visits
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.plan.stages.build import build_plan
 
@@ -46,5 +47,5 @@ def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Call
     working_set = WorkingSet(compiled)
     working_set.add(batch)
     arrays = working_set.events
-    matcher = SetKernel if choose_form(compiled).sets else CompiledKernel
+    matcher = SetKernel if choose_representation(compiled).sets else CompiledKernel
     return lambda: len(matcher(compiled.tables).run(arrays, visits).end)

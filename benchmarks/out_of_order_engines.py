@@ -27,7 +27,7 @@ from cepheid import detect
 from cepheid.intervals import IntervalMatcher, interval_pattern
 
 PIECE, CALL = 1 << 17, 1_000
-NAMES: dict[str, Any] = {"start": "start", "end": "end", "type": "type", "columns": ["id"]}
+NAMES: dict[str, Any] = {"time": ("start", "end"), "columns": ["id"]}
 ENGINES = ("real time", "conservative", "K-slack on points", "in order only")
 
 
@@ -91,7 +91,9 @@ def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Long
     events = stream.events
     if without is not None and len(without):
         events = events.take(pa.array(np.setdiff1d(np.arange(len(events)), without)))
-    return np.unique(as_keys(_ids(detect(events, interval_pattern(query.text), **NAMES), query.length)))
+    return np.unique(
+        as_keys(_ids(detect(events, interval_pattern(query.text).taxonomy("type"), **NAMES), query.length))
+    )
 
 
 def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
@@ -123,8 +125,10 @@ def _in_order_only(stream: Stream, query: Query) -> Answer:
 
 
 def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
-    asked = f"{query.text} CONSISTENCY {consistency}"
-    called, matcher = (IntervalMatcher(asked, events.schema, delay=f"{delay} microseconds", **NAMES) for _ in range(2))
+    pattern = interval_pattern(f"{query.text} CONSISTENCY {consistency}").taxonomy("type")
+    called, matcher = (
+        IntervalMatcher(pattern, events.schema, lateness=f"{delay} microseconds", **NAMES) for _ in range(2)
+    )
     calls = [timed(partial(called.process, piece))[0] for piece in _pieces(events.slice(0, 10 * CALL), CALL)]
     seconds, tables = timed(
         lambda: [*(_one_by_one(matcher, piece) for piece in _pieces(events, PIECE)), matcher.finish()],
@@ -145,7 +149,7 @@ def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answe
 def _one_by_one(matcher: IntervalMatcher, events: pa.Table) -> pa.Table:
     """What a call for each event would give: those of one call are sorted, so that nothing would be out of order."""
     host = matcher._host  # noqa: SLF001 - the call itself is what sorts
-    return host._matcher.process(host._batch(events)[0])  # noqa: SLF001
+    return host.matcher._matcher.process(host._batch(events)[0])  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _pieces(events: pa.Table, rows: int) -> list[pa.Table]:

@@ -20,9 +20,9 @@ from measuring import machine, print_table, rows_wanted, timed
 from patterns import PATTERNS
 
 from cepheid import Matcher, Pattern
-from cepheid.kernel.stages.layout import Int32s
+from cepheid.kernel.arrays import Int32s
 from cepheid.matchers.real_time import matcher as real_time
-from cepheid.matchers.real_time.rollback_points import KeyStates
+from cepheid.matchers.real_time.rollback_points import RollbackPoints
 
 FORKS = (16, 64, 256)
 WORKLOADS = ((1_000, 10_000, 30), (10, 10_000, 1_200), (10, 500, 1_200))
@@ -30,7 +30,7 @@ WORKLOADS = ((1_000, 10_000, 30), (10, 10_000, 1_200), (10, 500, 1_200))
 NAMES = ("relaxed, all events relevant", "across events")
 
 
-class OneBase(KeyStates):
+class OneBase(RollbackPoints):
     """The baseline: a key goes back to a state that is as old as the lateness, or older."""
 
     every = 1 << 40
@@ -43,7 +43,7 @@ class OneBase(KeyStates):
 
     def _is_old(self, key: int) -> bool:
         forks = self.forks[key]
-        return not forks or int(self.behind[key]) - forks[-1].behind > self.lateness * SECOND
+        return not forks or int(self.after[key]) - forks[-1].after > self.lateness * SECOND
 
 
 def disordered(events: pa.Table, share: float, lateness: int) -> pa.Table:
@@ -82,10 +82,10 @@ def lines_of(rows: int, keys: int, batch: int, lateness: int, name: str) -> list
         line: list[Any] = [name, keys, batch, lateness, f"{share:.0%}", plain]
         OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[attr-defined]
         line.append(measured(arriving, pattern, batch, lateness, "realtime")[0])
-        real_time.KeyStates = KeyStates  # type: ignore[attr-defined]
+        real_time.KeyStates = RollbackPoints  # type: ignore[attr-defined]
         retractions = 0
         for every in FORKS:
-            KeyStates.every = every
+            RollbackPoints.every = every
             speed, told = measured(arriving, pattern, batch, lateness, "realtime")
             assert told["insertion"] - told["retraction"] == kinds["match"]
             line.append(speed)

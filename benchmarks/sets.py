@@ -14,13 +14,13 @@ import pyarrow as pa
 from measuring import machine, print_table, rows_wanted
 
 from cepheid import Pattern
+from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.compile.stages.representation import choose_form
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.stages.representation import choose_representation
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.sets.kernel import SetKernel
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
 from cepheid.plan.stages.build import build_plan
 
 KINDS = 10
@@ -83,7 +83,7 @@ def masks(workload: Workload, compiled: CompiledPattern, rows: int) -> Ints:
 
 def measure(workload: Workload, wanted: int) -> list[object]:
     compiled = compiled_pattern(workload)
-    assert choose_form(compiled).sets
+    assert choose_representation(compiled).sets
     rows = int(wanted * workload.rows)
     mask = masks(workload, compiled, rows)
     run(SetKernel(compiled.tables), mask[: 4 * workload.batch], workload.batch)

@@ -25,7 +25,8 @@ from written_values import WRITTEN, WrittenValues
 from cepheid import Pattern, detect
 from cepheid.detect import request_of
 from cepheid.hosts.spark.session import local_session
-from cepheid.hosts.spark.stream.detect import events_by_shard, source_of
+from cepheid.hosts.spark.stream.detect import events_by_shard
+from cepheid.hosts.spark.stream.source import source_of
 from cepheid.hosts.spark.stream.store import SHARD
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def value_written(events: DataFrame) -> DataFrame:
 
 def packed(events: DataFrame) -> DataFrame:
     request = request_of(PATTERN, **OPTIONS)
-    return events_by_shard(source_of(events, request, "UTC"))
+    return events_by_shard(source_of(events, request, "start", "UTC"))
 
 
 def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 2) -> dict[str, float]:

@@ -23,7 +23,7 @@ from cepheid.hosts.spark.session import local_session
 from cepheid.intervals import interval_pattern
 
 MONTH = 3
-TIMES = {"start": "begin", "end": "end", "type": "kind"}
+TIMES: dict[str, Any] = {"time": ("begin", "end")}
 WEATHER = ("fog", "rain", "gusts")
 KINDS = {**dict.fromkeys(WEATHER, "weather"), "bank": [], "held": []}
 
@@ -33,12 +33,21 @@ NOT_BACK = (
     .where("a.leg <> p.leg")
     .without("q", "planned", between=("a", "p"), where="q.leg <> a.leg")
     .within("3 days")
+    .taxonomy("kind")
     .named("not_back")
 )
-BANKS = interval_pattern("EVENT PAL(weather w, bank b) RELATE w contain | started_by | finished_by b").named("banks")
-HELD = interval_pattern(
-    "EVENT PAL(held h) WITHOUT (weather w ORDER start(w) <= start(h), start(h) < end(w)) WITHIN 1 day REALTIME 1"
-).named("held")
+BANKS = (
+    interval_pattern("EVENT PAL(weather w, bank b) RELATE w contain | started_by | finished_by b")
+    .taxonomy("kind", KINDS)
+    .named("banks")
+)
+HELD = (
+    interval_pattern(
+        "EVENT PAL(held h) WITHOUT (weather w ORDER start(w) <= start(h), start(h) < end(w)) WITHIN 1 day REALTIME 1"
+    )
+    .taxonomy("kind", KINDS)
+    .named("held")
+)
 
 _PARTS = """
 CREATE TABLE legs AS SELECT *, row_number() OVER (ORDER BY scheduled_at, carrier, flight) AS leg FROM flights;
@@ -126,13 +135,13 @@ def main() -> None:
     events = intervals("bank", *WEATHER)
     spark = local_session("flights as intervals", time_zone="UTC")
     on_spark = spark.createDataFrame(events)
-    found = detect(on_spark, BANKS, key="origin", columns=["kind", "dep_delay"], kinds=KINDS, **TIMES)
+    found = detect(on_spark, BANKS, key="origin", columns=["kind", "dep_delay"], **TIMES)
     print_banks(found.toArrow().to_pylist(), events.filter(pc.field("kind") == "bank"))
     spark.stop()
 
     print("\nHeld for an hour or more, in fair weather")
     events = intervals("held", *WEATHER)
-    live = IntervalMatcher(HELD, events, key="origin", columns="dest", delay="1 day", kinds=KINDS, **TIMES)
+    live = IntervalMatcher(HELD, events, key="origin", columns="dest", lateness="1 day", **TIMES)
     print_told(pa.concat_tables([live.process(events), live.finish()]))
 
 

@@ -22,8 +22,10 @@ from cepheid.cli.app import app
 from cepheid.cli.failure import EXIT_CODES
 from cepheid.compile.stages.diagram import automaton_mermaid
 from cepheid.demo.pattern import LATE_CHAIN
+from cepheid.families import FAMILIES
 from cepheid.hosts.duckdb.function_reference import function_reference
-from cepheid.lang.stages.document import pattern_schema
+from cepheid.lang.documents import pattern_schema
+from cepheid.plan.lifted import OutputName
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 96
@@ -128,12 +130,33 @@ def _demo_pattern() -> str:
     return f"```python\nfrom cepheid import Pattern, Skip, detect\n\nlate_chain = {definition[1]}\n```\n"
 
 
+def _support() -> str:
+    """What each kind of pattern has, out of FAMILIES."""
+    lacking = dict.fromkeys(name for family in FAMILIES for name in family.lacks)
+    rows = {f"`{name}`": [_reason(family.lacks.get(name)) for family in FAMILIES] for name in lacking}
+    for output in get_args(OutputName):
+        rows[f"`outputs`: `{output}`"] = [_yes(output in family.outputs) for family in FAMILIES]
+    rows["open partial matches listed"] = [_yes(family.lists_open) for family in FAMILIES]
+    titles = " | ".join(family.kind for family in FAMILIES)
+    lines = "".join(f"| {name} | {' | '.join(cells)} |\n" for name, cells in rows.items())
+    return f"| | {titles} |\n|{'---|' * (len(FAMILIES) + 1)}\n{lines}"
+
+
+def _reason(lack: str | None) -> str:
+    return "yes" if lack is None else f"no: {lack}"
+
+
+def _yes(there: bool) -> str:  # noqa: FBT001
+    return "yes" if there else "no"
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "command line": _command_line,
     "exit codes": _exit_codes,
     "json schema": _json_schema,
     "automaton": _automaton,
     "demo pattern": _demo_pattern,
+    "support": _support,
     "demo": _demo_output,
 }
 """The parts by name, and what makes their text."""

@@ -22,7 +22,13 @@ from importlib.resources import files
 missing = [name for name in NAMES if not files("cepheid").joinpath(name).is_file()]
 assert not missing, f"the wheel lacks {missing}"
 """
-SHIPPED = ["py.typed", "hosts/spark/log4j2.properties", "lang/stages/schema.json", "lang/occurrences/schema.json"]
+SHIPPED = [
+    "py.typed",
+    "hosts/spark/log4j2.properties",
+    "lang/stages/schema.json",
+    "lang/occurrences/schema.json",
+    "lang/intervals/schema.json",
+]
 """Files that are not Python, and that a build could leave out."""
 
 

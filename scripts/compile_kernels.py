@@ -22,7 +22,7 @@ def main() -> None:
         detect(EVENTS, pattern, key=(), time="at")
         Matcher(pattern, EVENTS.schema, key=(), time="at", lateness="1 second", consistency="realtime").process(EVENTS)
     detect(EVENTS, OccurrencePattern.of("A; B").taxonomy("type"), key=(), time="at")
-    detect(EVENTS, interval_pattern("EVENT PAL(A before B)"), key=(), start="at", end="until", type="type")
+    detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=(), time=("at", "until"))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Writes the checkpoint of the present format that the tests keep for ever: run once, when `stream_store.FORMAT` or
+"""Writes the checkpoints of the present format that the tests keep for ever: run once, when `store.FORMAT` or
 `snapshot.FORMAT` is raised.
 
     python -m scripts.stored_checkpoints tests/stream/checkpoints
 
-It is of a query on Spark in the middle of its work, with what it gives from there on beside it. Spark's files name the
-folder in which it was made: that is taken out, and put in again where the tests unpack it. A checkpoint that is no
-longer written must still be read, so older ones are never written again.
+Each is of a query on Spark in the middle of its work, with the rows that come after it beside it. Spark's files name
+the folder in which it was made: that is taken out, and put in again where the tests unpack it. A format that is no
+longer written must still be read, so older checkpoints are never written again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,38 @@ import pyarrow.parquet as pq
 
 from cepheid import detect
 from cepheid.hosts.spark.stream import store as stream_store
+from cepheid.intervals import interval_pattern
 from cepheid.matchers import snapshot
-from scripts.stored_snapshots import AFTER, BEFORE, PATTERN, SETS, events_of
+from scripts.stored_snapshots import (
+    AFTER,
+    BEFORE,
+    INTERVALS,
+    OCCURRENCES,
+    PATTERN,
+    SETS,
+    WITH_CONDITIONS,
+    events_of,
+    with_ends,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PATTERNS = {"account": PATTERN, "sets": SETS}
-"""Kept one by one, and in sets."""
+QUERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "stages": ({"account": PATTERN, "sets": SETS}, {"time": "at", "sequence": "id"}),
+    "occurrences": (
+        {"recent": OCCURRENCES.taxonomy("what"), "conditions": WITH_CONDITIONS.taxonomy("what")},
+        {"time": "at", "sequence": "id"},
+    ),
+    "intervals": (
+        {
+            "sure": interval_pattern(INTERVALS.format(0)).taxonomy("what"),
+            "now": interval_pattern(INTERVALS.format(1)).taxonomy("what"),
+        },
+        {"time": ("at", "until")},
+    ),
+}
+"""Two patterns of each kind, and the arguments that go with them. Those of stages are kept one by one and in sets."""
 
 FORMATS = f"{stream_store.FORMAT}-{snapshot.FORMAT}"
 """The name of the files."""
@@ -39,10 +63,10 @@ _OF_THE_FOLDER = ("sources", "_metadata")
 """Where Spark's files name it."""
 
 
-def go_on(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:
-    """What comes of the events behind the checkpoint that is in the folder, as JSON values."""
-    _write(folder, 2, AFTER)
-    return _run(spark, folder)
+def go_on(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The rows that come of the events after the checkpoint that is in the folder, as JSON values."""
+    _write(folder, 2, AFTER, kind)
+    return _run(spark, folder, kind)
 
 
 def pack(folder: Path, file: Path) -> None:
@@ -72,40 +96,37 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def write(target: Path) -> None:
-    """Writes the checkpoint, and what comes behind it."""
+    """Writes the checkpoints, and the rows that come after them."""
     from cepheid.hosts.spark.session import local_session
 
     target.mkdir(exist_ok=True)
     spark = local_session("stored", settings={"spark.sql.shuffle.partitions": "1"}, time_zone="UTC")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for number, rows in enumerate((BEFORE[:5], BEFORE[5:])):
-            _write(folder, number, rows)
-            _run(spark, folder)
-        pack(folder, target / f"{FORMATS}.zip")
-        shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(spark, folder))
-        (target / f"{FORMATS}.jsonl").write_text(shown, "utf-8")
+    for kind in QUERIES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for number, rows in enumerate((BEFORE[:5], BEFORE[5:])):
+                _write(folder, number, rows, kind)
+                _run(spark, folder, kind)
+            file = target / f"{FORMATS}-{kind}"
+            pack(folder, file.with_suffix(".zip"))
+            shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(spark, folder, kind))
+            file.with_suffix(".jsonl").write_text(shown, "utf-8")
     spark.stop()
 
 
-def _write(folder: Path, number: int, rows: list[tuple[int, str, int, str, str]]) -> None:
+def _write(folder: Path, number: int, rows: list[tuple[int, str, int, str, str]], kind: str) -> None:
     (folder / "events").mkdir(exist_ok=True)
-    pq.write_table(events_of(rows), folder / "events" / f"{number}.parquet")
+    events = events_of(rows)
+    pq.write_table(with_ends(events) if kind == "intervals" else events, folder / "events" / f"{number}.parquet")
 
 
-def _run(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:
+def _run(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
     """All rows that come of the files that are new, in one order."""
     columns = spark.read.parquet(str(folder / "events")).schema
     events = spark.readStream.schema(columns).parquet(str(folder / "events"))
+    patterns, options = QUERIES[kind]
     rows = detect(
-        events,
-        PATTERNS,
-        key="account",
-        time="at",
-        sequence="id",
-        lateness="2 seconds",
-        outputs=["matches", "late"],
-        shards=2,
+        events, patterns, key="account", lateness="2 seconds", outputs=["matches", "late"], shards=2, **options
     )
     found: list[pa.Table] = []
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid import IntervalMatcher, Matcher, OccurrencePattern, Pattern, Skip
+from cepheid.intervals import interval_pattern
 from cepheid.matchers.snapshot import FORMAT
 
 SCHEMA = pa.schema(
@@ -97,8 +98,9 @@ def _occurrences(pattern: OccurrencePattern, **options: Any) -> Callable[[], Mat
 
 
 def _intervals(pattern: str) -> Callable[[], IntervalMatcher]:
-    times: dict[str, Any] = {"start": "at", "end": "until", "delay": "4 seconds"}
-    return lambda: IntervalMatcher(pattern, with_ends(SCHEMA.empty_table()), type="what", key="account", **times)
+    typed = interval_pattern(pattern).taxonomy("what")
+    options: dict[str, Any] = {"time": ("at", "until"), "lateness": "4 seconds"}
+    return lambda: IntervalMatcher(typed, with_ends(SCHEMA.empty_table()), key="account", **options)
 
 
 KINDS: Mapping[str, Callable[[], Matcher | IntervalMatcher]] = {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import strategies as st
 
 from cepheid import Matcher
-from cepheid.lang.intervals.values import Consistency
+from cepheid.lang.consistency import Consistency
 from cepheid.matchers.real_time import matcher as real_time
-from cepheid.matchers.real_time.rollback_points import KeyStates
+from cepheid.matchers.real_time.rollback_points import RollbackPoints
 
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 """Kinds of rows as the definition has them."""
@@ -52,12 +52,12 @@ def sorted_log(entries: Iterable[tuple[str, int, str, Any]]) -> Log:
 def states_every(count: int, few: int = real_time.FEW) -> Iterator[None]:
     """Matchers in the block fork a key after so many of its events, and keep up to `few` rows in any case."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyStates, "every", count)
+        patch.setattr(RollbackPoints, "every", count)
         patch.setattr(real_time, "FEW", few)
         yield
 
 
 def drawn_states(data: st.DataObject) -> Any:
     """`states_every` of some counts."""
-    every = data.draw(st.sampled_from([1, 2, KeyStates.every]))
+    every = data.draw(st.sampled_from([1, 2, RollbackPoints.every]))
     return states_every(every, data.draw(st.sampled_from([0, real_time.FEW])))

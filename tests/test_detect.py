@@ -54,7 +54,7 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"as_of": pd.NaT}, "as_of: NaT is no time"),
     (
         {"as_of": "9999-12-31T23:59:59", "time_zone": "America/Lima"},
-        "as_of: 9999-12-31 23:59:59-05:00 is before the year 1 or behind 9999 in UTC",
+        "as_of: 9999-12-31 23:59:59-05:00 is before the year 1 or after 9999 in UTC",
     ),
     ({"time_zone": "Mars"}, "time_zone: 'Mars' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
     ({"time_zone": "Europe"}, "time_zone: 'Europe' is not known; use a name such as 'Europe/Berlin' or 'UTC'"),
@@ -124,7 +124,7 @@ def test_times_of_pandas_with_and_without_zones() -> None:
     assert refusal(frame, key=None, sequence=None)[:3] == told
     asked = interval_pattern("EVENT PAL(A a)").taxonomy("z")
     with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
-        detect(frame[["at", "z"]].astype({"z": str}), asked, start="at", end="at")
+        detect(frame[["at", "z"]].astype({"z": str}), asked, time=("at", "at"))
     with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
         Matcher(Pattern.begin("a"), pa.schema({"at": pa.timestamp("us", "UTC")}), time="at").process(frame[["at"]])
     zones = [instant, pd.NaT, (instant + timedelta(hours=1)).astimezone(UTC)]
@@ -143,7 +143,7 @@ def test_dates_and_times_of_pandas_in_one_column() -> None:
     told = [f"column {name!r} of the events {what}{how}" for name in values]
     assert refusal(frame, key=None, sequence=None) == told
     with pytest.raises(SchemaError) as caught:
-        detect(frame[["at"]].assign(z="A"), interval_pattern("EVENT PAL(A a)").taxonomy("z"), start="at", end="at")
+        detect(frame[["at"]].assign(z="A"), interval_pattern("EVENT PAL(A a)").taxonomy("z"), time=("at", "at"))
     assert str(caught.value) == told[0]
     with pytest.raises(SchemaError) as caught:
         detect(frame[["at"]].assign(z="A"), OccurrencePattern.of("A").taxonomy("z"), time="at")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
-from examples.flights_as_intervals import BANKS, HELD, KINDS, NOT_BACK, TIMES, WEATHER, intervals
+from examples.flights_as_intervals import BANKS, HELD, NOT_BACK, TIMES, WEATHER, intervals
 
 from cepheid import IntervalMatcher, detect
 from cepheid.demo.flights import read_flights_arrow
@@ -56,7 +56,7 @@ def in_weather(matches: pa.Table) -> list[tuple[Any, ...]]:
 def test_banks_in_bad_weather() -> None:
     """A bank is found for each spell of bad weather that it lies in."""
     events = intervals("bank", *WEATHER)
-    found = detect(events, BANKS, key="origin", kinds=KINDS, **TIMES)
+    found = detect(events, BANKS, key="origin", **TIMES)
     assert in_weather(found) == by_sql(IN_WEATHER, events=events)
     assert found.num_rows == 43
 
@@ -65,15 +65,15 @@ def test_banks_in_bad_weather() -> None:
 def test_banks_on_spark(spark: SparkSession) -> None:
     """Spark finds the same, with the same ids."""
     events = intervals("bank", *WEATHER)
-    here = detect(events, BANKS, key="origin", columns="kind", kinds=KINDS, **TIMES)
-    there = detect(spark.createDataFrame(events), BANKS, key="origin", columns="kind", kinds=KINDS, **TIMES)
+    here = detect(events, BANKS, key="origin", columns="kind", **TIMES)
+    there = detect(spark.createDataFrame(events), BANKS, key="origin", columns="kind", **TIMES)
     assert sorted(row.match_id for row in there.collect()) == sorted(here["match_id"].to_pylist())
 
 
 def told(consistency: str) -> pa.Table:
     events = intervals("held", *WEATHER)
     asked = HELD.emitting(consistency)
-    live = IntervalMatcher(asked, events, key="origin", columns=["begin"], delay="1 day", kinds=KINDS, **TIMES)
+    live = IntervalMatcher(asked, events, key="origin", columns=["begin"], lateness="1 day", **TIMES)
     rows = pa.concat_tables([live.process(events), live.finish()])
     assert live.counts.late == 0
     return rows

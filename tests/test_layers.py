@@ -1,4 +1,4 @@
-"""Imports go one way: a module imports only from layers before its own, and heavy packages only where they belong."""
+"""The layout holds: imports go one way and in no circle, heavy packages and kinds of pattern stay in their folders."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cepheid
+from cepheid.families import FAMILIES
 
 SOURCE = Path(cepheid.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -22,13 +23,13 @@ LAYERS = (
     "kernel",
     "output",
     "matchers",
+    "families",
     "requests",
     "hosts",
     "detect",
-    "split",
+    "streams",
     "matcher",
     "intervals",
-    "streams",
     "testing",
     "demo",
     "cli",
@@ -36,31 +37,55 @@ LAYERS = (
 )
 """In the order of the flow. Modules of one layer may import each other; the package's `__init__` may import all."""
 
-ONLY_IN: dict[str, tuple[str, ...]] = {
+ONLY_BELOW: dict[str, tuple[str, ...]] = {
     "numba": ("kernel",),
-    "pyspark": (
-        "hosts",
-        "detect",
-        "streams",
-        "split",
-        "demo",
-        "cli",
-    ),  # types only, but in hosts, and to read files
-    "duckdb": ("hosts",),
+    "llvmlite": ("kernel",),
+    "pyspark": ("hosts/spark",),
+    "duckdb": ("hosts/duckdb", "hosts/in_process"),
     "sqlglot": ("lang",),
     "typer": ("cli",),
     "rich": ("cli",),
 }
-"""Packages from outside, and the layers that may import them."""
+"""Packages from outside, and the folders that may import them when they run. Types may be named anywhere."""
+
+USES_SPARK = ("cli", "demo")
+"""They do what a user of Spark does: read files and streams, and show what comes back."""
+
+NAME_KINDS = {
+    "__init__.py",
+    "detect.py",
+    "matcher.py",
+    "intervals.py",
+    "streams.py",
+    "testing.py",
+    "demo/pattern.py",
+    "families/__init__.py",
+    "lang/documents.py",
+}
+"""The public names, FAMILIES, and the table of pattern documents: what may name kinds of pattern."""
+
+MOST_FILES = 20
+"""In a folder."""
+MOST_MODULES = 10
+"""Beside the layers."""
 
 
 def layer_of(module: Path) -> str:
     return module.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imports_of(module: Path) -> Iterator[tuple[str, str | None]]:
-    """Each (module, name) that the file imports, also in functions and for types only."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+def imports_of(module: Path, *, types: bool = True) -> Iterator[tuple[str, str | None]]:
+    """Each (module, name) that the file imports, also in functions and, with `types`, for type checkers only."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types and not types:
+            continue
         match node:
             case ast.Import(names=names):
                 yield from ((alias.name, None) for alias in names)
@@ -90,12 +115,86 @@ def test_a_module_imports_only_from_layers_before_it(module: Path) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_heavy_packages_are_imported_only_in_their_layer(module: Path) -> None:
-    """The compiler stays in the kernel, Spark and DuckDB in the hosts, the SQL parser in the language, and so on."""
-    layer = layer_of(module)
-    for source, _ in imports_of(module):
+def test_heavy_packages_are_imported_only_in_their_folder(module: Path) -> None:
+    """The compiler stays in the kernel, Spark and DuckDB in their hosts, the SQL parser in the language, and so on."""
+    place = module.relative_to(SOURCE).as_posix()
+    for source, _ in imports_of(module, types=False):
         package = source.split(".")[0]
-        assert layer in ONLY_IN.get(package, (layer,)), f"{package} belongs in {', '.join(ONLY_IN[package])}"
+        folders = ONLY_BELOW.get(package, ("",)) + (USES_SPARK if package == "pyspark" else ())
+        below = tuple(f"{folder}/" if folder else "" for folder in folders)
+        assert place.startswith(below), f"{package} belongs below {', '.join(folders)}"
+
+
+def test_no_import_leads_back() -> None:
+    """No module imports itself through others, not even when a function runs."""
+    known = {module_name(module): module for module in MODULES}
+    imported = {
+        name: {
+            found
+            for source, attribute in imports_of(module, types=False)
+            if (found := f"{source}.{attribute}" if f"{source}.{attribute}" in known else source) in known
+        }
+        for name, module in known.items()
+    }
+    order: list[str] = []
+    while len(order) < len(known):
+        free = [name for name in known if name not in order and imported[name] <= {*order, name}]
+        assert free, f"in a circle: {sorted(set(known) - set(order))}"
+        order += free
+
+
+def module_name(module: Path) -> str:
+    parts = module.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+# Kinds of pattern
+
+
+KINDS = [family.kind for family in FAMILIES]
+
+
+def kind_of(parts: tuple[str, ...]) -> str | None:
+    """The kind of pattern whose folder or file it is, in a layer; sets are how patterns of stages are kept."""
+    inner = [part.removesuffix(".py") for part in parts[1:]]
+    return "stages" if "sets" in inner else next((kind for kind in KINDS if kind in inner), None)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
+def test_a_kind_of_pattern_is_named_only_in_its_folders(module: Path) -> None:
+    """What all kinds share, hosts, requests and the command line know none of them."""
+    place = module.relative_to(SOURCE)
+    if place.as_posix() in NAME_KINDS:
+        return
+    for source, name in imports_of(module):
+        package, *rest = [*source.split("."), name or ""]
+        kind = kind_of(tuple(rest)) if package == "cepheid" else None
+        assert kind in (None, kind_of(place.parts)), f"{place} imports {source}.{name}, of {kind}"
+
+
+@pytest.mark.parametrize("layer", ["lang", "plan", "compile", "kernel", "output", "matchers", "families"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_layer_has_a_place_for_each_kind(layer: str, kind: str) -> None:
+    """A new kind is a folder, or a file, of its name in each of these."""
+    assert (SOURCE / layer / kind).is_dir() or (SOURCE / layer / f"{kind}.py").is_file()
+
+
+# Sizes
+
+
+def test_folders_are_small() -> None:
+    """A reader can look through one."""
+    for folder in {module.parent for module in MODULES}:
+        files = [module for module in MODULES if module.parent == folder and module.name != "__init__.py"]
+        assert len(files) <= (MOST_FILES if folder != SOURCE else MOST_MODULES), folder
+    assert len(LAYERS) <= 20
+
+
+def test_the_layers_are_described() -> None:
+    """In CONTRIBUTING and in how_it_works, in their order."""
+    listed = ", ".join(f"`{layer}`" for layer in LAYERS if layer != "__main__")
+    for page in ("CONTRIBUTING.md", "docs/how_it_works.md"):
+        assert listed in " ".join((SOURCE.parents[1] / page).read_text("utf-8").split()), f"{page}: {listed}"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))

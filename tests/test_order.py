@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from cepheid import EventError
-from cepheid.events.batch import MASK, SEQUENCE_PREFIX, TIME, TIME_TYPE, Batch
+from cepheid.events.batch import MASK, SEQUENCE_PREFIX, TIME, Batch
 from cepheid.events.order import Ordering, descends, differs, leaves
+from cepheid.events.time import TIME_TYPE
 
 NAN = math.nan
 POINT = pa.struct([("x", pa.float64()), ("name", pa.string())])

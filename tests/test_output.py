@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cepheid.events.identity import DIGEST_SIZE
-from cepheid.kernel.stages.kernel import Emitted
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.output.stages import MOST_ROWS, parts_of
 
 

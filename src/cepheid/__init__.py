@@ -15,15 +15,16 @@ from cepheid.errors import (
 )
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.intervals import IntervalMatcher
+from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.expression import Occurrence, OccurrencePattern, Policy, event
-from cepheid.lang.stages.document import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
+from cepheid.lang.occurrences.expression import Occurrence, event
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
+from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
-from cepheid.requests.request import EventCounts, MatcherCounts, Report
-from cepheid.split import split
-from cepheid.streams import partial_matches, progress, progress_listener
+from cepheid.requests.report import Report
+from cepheid.streams import partial_matches, progress, progress_listener, split
 
 __all__ = [
     "CepheidWarning",

@@ -1,32 +1,33 @@
-"""Interval patterns in events that go on coming, in order or not."""
+"""Interval patterns in unbounded events, in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError
-from cepheid.events.batch import microseconds
 from cepheid.lang.arguments import shown
-from cepheid.lang.duration import microseconds as length_of
+from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
-from cepheid.lang.intervals.values import Consistency, End, consistency_named
-from cepheid.lang.occurrences.expression import OccurrencePattern
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.intervals.explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
-from cepheid.requests.request import Nulls, instant_of
+from cepheid.requests.former import DELAY, refuses_former
+from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.requests.counts import IntervalMatcherCounts
+    from cepheid.matchers.counts import IntervalMatcherCounts
+    from cepheid.matchers.intervals.service import IntervalServiceMatcher
+    from cepheid.plan.intervals.plan import IntervalPlan
 
 __all__ = [
     "IntervalMatcher",
@@ -37,26 +38,24 @@ __all__ = [
 
 
 class IntervalMatcher:
-    """Finds one interval pattern in events that go on coming, in any order. It has no clock and no threads: all its
+    """Finds one interval pattern in unbounded events, in any order. It has no system clock and no threads: all its
     state is in its snapshots.
 
-    The clock is the latest end of an event that was not late. An event is late, and not matched, if its start (with
-    `lateness="end"` its end) is more than `delay` behind the clock; with lateness by start the delay must cover the
-    longest duration.
+    Its clock is the latest end of an event that was not late. An event is late, and not matched, if its start (with
+    `late_by="end"` its end) is more than `lateness` before the clock. With `late_by="start"` the lateness must cover
+    the longest duration.
     """
 
+    @refuses_former(DELAY)
     def __init__(
         self,
         pattern: IntervalPattern | str,
         schema: object,
         *,
-        start: str,
-        end: str,
-        type: str | None = None,  # noqa: A002
-        delay: str | timedelta | None,
-        lateness: str = "start",
+        time: Sequence[str],
+        lateness: str | timedelta | None,
+        late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
-        kinds: Mapping[str, str | Sequence[str]] | None = None,
         columns: str | Sequence[str] | None = None,
         limits: Limits | None = None,
         time_zone: str | None = None,
@@ -65,61 +64,61 @@ class IntervalMatcher:
     ) -> None:
         """
         Args:
-            pattern: What to find; its consistency says when matches are told.
+            pattern: What to find, or its query text; its consistency says when matches are emitted.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes.
-            delay: How far behind the clock an event may come; None: as far as it likes, and nothing is final, nor
+            time: The columns in which events start and end, as in ("start", "end").
+            lateness: How far an event may be before the clock; None: without limit, and nothing is final, nor
                 forgotten, before `finish`.
-            lateness: "start" or "end": which time of an event must not be further behind.
-            frequencies: For types how many of their events there are, in any unit: what the order of joins rests on.
+            late_by: The time of an event that is compared with the clock.
+            frequencies: Type → the number of its events, in any unit; the order of joins depends on it.
 
         The others are as in `detect`, and so are the errors.
 
         Raises:
-            PatternError: also where no match would be certain before `finish`, as nothing bounds when an event of a
-                negation may come.
+            PatternError: also if no match would be certain before `finish`, as an event of a negation may come at any
+                time.
         """
         import pyarrow as pa
 
-        from cepheid.hosts.in_process.intervals import IntervalTableMatcher
+        from cepheid.families.family import ServiceOptions
+        from cepheid.hosts.in_process.service import TableMatcher
 
         request = request_of(
             _one(pattern),
-            start=start,
-            end=end,
-            type=type,
+            time=time,
             key=key,
-            kinds=kinds,
             columns=columns,
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,
+            endless=True,
         )
         known = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
-        if lateness not in ("start", "end"):
-            raise SchemaError(f"lateness is 'start' or 'end', got {lateness!r}")
-        length = None if delay is None else length_of(_delay(delay))
-        self._zone = time_zone or "UTC"
-        self._host = IntervalTableMatcher(request, known, delay=length, lateness=End(lateness), frequencies=frequencies)
+        if late_by not in ("start", "end"):
+            raise SchemaError(f"late_by is 'start' or 'end', got {late_by!r}")
+        length = None if lateness is None else _length(lateness)
+        options = ServiceOptions(known, length, late_by, frequencies=frequencies)
+        self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies
 
     def process(self, events: object) -> pa.Table:
-        """What the events change: rows with `kind` insertion, retraction or late. A retraction has the match_id of the
-        insertion that it takes back.
+        """The changes that the events make: rows with `kind` insertion, retraction or late. A retraction has the
+        match_id of the insertion that it retracts.
 
-        The events of a call come in the order of their ends, whatever that of their rows: none is late because of how
-        the table is sorted.
+        The events of a call are processed in the order of their ends, not of the rows: none is late because of how the
+        table is sorted.
 
         Raises:
             SchemaError: a column is missing or has another type.
             EventError: an event without key or times, or that ends before it starts (`nulls="error"`).
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
             LimitExceeded: as `detect`.
-            MatcherFailed: one of these was raised half-way before. The matcher takes `restore` alone.
+            MatcherFailed: one of these was raised in the middle of an earlier call. Only `restore` may be called.
         """
         return self._host.process(arrow_table(events))
 
     def switch(self, consistency: str | Consistency) -> pa.Table:
-        """Changes when matches are told; the rows that this makes.
+        """Changes when matches are emitted; returns the rows that result.
 
         Raises:
             PatternError: no match would be certain before `finish`.
@@ -127,38 +126,38 @@ class IntervalMatcher:
         return self._host.switch(consistency_named(consistency) if isinstance(consistency, str) else consistency)
 
     def advance_time(self, time: datetime | str) -> pa.Table:
-        """The rows that are certain once the clock is at `time`, as if an event had ended then."""
-        instant = instant_of(time_of("time", time), self._zone, argument="time")
-        return self._host.advance_time(microseconds(instant))
+        """Moves the clock to `time`, as if an event had ended then; returns the rows that this makes certain."""
+        return self._host.advance_time(time_of("time", time))
 
     def finish(self) -> pa.Table:
-        """The rows that are left as no event comes any more. Events that come behind it are late."""
+        """Ends the input and returns the remaining rows. Later events are late."""
         return self._host.finish()
 
     @property
     def counts(self) -> IntervalMatcherCounts:
-        """What was seen so far, and what is open."""
-        return self._host.counts
+        """Counts of the events so far, of what was found, and of what is open."""
+        return cast("IntervalMatcherCounts", self._host.counts)
 
     def explain(self) -> str:
-        """The plan as text: conditions, and the order in which events are looked for."""
-        return explain_intervals(self._host.plan_now, self._frequencies, self._host.growth)
+        """The plan as text: conditions, and the order of joins."""
+        matcher = cast("IntervalServiceMatcher", self._host.matcher)
+        return explain_intervals(matcher.plan_now, self._frequencies, matcher.warnings)
 
     def diagram(self) -> str:
         """The joins as a Mermaid flowchart."""
-        return join_diagram(self._host.plan, self._frequencies)
+        return join_diagram(cast("IntervalPlan", self._host.plan), self._frequencies)
 
     def snapshot(self) -> bytes:
-        """All that is held and open, to `restore` in a matcher made with the same arguments."""
+        """All held events and open matches, for `restore` in a matcher made with the same arguments."""
         return self._host.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continues where the matcher was that wrote the snapshot; SnapshotError if it is of another pattern."""
+        """Continues where the writer of the snapshot stopped; SnapshotError if that had another pattern."""
         self._host.restore(snapshot)
 
 
 def _one(pattern: object) -> IntervalPattern:
-    """The pattern, or that of the query text."""
+    """The pattern, which may be given as query text."""
     if isinstance(pattern, str):
         return interval_pattern(pattern)
     if isinstance(pattern, Mapping):
@@ -171,8 +170,8 @@ def _one(pattern: object) -> IntervalPattern:
     return pattern
 
 
-def _delay(delay: str | timedelta) -> timedelta:
+def _length(lateness: str | timedelta) -> timedelta:
     try:
-        return parse_duration(delay, or_zero=True)
+        return parse_duration(lateness, or_zero=True)
     except PatternError as error:
-        raise SchemaError(f"delay: {error}") from None
+        raise SchemaError(f"lateness: {error}") from None

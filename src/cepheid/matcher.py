@@ -1,49 +1,50 @@
-"""Matcher: a pattern found in events that go on coming, in a service of one's own."""
+"""Matcher: finds a pattern in unbounded events, in the user's own service."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
+from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency
-from cepheid.lang.occurrences.expression import OccurrencePattern, Policy
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.matchers.counts import MatcherCounts
+from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.plan import OutputName
 from cepheid.requests.arguments import time_of
-from cepheid.requests.request import MOST_LISTED, MatcherCounts, Nulls, checked_most
+from cepheid.requests.request import MOST_LISTED, Nulls, checked_most
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Matcher:
-    """Finds one pattern in events that go on coming, without Spark. It has no clock and no threads: events and time
-    are what it is told, and all its state is in its snapshots.
+    """Finds one pattern in unbounded events, without Spark. It has no clock and no threads: the caller passes events
+    and time, and all its state is in its snapshots.
 
-    Events come in any order of keys. How they come in time says `lateness`:
+    Events come in any order of keys. `lateness` says in which order of time they come:
 
-    - None: events wait until `advance_time` passes them; what comes behind the time told is late.
-    - a length: time follows the events, so far behind the latest; what comes later than that is late.
-    - "0 seconds": events come in order. With a `sequence` each is matched when it comes, without one when the first
-      with a later time does, as until then others of the same time may come.
+    - None: events wait until `advance_time` moves time past them; an event that comes after that is late.
+    - a length: time is this much before the latest event; an event before that time is late.
+    - "0 seconds": events come in order. With a `sequence` each is matched when it comes; without one, when the first
+      event with a later time comes, as others of the same time may come until then.
 
-    Late events are not matched; they are counted and, with "late" among `outputs`, given back.
+    Late events are not matched; they are counted and, with "late" among `outputs`, returned.
 
-    With a `consistency` rows say what changes, in the column `kind`: "insertion", "retraction" or "late". A retraction
-    has the match_id of the insertion that it takes back. The consistency says when a match is told:
+    With a `consistency`, rows are changes, named in the column `kind`: "insertion", "retraction" or "late". A
+    retraction has the match_id of the insertion that it retracts. The consistency says when a match is emitted:
 
-    - "conservative": when no event that is not late can change it.
-    - "realtime": as soon as it holds for the events that came, as if no others came up to the latest of them; it is
-      taken back when an event comes that lets it hold no more. Behind each call the matches told and not taken back are
-      those that `detect` finds in all events that were not late, with `as_of` the latest of their times, or the time
-      told; behind `finish`, without.
+    - "conservative": when only late events could change it.
+    - "realtime": as soon as it holds for the events so far, as if no others came up to the latest of them; it is
+      retracted when an event comes with which it does not hold. After each call, the matches emitted and not retracted
+      are those that `detect` finds in all events that were not late, with `as_of` the latest of their times, or the
+      time of `advance_time` if that is later; after `finish`, without `as_of`.
     """
 
     def __init__(
@@ -65,10 +66,9 @@ class Matcher:
     ) -> None:
         """
         Args:
-            pattern: What to find. Of occurrences the recent ones, if the pattern has no policy.
-            schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes, of which only
-                the columns count.
-            lateness, consistency: See above. With a consistency `outputs` are by default matches and late events.
+            pattern: What to find. A pattern of occurrences without a policy gets the policy RECENT.
+            schema: The events' columns: a pyarrow schema, or any table that `process` takes, whose rows are ignored.
+            lateness, consistency: See above. With a consistency, `outputs` are by default matches and late events.
 
         The others are as in `detect`, and so are the errors.
         """
@@ -78,9 +78,10 @@ class Matcher:
             raise PatternError("a Matcher finds one pattern: make one for each of several")
         if isinstance(pattern, IntervalPattern):
             raise PatternError(f"pattern {pattern.name!r} is one of intervals, which an IntervalMatcher finds")
+        from cepheid.families.family import ServiceOptions
         from cepheid.hosts.in_process.service import TableMatcher
 
-        told = None if consistency is None else _consistency(consistency, time)
+        changes = None if consistency is None else _consistency(consistency, time)
         request = request_of(
             pattern,
             time=time,
@@ -88,20 +89,21 @@ class Matcher:
             sequence=sequence,
             columns=columns,
             measures=measures,
-            outputs=outputs if outputs is not None or told is None else ("matches", "late"),
+            outputs=outputs if outputs is not None or changes is None else ("matches", "late"),
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,
         )
-        if request.occurrences is not None and request.occurrences.pattern.chosen is None:
-            recent = request.occurrences.pattern.policy(Policy.RECENT)  # of events that go on coming, all are too many
-            request = replace(request, each_occurrences=(request.occurrences._replace(pattern=recent),))
+        asked = request.only
+        endless = asked._replace(pattern=request.family.endless(asked.pattern))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
-        self._host = TableMatcher(request, columns_of, _length(lateness, time), told)
+        length = _length(lateness, time)
+        options = ServiceOptions(columns_of, timedelta(0) if time is None else length, consistency=changes)
+        self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
     def process(self, events: object) -> pa.Table:
-        """The rows that these events make certain, as `detect` gives them; key by key, each key's in the order of
-        emission. `events` is a table as `detect` takes in process.
+        """The rows that these events make certain, with the columns of `detect`; key by key, within a key in the order
+        of emission. `events` is any table that `detect` takes in process.
 
         Raises:
             SchemaError: a column is missing or has another type.
@@ -109,25 +111,27 @@ class Matcher:
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
             SkipError, LimitExceeded: as `detect`.
             MatcherFailed: one of these, or a ConditionError of a condition across events, a function or a measure, was
-                raised before: what the matcher would find would not be right. It takes `restore` alone.
+                raised before, so that results would be wrong. Only `restore` may be called.
         """
         return self._host.process(arrow_table(events))
 
     def advance_time(self, time: datetime | str) -> pa.Table:
-        """The rows that are certain once no event up to `time` comes any more: deadlines up to it have passed. Without
-        a zone it is a local time of `time_zone`. Time that was passed before does not pass again.
+        """Advances time to `time`: events up to it are late from now on, and deadlines up to it expire. Returns the
+        rows that this makes certain. Without a zone it is a local time of `time_zone`. An earlier time than before has
+        no effect.
         """
         return self._host.advance_time(time_of("time", time))
 
     def finish(self) -> pa.Table:
-        """The rows that are certain as no event comes any more: every deadline passes and what is open ends. Events
-        that come behind it are late.
+        """Ends the input and returns the remaining rows: every deadline expires, and what is open ends. Later events
+        are late.
         """
         return self._host.finish()
 
     def switch(self, consistency: Consistency | str) -> pa.Table:
-        """Changes when matches are told, and gives the rows that this makes. To real time, all matches that hold for
-        now are told. From it, what was told stays, and is still taken back if it proves wrong.
+        """Changes when matches are emitted, and returns the rows that result. On a change to real time, all matches
+        that hold now are emitted. On a change from it, emitted matches stay, and are still retracted if they prove
+        wrong.
 
         Raises:
             SchemaError: the matcher was made without a consistency.
@@ -136,30 +140,30 @@ class Matcher:
 
     def partial_matches(self, *, most: int = MOST_LISTED) -> pa.Table:
         """The open partial matches, key by key in order of their start: the pattern's name, the key, the last stage
-        that took an event, match_start, the deadline (NULL where none is set) and the events so far, as `stages` has
-        them in rows with `outputs`. Events that wait for time to pass them are in none, and matches that are found and
-        wait are none any more. Nothing changes by it.
+        that took an event, match_start, the deadline (NULL if none is set) and the events so far, as in `stages` of
+        rows with `outputs`. Events still waiting for time to advance are not part of any partial match. Complete
+        matches that are being withheld are not listed. The call changes nothing.
 
         Args:
-            most: Of each key, list no more than so many: those that started last. A few events may make very many.
+            most: The number of partial matches to list per key: those that started last. Few events may make very many.
 
         Raises:
             PatternError: the pattern is one of occurrences, which has no stages.
-            SchemaError: a column of the key has the name of one of these columns.
+            SchemaError: a key column has the name of one of these columns.
         """
         return self._host.partial_matches(checked_most(most))
 
     def snapshot(self) -> bytes:
-        """All its state: what waits, open partial matches with their events, the time and the counts."""
+        """The whole state: waiting events, open partial matches with their events, the time and the counts."""
         return self._host.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continues where the matcher was that wrote the snapshot; it was made with the same arguments, but limits,
-        lateness, and measures that need no other columns.
+        """Continues where the writer of the snapshot stopped. Both matchers must be made with the same arguments; only
+        limits, lateness, and measures that need no other columns may differ.
 
         Raises:
-            SnapshotError: the bytes are damaged, or of another pattern, key, columns or outputs; the message says what
-                differs.
+            SnapshotError: the bytes are damaged, or were written for another pattern, key, columns or outputs; the
+                message says what differs.
         """
         if not isinstance(snapshot, bytes | bytearray | memoryview):
             raise SnapshotError(f"a snapshot is bytes, as snapshot() gives them, got {type(snapshot).__name__}")
@@ -167,8 +171,8 @@ class Matcher:
 
     @property
     def counts(self) -> MatcherCounts:
-        """What it has seen so far, and what is open."""
-        return self._host.counts
+        """Counts of the events so far, of what was found, and of what is open."""
+        return cast("MatcherCounts", self._host.counts)
 
 
 def _consistency(given: Consistency | str, time: str | None = "") -> Consistency:

@@ -1,4 +1,4 @@
-"""See inside a streaming query: what is open in its checkpoint, and how it goes."""
+"""Inspection of a streaming query: the open partial matches in its checkpoint, and its progress."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cepheid.detect import request_of
+from cepheid.detect import is_spark, request_of
 from cepheid.errors import SchemaError
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
-from cepheid.lang.stages.document import pattern_from_text
+from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
+from cepheid.requests.arguments import checked_outputs
 from cepheid.requests.request import MOST_LISTED, checked_most
 
 if TYPE_CHECKING:
@@ -26,93 +28,123 @@ if TYPE_CHECKING:
 def partial_matches(
     checkpoint: str | PathLike[str], pattern: Pattern | str | None = None, *, most: int = MOST_LISTED
 ) -> DataFrame:
-    """The open partial matches of a streaming query of `detect`, read from its checkpoint with the active Spark
-    session, behind the last micro-batch that was committed; the query may run on.
+    """The open partial matches of a streaming query of `detect` after the last committed micro-batch, read from its
+    checkpoint with the active Spark session; the query may be running.
 
     Args:
         checkpoint: The query's checkpointLocation.
-        pattern: Its name, where the query has several, in one tier or in several; the pattern itself, where it has
-            conditions in Python, which no checkpoint keeps.
-        most: Of each key, list no more than so many: those that started last. A few events may make very many.
+        pattern: The pattern's name, if the query has several, in one tier or in several; the pattern itself, if it has
+            conditions in Python, which a checkpoint does not store.
+        most: The number of partial matches to list per key: those that started last. Few events may make very many.
 
     Returns:
-        A row a partial match: pattern (the name), the key columns, stage (the last that took an event), match_start,
-        deadline (NULL where none is set), and stages (a map from each stage's name to its events so far). Branches
-        that have taken the same events, with the same deadline, are one row. Events that wait for the watermark are
-        in none; matches that are found and wait are none any more.
+        One row per partial match: pattern (the name), the key columns, stage (the last that took an event),
+        match_start, deadline (NULL if none is set), and stages (a map from each stage's name to its events so far).
+        Branches that have taken the same events, with the same deadline, are one row. Events still waiting for the
+        watermark are not part of any partial match. Complete matches that are being withheld are not listed.
 
     Raises:
-        SnapshotError: there is no checkpoint of a query of `detect` there, one of another pattern, or one of several
-            patterns of which none is named.
-        SchemaError: an argument is wrong, the pattern itself is needed, as it has conditions in Python, a column of the
-            key has the name of another column of the rows, no Spark session is active, or the pattern is one of
-            occurrences or intervals, which has none.
+        SnapshotError: there is no checkpoint of a query of `detect`, it has another pattern, or it has several patterns
+            and none is named.
+        SchemaError: an argument is wrong; the pattern itself is needed, as it has conditions in Python; a key column
+            has the name of another column of the rows; no Spark session is active; or the pattern is one of occurrences
+            or intervals, which have no partial matches to list.
 
-    An action on the rows raises Spark's exceptions, with our message first, where the state is damaged.
+    If the state is damaged, an action on the rows raises Spark's exceptions, with our message first.
     """
     from cepheid.hosts.spark.stream.checkpoint_reader import kept_in, open_in
 
     checked_most(most)
     if not isinstance(pattern, Pattern | str | None):
         raise SchemaError(f"pattern: a Pattern or the name of one is expected, got {pattern!r}")
-    kept = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
-    if (kind := kept.asked.get("kind")) is not None:
+    stored = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
+    if (kind := stored.asked.get("kind")) is not None:
         raise SchemaError(
-            f"pattern: {kept.name!r} is one of {kind}, which has no stages and so no partial matches to list. How many "
-            "are open is in progress(query, checkpoint)"
+            f"pattern: {stored.name!r} is one of {kind}, which has no stages and so no partial matches to list. How "
+            "many are open is in progress(query, checkpoint)"
         )
     if not isinstance(pattern, Pattern):
-        pattern = _kept_pattern(kept.asked["pattern"], kept.asked["functions"])
-    arguments = dict(kept.asked["arguments"])
-    zone = arguments.pop("time_zone")  # the session's may be an offset, which is no zone to ask for
-    request = replace(request_of(pattern, limits=Limits(**kept.asked["limits"]), **arguments), time_zone=zone)
-    return open_in(kept, request, most)
+        pattern = _stored_pattern(stored.asked["pattern"], stored.asked["functions"])
+    arguments = dict(stored.asked["arguments"])
+    zone = arguments.pop("time_zone")  # the session's may be an offset, which request_of refuses
+    request = replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
+    return open_in(stored, request, most)
 
 
-def _kept_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
+def _stored_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
     if functions:
         raise SchemaError(
             f"pattern: {document['name']!r} has conditions in Python ({', '.join(functions)}), which no checkpoint "
             "keeps. Give the pattern: partial_matches(checkpoint, pattern)"
         )
-    kept = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
-    assert isinstance(kept, Pattern), "of others only the kind is kept"
-    return kept
+    pattern = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
+    assert isinstance(pattern, Pattern), "of others only the kind is kept"
+    return pattern
 
 
 def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = None) -> Progress | None:
-    """How the query's last micro-batch went; None before there is one, or where the query looks for no pattern.
+    """The progress of the query's last micro-batch; None before there is one, or if the query has no pattern.
 
-    With the query's `checkpoint`, the number of open partial matches is read from it; without, it is known in the
-    query's first micro-batch only.
+    With the query's `checkpoint`, the number of open partial matches is read from it; without one, it is known only in
+    the query's first micro-batch.
 
     Raises:
-        SchemaError: the query is none.
+        SchemaError: `query` is no StreamingQuery.
     """
     if not hasattr(query, "recentProgress"):
         raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {query!r}")
-    # A trigger without anything to do tells a progress, too.
+    # Spark also reports a progress for a trigger that has nothing to do.
     each = (progress_of(json.loads(one.json)) for one in reversed(query.recentProgress))
-    told = next((one for one in each if one is not None), None)
-    if told is None or checkpoint is None:
-        return told
+    latest = next((one for one in each if one is not None), None)
+    if latest is None or checkpoint is None:
+        return latest
     from cepheid.hosts.spark.stream.listener import with_open
 
-    return with_open(told, fspath(checkpoint))
+    return with_open(latest, fspath(checkpoint))
 
 
 def progress_listener(
     to: Callable[[Progress], object] | str | PathLike[str], checkpoint: str | PathLike[str] | None = None
 ) -> StreamingQueryListener:
-    """A listener for `spark.streams.addListener`: it tells each micro-batch of the session's queries of `detect`.
+    """A listener for `spark.streams.addListener` that reports each micro-batch of the session's queries of `detect`.
 
     Args:
-        to: What is called with each Progress; or a local file, which is replaced by the Prometheus text of all
-            micro-batches since the query started, as the collector of text files of its node exporter reads it.
-        checkpoint: Of the one query that is to be told. Where that goes on from there, its open partial matches are
-            read once, and counted from then on; without a checkpoint they are known of queries that start anew.
+        to: A function that is called with each Progress; or a local file, which is replaced by the Prometheus text of
+            all micro-batches since the query started, for the textfile collector of the node exporter.
+        checkpoint: The checkpoint of the one query to report. If the query continues from it, its open partial matches
+            are read once, and counted from then on; without a checkpoint they are known only for new queries.
     """
     from cepheid.hosts.spark.stream.listener import ProgressListener
 
-    kept = None if checkpoint is None else fspath(checkpoint)
-    return ProgressListener(to if callable(to) else Path(to), kept)
+    path = None if checkpoint is None else fspath(checkpoint)
+    return ProgressListener(to if callable(to) else Path(to), path)
+
+
+_NEEDED = {"kind", "match_id", "match_start", "detected_at", "event"}
+
+
+def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
+    """The rows of each of these outputs, with that output's columns only.
+
+    Args:
+        rows: The rows that `detect` returned on Spark with `outputs`, for several patterns, or for intervals on a
+            stream; all rows, or those of a micro-batch in foreachBatch.
+        outputs: "matches" (for intervals, insertions and retractions), "timeouts" or "late".
+
+    Returns:
+        A DataFrame for each of `outputs`, in their order. Matches and timeouts have all columns but `event`; late
+        events have kind, pattern, match_id, the key columns, detected_at and event.
+
+    Raises:
+        SchemaError: the rows are no Spark DataFrame or lack the columns of several outputs, or an output is unknown or
+            none is named.
+    """
+    faults: list[str] = []
+    wanted = checked_outputs(outputs, faults)
+    if not is_spark(rows) or not _NEEDED.issubset(rows.columns):
+        faults.append(f"rows: a Spark DataFrame is expected that detect gave with outputs=…, got {rows!r:.200}")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    from cepheid.hosts.spark.split import rows_of_output
+
+    return tuple(rows_of_output(rows, output) for output in wanted)

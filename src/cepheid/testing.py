@@ -1,7 +1,7 @@
 """Tests of patterns: events as rows, the matches that they should give, and a failure that shows what was taken.
 
-Nothing here needs a test runner: a test that fails is an AssertionError, and an argument that cannot be meant a
-SchemaError with all that is wrong with them, so that a slip in the test is not taken for a fault of the pattern.
+Nothing here needs a test runner: a failed test is an AssertionError. Wrong arguments are a SchemaError, whose message
+has all faults, so that a mistake in the test is not taken for a fault of the pattern.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.events.batch import python_values
 from cepheid.hosts.in_process.tables import mixed_times, to_arrow
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.explain import describe_pattern
-from cepheid.plan.stages.plan import OutputName
 
 MOST_MATCHES = 8
-"""Missing, unexpected and other matches, or timeouts, that a failure lists, of each so many."""
+"""The number of missing, of unexpected and of other matches, or timeouts, that a failure lists."""
 MOST_ROWS = 40
-"""Events that a failure lists."""
+"""The number of events that a failure lists."""
 WIDEST_CELL = 32
 
 _PLURAL = {"match": "matches", "timeout": "timeouts"}
@@ -54,30 +54,30 @@ def assert_matches(
     time_zone: str | None = None,
     in_order: bool = False,
 ) -> None:
-    """Asserts that `detect` finds the `expected` matches of `pattern` in `events`, and no others; of timeouts, where
-    they are given, the same.
+    """Asserts that `detect` finds exactly the `expected` matches of `pattern` in `events` and, if `timeouts` are given,
+    exactly these.
 
     Args:
-        pattern: What is tested.
-        events: Rows as mappings of column to value, which are looked through in process: a column that a row leaves out
-            is NULL there, and times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes;
-            a Spark DataFrame is looked through by Spark. Without a row there is no column: then names of columns are
-            not checked, unless an empty table has them.
+        pattern: The pattern under test.
+        events: Rows as mappings of column to value, which are matched in process: a column that a row leaves out is
+            NULL there, and times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes; a
+            Spark DataFrame is matched on Spark. Without rows there are no columns: then column names are not checked,
+            unless an empty table has them.
         expected: Each match as a mapping of stage to the id of the event that it took, or a list of ids in the order of
-            the events. Stages that took none are left out. As often as it stands here a match must be found.
-        timeouts: Each timeout, in the same way: what the partial match had taken when its time ran out. None: timeouts
-            do not count.
+            the events. Stages that took none are left out. A match that is listed n times must be found n times.
+        timeouts: Each timeout, in the same form: what the partial match had taken when its time ran out. None: timeouts
+            are ignored.
         key: As in `detect`; so are `sequence` and `time_zone`.
         time: The column of event times; None: processing order, as in `detect`.
-        ids: A column whose values name the events: each event has one of its own.
+        ids: A column whose values identify the events; all its values must differ.
         as_of: As in `detect`; a number is seconds since 1970 UTC, as in rows.
         in_order: Whether the matches of each key must also come in the order in which they are expected.
 
     Raises:
-        AssertionError: other matches are found; the message has those that are missing and unexpected, where these
-            differ, the events with what each match took, and the pattern.
-        SchemaError: `expected` or `timeouts` name stages or ids that there are not, or an argument is no use; all such
-            faults.
+        AssertionError: other matches are found; the message has the missing and unexpected ones, their differences, the
+            events with the stages that took them, and the pattern.
+        SchemaError: `expected` or `timeouts` name unknown stages or ids, or an argument is wrong; the message has all
+            such faults.
         PatternError, EventError, ConditionError, SkipError, LimitExceeded: as `detect`.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not of this function
@@ -104,14 +104,14 @@ def assert_matches(
 
 
 def _check(pattern: Pattern) -> None:
-    """What can be wrong with it whatever the columns are."""
+    """Raises PatternError for the pattern's problems that do not depend on columns."""
     if problems := check_pattern(pattern):
         raise PatternError(problems)
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """The events as a failure shows them: as they were given."""
+    """The events as given, for the message of a failure."""
 
     names: list[str]
     columns: dict[str, list[Any]]
@@ -123,7 +123,7 @@ class _Shown:
         return self.columns[name]
 
     def order_of_keys(self, key: Sequence[str], ids: str) -> dict[Hashable, int]:
-        """Of each event, by its id, the place of its key among the keys."""
+        """Event id → the position of the event's key among the keys."""
         places: dict[str, int] = {}
         keys = [repr([self.columns[name][row] for name in key]) for row in range(len(self))]
         return {id_: places.setdefault(its, len(places)) for id_, its in zip(self.columns[ids], keys, strict=True)}
@@ -134,7 +134,7 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _read(events: object, time: str | None) -> tuple[_Shown, object]:
-    """The events to be shown, and as `detect` takes them."""
+    """The events for a message, and the same events for `detect`."""
     if isinstance(events, Sequence) and all(isinstance(row, Mapping) for row in events):
         names = list(dict.fromkeys(name for row in events for name in row))
         columns = {name: [row.get(name) for row in events] for name in names}
@@ -167,14 +167,14 @@ def _table(columns: Mapping[str, list[Any]], time: str | None) -> pa.Table:
 
 
 def _instants(values: list[Any]) -> list[Any]:
-    """Times in seconds as instants; others as they are."""
+    """Instants, if all values are times in seconds; otherwise the values unchanged."""
     if not all(value is None or isinstance(value, int | float) for value in values):
         return values
     return [None if value is None else EPOCH + timedelta(seconds=value) for value in values]
 
 
 def _check_ids(shown: _Shown, ids: str) -> None:
-    """SchemaError where the column does not name the events."""
+    """Raises SchemaError if the column does not identify the events."""
     if ids not in shown.names:
         hint = did_you_mean(ids, shown.names)
         raise SchemaError(f"ids: no column named {ids!r} names the events; name one that does. {hint}")
@@ -186,7 +186,7 @@ def _check_ids(shown: _Shown, ids: str) -> None:
 
 
 def _expected(given: Mapping[str, object], pattern: Pattern, ids: set[Hashable]) -> dict[str, list[Taken]]:
-    """What is expected of each kind; SchemaError with all that it names and there is not."""
+    """The expected matches and timeouts, by kind; SchemaError for all unknown stages and ids."""
     faults: list[str] = []
     wanted = {}
     for kind, argument in (("match", "expected"), ("timeout", "timeouts")):
@@ -222,7 +222,7 @@ def _listed(given: object) -> list[Any]:
 
 
 def _found(rows: pa.Table, pattern: Pattern, ids: str) -> dict[str, list[Taken]]:
-    """What was found of each kind."""
+    """The matches and timeouts that were found, by kind."""
     names = [leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]
     if "kind" in rows.schema.names:
         kinds, stages = rows.column("kind").to_pylist(), map(dict, python_values(rows.column("stages")))
@@ -239,13 +239,13 @@ def _found(rows: pa.Table, pattern: Pattern, ids: str) -> dict[str, list[Taken]]
 
 @dataclass(frozen=True)
 class _Difference:
-    """What was expected of one kind and what was found; true where these are not the same."""
+    """The expected and the found matches, or timeouts; true if they differ."""
 
     kind: str
     wanted: list[Taken]
     got: list[Taken]
     order: Mapping[Hashable, int] | None
-    """Of each event the place of its key, where the order within each key counts."""
+    """Event id → the position of its key, if the order within each key is tested; else None."""
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.unexpected or self.is_another_order)
@@ -267,7 +267,7 @@ class _Difference:
         return self.order is not None and self.by_key(self.wanted) != self.by_key(self.got)
 
     def by_key(self, matches: list[Taken]) -> list[Taken]:
-        """Those of one key together; hosts take the keys in different orders."""
+        """The matches grouped by key, as hosts process the keys in different orders."""
         order = self.order
         return matches if order is None else sorted(matches, key=lambda match: order[match[0][1][0]])
 
@@ -297,7 +297,7 @@ def _failure(
 
 
 def _listing(difference: _Difference, listed: dict[str, Taken]) -> Iterator[str]:
-    """The lines on one kind; what they list is added to `listed`, by its label."""
+    """The lines for one kind; the matches in them are added to `listed`, by label."""
     missing, unexpected = difference.missing, difference.unexpected
     what = _PLURAL[difference.kind]
     if missing or unexpected:
@@ -323,7 +323,7 @@ def _listing(difference: _Difference, listed: dict[str, Taken]) -> Iterator[str]
 
 
 def _nearest(missing: Sequence[Taken], unexpected: Sequence[Taken]) -> Iterator[str]:
-    """From each that is missing to the unexpected one that has most of its events: what it lacks and has besides."""
+    """For each missing match, how the unexpected match that shares the most events with it differs."""
     left = dict(enumerate(unexpected, 1))
     for number, wanted in enumerate(missing, 1):
         events = {(stage, id_) for stage, its in wanted for id_ in its}
@@ -340,12 +340,12 @@ def _nearest(missing: Sequence[Taken], unexpected: Sequence[Taken]) -> Iterator[
 
 
 def _text(match: Taken, loops: set[str]) -> str:
-    """The match as it may be pasted into a test."""
+    """The match in a form that can be pasted into a test."""
     return repr({stage: list(its) if stage in loops else its[0] for stage, its in match})
 
 
 def _columns(shown: _Shown, pattern: Pattern, named: Sequence[str]) -> list[str]:
-    """Those that the test names, then those that the pattern's conditions do."""
+    """The columns named in the test, then those named in the pattern's conditions."""
     parts = [part for stage in pattern.stages for part in stage.parts]
     texts = [condition.text for part in parts for condition in (*part.conditions, part.until) if condition is not None]
     words = {word.lower() for text in texts for word in _WORD.findall(text)}
@@ -353,7 +353,7 @@ def _columns(shown: _Shown, pattern: Pattern, named: Sequence[str]) -> list[str]
 
 
 def _event_table(shown: _Shown, matches: Mapping[str, Taken], columns: Sequence[str]) -> Iterator[str]:
-    """An event a line, and behind its columns, in one for each match, the stage that took it."""
+    """One line per event: its columns, then for each match the stage that took the event."""
     took = [{id_: stage for stage, its in match for id_ in its} for match in matches.values()]
     ids = shown.columns[columns[0]]
     rows = list(range(len(ids)))

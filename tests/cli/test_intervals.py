@@ -50,16 +50,17 @@ def test_detect(cepheid: Cepheid) -> None:
 
 def test_arguments_that_do_not_fit(cepheid: Cepheid) -> None:
     """They are called as on the command line."""
-    done = cepheid("detect", "chain.yaml", "works.csv", "--time", "begin", "--type", "kind", "--start", "begin")
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "--time: events of an interval pattern have two: give their columns with --start and with --end",
-        "--end: the name of a column is expected, got None",
-        "--type: pattern 'chain' has a taxonomy, which names the column; leave type and kinds out",
-    ]
+    done = cepheid("detect", "chain.yaml", "works.csv", *TIMES, "--type", "kind")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "--type kind: the file says already that 'kind' holds the types; leave it out\n",
+    )
+    done = cepheid("detect", "chain.yaml", "works.csv", "--time", "begin", "--start", "begin")
+    assert done.returncode == 2
+    assert "Invalid value for --start, --end: they belong together: give both" in done.stderr
     assert "of an interval pattern --start and --end" in cepheid("detect", "chain.yaml", "works.csv").stderr
-    done = cepheid("detect", "rising.yaml", "events.csv", "--time", "at", "--start", "at")
-    assert done.stderr == "--start: only interval patterns have it; leave it out\n"
+    done = cepheid("detect", "rising.yaml", "events.csv", "--time", "at", "--start", "at", "--end", "at")
+    assert done.stderr == "--time: events of a Pattern have one time: name its column, got ('at', 'at')\n"
     done = cepheid("check", "chain.yaml", "--parameter", "x=1")
     assert done.stderr == (
         "the parameter 'x' is not used: no condition or measure has $x (parameter 'x')\n"

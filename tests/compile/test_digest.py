@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.compile.digest import layout_digest
 from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.digest import layout_digest
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.lang.stages.pattern import Pattern

@@ -10,7 +10,7 @@ from scripts.compile_kernels import EVENTS, IN_SETS, ONE_BY_ONE
 from tests.plan.operator_engine import OperatorTypes
 
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.representation import Form, choose_form
+from cepheid.compile.stages.representation import Representation, choose_representation
 from cepheid.events.batch import Schema
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.plan.stages.build import build_plan
@@ -21,9 +21,9 @@ SERVED = Pattern.begin("one").where("b = 1").followed_by_any("two").where("b = 2
 LOOP = Pattern.begin("one").where("b = 1").next("run").where("b = 2").one_or_more().consecutive()
 
 
-def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Form:
+def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Representation:
     plan = replace(build_plan(pattern, SCHEMA, OperatorTypes()), outputs=outputs)
-    return choose_form(compile_plan(plan))
+    return choose_representation(compile_plan(plan))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Form:
 )
 def test_sets_serve(pattern: Pattern) -> None:
     """Sets serve conditions on single events, with the window of the whole pattern or none."""
-    assert form_of(pattern) == Form(sets=True)
+    assert form_of(pattern) == Representation(sets=True)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_sets_serve(pattern: Pattern) -> None:
 )
 def test_sets_do_not_serve(pattern: Pattern, reason: str) -> None:
     """Each reason against sets is told, alone where it is the only one."""
-    assert form_of(pattern) == Form(sets=False, reasons=(reason,))
+    assert form_of(pattern) == Representation(sets=False, reasons=(reason,))
 
 
 def test_sets_do_not_serve_timeouts() -> None:
@@ -75,4 +75,4 @@ def test_both_forms_are_compiled_ahead() -> None:
     """The script that compiles the kernels before tests run has a pattern of each form."""
     schema = Schema(EVENTS.schema, (), "at")
     plans = [build_plan(pattern, schema, OperatorTypes()) for pattern in (ONE_BY_ONE, IN_SETS)]
-    assert [choose_form(compile_plan(plan)).sets for plan in plans] == [False, True]
+    assert [choose_representation(compile_plan(plan)).sets for plan in plans] == [False, True]

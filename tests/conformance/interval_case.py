@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from cepheid.events.batch import Schema
+from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import (
     Comparison,
     Counts,
-    End,
     Endpoint,
     Mode,
     Negation,
@@ -29,7 +30,6 @@ from cepheid.lang.intervals.values import (
     Tree,
 )
 from cepheid.lang.parameters import string_literal
-from cepheid.plan.intervals.plan import IntervalSchema
 
 SECOND = 1_000_000
 _ENDS = {"s": End.START, "e": End.END}
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     pattern: IntervalPattern
     events: pa.Table
     """In the order of the case."""
-    schema: IntervalSchema
+    schema: Schema
 
 
 def question(case: Mapping[str, Any]) -> Question:
@@ -48,7 +48,7 @@ def question(case: Mapping[str, Any]) -> Question:
     return Question(
         pattern(case["pattern"], events.schema).taxonomy("type"),
         events,
-        IntervalSchema(events.schema, (), "start", "end"),
+        Schema(events.schema, (), "start", end="end"),
     )
 
 

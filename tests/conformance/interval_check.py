@@ -26,8 +26,8 @@ from cepheid import Matcher, OccurrencePattern
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.detect import detect
 from cepheid.kernel.consistency_reference import LogEntry
-from cepheid.lang.intervals.values import Consistency, End
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.intervals.build import build_interval_plan
 
 Case: TypeAlias = Mapping[str, Any]
@@ -116,7 +116,7 @@ def _final(case: Case) -> dict[str, Any]:
     if "expr" in case:
         return {_name(case): [ids for _, _, ids in algebra_case.answer(in_time, "unrestricted")]}
     asked = question(in_time)
-    rows = detect(asked.events, asked.pattern, start="start", end="end", columns=["id"]).to_pylist()
+    rows = detect(asked.events, asked.pattern, time=("start", "end"), columns=["id"]).to_pylist()
     return {_name(case): [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
 
 

@@ -11,7 +11,7 @@ from tests.intervals.running import as_intervals
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import Arrival, LogEntry, told
 from cepheid.kernel.intervals.reference import by_acceptance, matches
-from cepheid.lang.intervals.values import Consistency, End
+from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.intervals.build import build_interval_plan
 
 

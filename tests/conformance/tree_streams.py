@@ -21,8 +21,8 @@ from tests.conformance.together import CASE
 from tests.stream.running import detected
 
 from cepheid import detect
+from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import End
 from cepheid.plan.intervals.growth import never_certain
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def intervals_together(asked: Sequence[Question], where: Where) -> list[list[lis
         [q.events.append_column(CASE, pa.array([n] * len(q.events), pa.int32())) for n, q in enumerate(asked)],
         promote_options="permissive",  # an attribute may be whole numbers in one case and any numbers in another
     )
-    options: dict[str, Any] = {"key": [CASE], "start": "start", "end": "end", "columns": ["id"]}
+    options: dict[str, Any] = {"key": [CASE], "time": ("start", "end"), "columns": ["id"]}
     if where == "spark":
         patterns = {str(number): question.pattern for number, question in enumerate(asked)}
         rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()

@@ -15,9 +15,9 @@ from tests.docs.page import PAGES, ROOT, blocks_of, run_page
 
 import cepheid
 from cepheid.cli.app import app
-from cepheid.lang.stages.document import pattern_schema
+from cepheid.lang.documents import pattern_schema
 from cepheid.lang.stages.pattern import SkipTo
-from cepheid.requests.request import MatcherCounts
+from cepheid.matchers.counts import MatcherCounts
 from cepheid.testing import assert_matches
 
 if TYPE_CHECKING:

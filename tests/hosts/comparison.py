@@ -14,7 +14,7 @@ from cepheid.errors import ConditionError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.duckdb.fragment import same_kind
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.plan.stages.plan import Lifted
+from cepheid.plan.lifted import Lifted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,9 +14,10 @@ from tests.conditions.stage_conditions import ACROSS, CURRENT, Check
 
 from cepheid import Pattern, Skip
 from cepheid.compile.stages.automaton import build_automaton
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.scripts.reference import Taken
-from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
-from cepheid.plan.stages.plan import StageCondition
+from cepheid.kernel.stages.reference import Match, ReferenceMatcher
+from cepheid.plan.lifted import PlannedCondition
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -117,7 +118,7 @@ class Definition(ReferenceMatcher):
     def __init__(self, case: Case) -> None:
         pattern = case.pattern
         window = None if pattern.window is None else pattern.window // timedelta(microseconds=1)
-        nothing = [StageCondition(None, None)] * len(pattern.stages)
+        nothing = [PlannedCondition(None, None)] * len(pattern.stages)
         super().__init__(build_automaton(pattern), nothing, window, pattern.skip_strategy)
         self.checks = case.checks
 

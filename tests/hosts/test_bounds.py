@@ -116,12 +116,14 @@ import pyarrow as pa
 
 from cepheid import Pattern, Skip
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.representation import choose_form
+from cepheid.compile.stages.representation import choose_representation
 from cepheid.detect import request_of
-from cepheid.events.batch import Batch, MASK, TIME, TIME_TYPE, EVENT_PREFIX
+from cepheid.events.batch import Batch, MASK, TIME, EVENT_PREFIX
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.detect import plan_in_process
+from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.matchers.finite import SortedMatcher
+from cepheid.matchers.stages.detector import Detector
 
 pattern = Pattern.begin("a").where("kind = 1").followed_by("b").where("kind = 2")
 pattern = pattern.followed_by("never").where("kind = 11").within("200 seconds")
@@ -129,9 +131,9 @@ if sys.argv[1] == "one by one":
     pattern = pattern.skip(Skip.past_last_event())
 request = request_of(pattern, time="at", columns="kind")
 schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("kind", pa.int64())])
-compiled = compile_plan(plan_in_process(schema, request, DuckDbEngine()))
-assert choose_form(compiled).sets == (sys.argv[1] == "in sets")
-matcher = SortedMatcher(compiled)
+compiled = compile_plan(plans_in_process(schema, request, DuckDbEngine()).only)
+assert choose_representation(compiled).sets == (sys.argv[1] == "in sets")
+matcher = SortedMatcher(Detector(compiled))
 rows = 500_000
 kind = np.random.default_rng(5).integers(0, 10, rows)
 mask = pa.array((kind == 1) * 1 + (kind == 2) * 2)
@@ -143,7 +145,7 @@ def resident():
 for number in range(100):
     at = pa.array((np.arange(rows) + number * rows) * 1_000_000).cast(TIME_TYPE)
     columns = {TIME: at, MASK: mask, EVENT_PREFIX + "kind": pa.array(kind)}
-    assert matcher.process(Batch(pa.RecordBatch.from_pydict(columns))).num_rows == 0
+    assert not any(len(rows) for rows in matcher.process(Batch(pa.RecordBatch.from_pydict(columns))))
     if number == 9:
         after_five_million = resident()
 print(resident() - after_five_million)

@@ -13,7 +13,7 @@ from cepheid.errors import ConditionError, EventError, PatternError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.duckdb.function_reference import function_reference
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.plan.stages.plan import Lifted
+from cepheid.plan.lifted import Lifted
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
 EVENTS = pa.table(

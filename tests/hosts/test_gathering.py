@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from cepheid.hosts.spark import coalesce as gathering
-from cepheid.hosts.spark.coalesce import gathered
+from cepheid.hosts.spark.coalesce import coalesced
 
 
 def batch(rows: int, width: int, first: int = 0) -> pa.RecordBatch:
@@ -16,16 +16,16 @@ def batch(rows: int, width: int, first: int = 0) -> pa.RecordBatch:
 
 def test_enough_rows() -> None:
     parts = [batch(50_000, 8, first) for first in range(0, 400_000, 50_000)]
-    found = [*gathered(iter(parts))]
+    found = [*coalesced(iter(parts))]
     assert [part.num_rows for part in found] == [150_000, 150_000, 100_000]
     assert pa.Table.from_batches(found) == pa.Table.from_batches(parts).combine_chunks()
-    assert [*gathered(iter([]))] == []
+    assert [*coalesced(iter([]))] == []
 
 
 def test_wide_rows_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column has no more than 2 GB, which so many rows may be over; here it is 10,000 bytes."""
     monkeypatch.setattr(gathering, "BYTES", 10_000)
     parts = [batch(10, 400, 0), batch(10, 400, 10), batch(10, 400, 20), batch(30, 400, 30), batch(1, 400, 60)]
-    found = [*gathered(iter(parts))]
+    found = [*coalesced(iter(parts))]
     assert [part.num_rows for part in found] == [20, 10, 30, 1]
     assert pa.Table.from_batches(found) == pa.Table.from_batches(parts)

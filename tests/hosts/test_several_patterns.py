@@ -30,6 +30,7 @@ from cepheid.compile.stages.compiled_plans import compile_plans
 from cepheid.detect import request_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
+from cepheid.plan.plan_set import relevant_to_any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,12 +160,11 @@ def test_what_can_matter_to_none_is_dropped() -> None:
     patterns = {"ab": then("a", "b"), "ac": then("a", "c"), "cd": then("c", "d")}
     plans = compile_plans(plans_in_process(LETTERS.schema, request_of(patterns, **OPTIONS), DuckDbEngine()))
     assert [bit.sql for bit in plans.plans.bits] == [f"kind = '{letter}'" for letter in "abcd"]
-    assert plans.relevant == (0b1111,)
+    assert relevant_to_any(plans.relevant_to) == (0b1111,)
     assert plans.relevant_to == ((0b0011,), (0b0101,), (0b1100,))
     strict = {**patterns, "any": Pattern.begin("one").next("two")}
-    assert (
-        compile_plans(plans_in_process(LETTERS.schema, request_of(strict, **OPTIONS), DuckDbEngine())).relevant is None
-    )
+    plans = compile_plans(plans_in_process(LETTERS.schema, request_of(strict, **OPTIONS), DuckDbEngine()))
+    assert relevant_to_any(plans.relevant_to) is None
 
 
 # What is refused

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.detect import detect
-from cepheid.intervals import IntervalMatcher, IntervalPattern, interval_pattern
+from cepheid.intervals import IntervalMatcher, IntervalPattern
+from cepheid.intervals import interval_pattern as parsed
 
 Row = tuple[Any, ...]
 TIMES = pa.timestamp("us", "UTC")
-NAMES: dict[str, Any] = {"start": "begins", "end": "ends", "type": "kind"}
+NAMES: dict[str, Any] = {"time": ("begins", "ends")}
 PAPER = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 10 seconds"
 EVENTS: list[Row] = [
     ("A", 1, 4, "a1"),
@@ -38,12 +39,22 @@ def table(events: Iterable[Row]) -> pa.Table:
     )
 
 
-def matcher(pattern: str | IntervalPattern = PAPER, delay: str | None = "8 seconds", **options: Any) -> IntervalMatcher:
-    return IntervalMatcher(pattern, table(EVENTS).schema, delay=delay, **(NAMES | options))
+def interval_pattern(text: str, kinds: Mapping[str, str] | None = None) -> IntervalPattern:
+    """The pattern of the text, over the types in the column `kind`."""
+    return parsed(text).taxonomy("kind", kinds)
 
 
-def found(pattern: str, events: Iterable[Row], **options: Any) -> list[tuple[str, ...]]:
-    asked = interval_pattern(pattern)
+def matcher(
+    pattern: str | IntervalPattern = PAPER, lateness: str | None = "8 seconds", **options: Any
+) -> IntervalMatcher:
+    asked = interval_pattern(pattern) if isinstance(pattern, str) else pattern
+    return IntervalMatcher(asked, table(EVENTS).schema, lateness=lateness, **(NAMES | options))
+
+
+def found(
+    pattern: str, events: Iterable[Row], kinds: Mapping[str, str] | None = None, **options: Any
+) -> list[tuple[str, ...]]:
+    asked = interval_pattern(pattern, kinds)
     matches = detect(table(events), asked, **(NAMES | options))
     variables = [p.variable for p in asked.positives]
     return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]

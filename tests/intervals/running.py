@@ -13,7 +13,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import LogEntry
 from cepheid.kernel.intervals.reference import Interval
 from cepheid.kernel.stages.python_events import script_values
-from cepheid.lang.intervals.values import Consistency
+from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.output.intervals import END
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -29,7 +29,7 @@ def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
     found = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = {
         **{f"{KEY_PREFIX}{i}": events.column(name).combine_chunks() for i, name in enumerate(plan.schema.key)},
-        TIME: events.column(plan.schema.start).combine_chunks(),
+        TIME: events.column(plan.schema.time).combine_chunks(),
         END: events.column(plan.schema.end).combine_chunks(),
         MASK: pa.array(found.masks[0]),
         **{f"{VALUE_PREFIX}{i}": column.combine_chunks() for i, column in enumerate(found.values)},

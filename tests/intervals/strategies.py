@@ -7,13 +7,12 @@ from datetime import timedelta
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import (
     COMPARISONS,
     Comparison,
-    Consistency,
     Counts,
-    End,
     Endpoint,
     Mode,
     Negation,

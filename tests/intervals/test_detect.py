@@ -6,12 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.intervals.events import EVENTS, NAMES, table
+from tests.intervals.events import EVENTS, NAMES, interval_pattern, table
 
 from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, PatternError, Report, SchemaError, detect
-from cepheid.intervals import IntervalMatcher, interval_pattern
+from cepheid.intervals import IntervalMatcher
+from cepheid.intervals import interval_pattern as parsed
+from cepheid.matchers.counts import IntervalCounts
 from cepheid.plan.limits import Limits
-from cepheid.requests.counts import IntervalCounts
 
 PAIR = interval_pattern("EVENT PAL(A a before C c)")
 THEN = interval_pattern("EVENT PAL(B b before C c)")
@@ -24,25 +25,21 @@ def refused(pattern: Any = PAIR, **options: Any) -> str:
     return str(raised.value)
 
 
+MISSING = "time: name the columns in which events start and end, as in time=('start', 'end'), got "
 OF_OTHERS: list[tuple[dict[str, Any], str]] = [
-    (
-        {"time": "begins"},
-        "time: events of an interval pattern have two: give their columns with start=… and with end=…",
-    ),
-    ({"time": None}, "time: events of an interval pattern have two: give their columns with start=… and with end=…"),
-    ({"sequence": "id"}, "sequence: interval patterns have none; leave it out"),
-    ({"measures": {"n": "a.id"}}, "measures: interval patterns have none; leave it out"),
-    ({"outputs": "matches"}, "outputs: interval patterns have none; leave it out"),
-    ({"as_of": "2024-01-01"}, "as_of: interval patterns have none; leave it out"),
-    ({"lateness": "1 second"}, "lateness: interval patterns have none; leave it out"),
-    ({"shards": 3}, "shards: interval patterns have none; leave it out"),
+    ({"time": "begins"}, MISSING + "'begins'"),
+    ({"time": None}, MISSING + "None"),
+    ({"time": ("begins", "ends", "ends")}, MISSING + "('begins', 'ends', 'ends')"),
+    ({"time": ("begins", 5)}, MISSING + "('begins', 5)"),
+    ({"time": ("begins", "over")}, "time: no column named 'over'"),
+    ({"sequence": "id"}, "sequence: intervals have no sequence, as their times and contents order intervals; leave"),
+    ({"measures": {"n": "a.id"}}, "measures: intervals have no measures, as matches have a column a variable; leave"),
+    ({"outputs": "timeouts"}, "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"),
+    ({"as_of": "2024-01-01"}, "as_of: intervals have no as_of, as matches in finite input are those of all events"),
     (
         {"limits": Limits(max_partial_matches=5)},
-        "limits: interval patterns have no partial matches; leave max_partial_matches out",
+        "limits: intervals have no max_partial_matches, as matches are joined anew with each event; leave it out",
     ),
-    ({"start": None}, "start: the name of a column is expected, got None"),
-    ({"end": 5}, "end: the name of a column is expected, got 5"),
-    ({"type": None}, "type: name the column that holds the types, here or with taxonomy(…) of the pattern"),
     ({"key": "match_id"}, "key: 'match_id' is the name of a column that the output has itself; rename the key's"),
 ]
 
@@ -55,29 +52,31 @@ def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> Non
 
 def test_all_that_does_not_fit_is_told_at_once() -> None:
     """Of intervals, and of other patterns that are given what intervals have."""
-    assert len(refused(time="at", measures={}, outputs="late").splitlines()) == 6
+    assert len(refused(time="at", measures={}, outputs="timeouts").splitlines()) == 3
     assert refused(STAGE, **NAMES) == (
-        "time: name the column of event times; time=None is processing order\n"
-        "start: only interval patterns have it; leave it out\n"
-        "end: only interval patterns have it; leave it out\n"
-        "type: only interval patterns have it; leave it out"
+        "time: events of a Pattern have one time: name its column, got ('begins', 'ends')"
     )
-    of_occurrences = OccurrencePattern.of("A").taxonomy("kind")
-    assert refused(of_occurrences, time="begins", kinds={}) == "kinds: only interval patterns have it; leave it out"
 
 
-def test_types_by_argument_or_by_taxonomy() -> None:
-    """The pattern may say which column has the types; then they are not said again."""
-    typed = PAIR.taxonomy("kind")
-    times = {name: NAMES[name] for name in ("start", "end")}
-    assert detect(table(EVENTS), typed, **times) == detect(table(EVENTS), PAIR, **NAMES)
-    assert refused(typed, **NAMES) == (
-        "type: pattern 'pattern' has a taxonomy, which names the column; leave type and kinds out"
+def test_former_arguments() -> None:
+    """Each is refused with what to write now, in the user's own values."""
+    as_time = (
+        "event time is one argument now: write time=('begins', 'ends'), or time='begins' where an event has one time"
     )
-    assert refused(**times, kinds={"X": "A"}).splitlines()[0] == (
-        "kinds: they are those of the column type=…, or stand in the pattern's taxonomy(…)"
+    as_taxonomy = "it belongs to the pattern now: write pattern.taxonomy('kind', {'X': 'A'})"
+    assert refused(start="begins", end="ends", type="kind", kinds={"X": "A"}) == (
+        f"start: {as_time}\nend: {as_time}\ntype: {as_taxonomy}\nkinds: {as_taxonomy}"
     )
-    assert refused(PAIR.taxonomy("kind", {"A": [], "B": "A"}), **times) == (
+    with pytest.raises(SchemaError, match="delay: write lateness='8 seconds', late_by='end'"):
+        IntervalMatcher(PAIR, table(EVENTS), delay="8 seconds", lateness="end", **NAMES)  # type: ignore[call-arg]
+
+
+def test_types_are_the_patterns() -> None:
+    """The pattern says which column has the types."""
+    assert refused(parsed("EVENT PAL(A a)"), **NAMES) == (
+        "no column of the events is known to hold their types (taxonomy)\nSay which it is: .taxonomy('kind')."
+    )
+    assert refused(PAIR.taxonomy("kind", {"A": [], "B": "A"}), **NAMES) == (
         "no type 'C' in the taxonomy (event 'c', column 1)\n  C\n  ^\nKnown here: A, B. "
         'Types that are kinds of none are declared, too: "C": []'
     )
@@ -87,13 +86,24 @@ def test_several_patterns() -> None:
     """One table has the matches of all, with the name of each and NULL for the variables of others."""
     report = Report()
     found = detect(table(EVENTS), {"pair": PAIR, "then": THEN}, report=report, columns=["id"], **NAMES)
-    assert found.schema.names == ["pattern", "match_id", "match_start", "match_end", "a", "c", "b"]
+    times = ["match_start", "match_end", "detected_at"]
+    assert found.schema.names == ["kind", "pattern", "match_id", *times, "a", "c", "b"]
+    assert found.column("detected_at") == found.column("match_end")
     rows = [(row["pattern"], row["a"], row["b"], row["c"]) for row in found.to_pylist()]
     c1 = {"id": "c1"}
     assert rows == [("pair", {"id": "a1"}, None, c1), ("then", None, {"id": "b1"}, c1)]
     alone = detect(table(EVENTS), THEN.named("then"), columns=["id"], **NAMES)
     assert alone.column("match_id")[0] == found.column("match_id")[1]
     assert report.counts == IntervalCounts(events=5, matches=2)
+
+
+def test_outputs() -> None:
+    """In a finite input nothing is late; with outputs the columns are those of a stream."""
+    found = detect(table(EVENTS), PAIR, outputs=("matches", "late"), columns=["id"], **NAMES)
+    assert found.schema.names[:3] == ["kind", "pattern", "match_id"]
+    assert found.schema.names[-1] == "event"
+    assert found.column("kind").to_pylist() == ["match"]
+    assert not detect(table(EVENTS), PAIR, outputs="late", **NAMES)
 
 
 def test_problems_of_several_patterns() -> None:
@@ -116,13 +126,13 @@ def test_each_matcher_names_the_other() -> None:
     others = {"stages": Pattern.begin("a"), "occurrences": OccurrencePattern.of("A").taxonomy("kind")}
     for kind, other in others.items():
         with pytest.raises(PatternError, match=f"pattern 'pattern' is one of {kind}, which a Matcher finds"):
-            IntervalMatcher(other, schema, delay=None, **NAMES)  # type: ignore[arg-type]
+            IntervalMatcher(other, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="pattern 'pattern' is one of intervals, which an IntervalMatcher finds"):
         Matcher(PAIR, schema, time="begin", key="none")  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="an IntervalMatcher finds one interval pattern"):
-        IntervalMatcher({"a": PAIR}, schema, delay=None, **NAMES)  # type: ignore[arg-type]
+        IntervalMatcher({"a": PAIR}, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="an IntervalMatcher finds an interval pattern, or its query text, got None"):
-        IntervalMatcher(None, schema, delay=None, **NAMES)  # type: ignore[arg-type]
+        IntervalMatcher(None, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
 
 
 def test_names_of_patterns() -> None:

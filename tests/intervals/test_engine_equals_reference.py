@@ -14,12 +14,13 @@ from tests.searching import share
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
+from cepheid.events.batch import Schema
 from cepheid.kernel.consistency_reference import Arrival, told
 from cepheid.kernel.intervals.reference import by_acceptance
+from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency, End
 from cepheid.plan.intervals.build import build_interval_plan
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
+from cepheid.plan.intervals.plan import IntervalPlan
 
 
 def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
@@ -27,7 +28,7 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
     plan = None
     with suppress(PatternError):
         typed = pattern.taxonomy("type")
-        plan = build_interval_plan(typed, IntervalSchema(events.schema, (), "start", "end"), ENGINE)
+        plan = build_interval_plan(typed, Schema(events.schema, (), "start", end="end"), ENGINE)
     assume(plan is not None)
     assert plan is not None
     return plan

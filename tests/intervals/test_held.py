@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.intervals.events import EVENTS, NAMES, PAPER, matcher, shown, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, interval_pattern, matcher, shown, table
 from tests.intervals.running import ENGINE, batch_of
 from tests.intervals.strategies import SECOND
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, SnapshotError
-from cepheid.intervals import interval_pattern
-from cepheid.lang.intervals.values import End
+from cepheid.events.batch import Schema
+from cepheid.lang.consistency import End
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.plan.intervals.build import build_interval_plan
-from cepheid.plan.intervals.plan import IntervalSchema
 
 
 def test_a_snapshot_goes_on() -> None:
@@ -33,15 +32,15 @@ def test_a_snapshot_of_another_pattern_is_refused() -> None:
     matcher(PAPER).restore(data)
     with pytest.raises(SnapshotError, match=r'interval pattern\[2\] was "WITHIN 10 seconds" and'):
         matcher("EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 9 seconds").restore(data)
-    with pytest.raises(SnapshotError, match='delay was "8 seconds" and is "9 seconds"'):
-        matcher(delay="9 seconds").restore(data)
+    with pytest.raises(SnapshotError, match='lateness was "8 seconds" and is "9 seconds"'):
+        matcher(lateness="9 seconds").restore(data)
     with pytest.raises(SnapshotError, match="damaged"):
         matcher().restore(data[:-1] + b"x")
 
 
 def test_what_no_match_can_be_about_is_forgotten() -> None:
     """Memory is that of the window and the delay; the logs of all tests of the engine hold with it."""
-    live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds", delay="5 seconds")
+    live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds", lateness="5 seconds")
     live.process(table([("ABC"[i % 3], i, i + 2, str(i)) for i in range(500)]))
     live.restore(live.snapshot())
     assert live.counts.held <= 20
@@ -49,14 +48,14 @@ def test_what_no_match_can_be_about_is_forgotten() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("within", ["", " WITHIN 1 day"])
-@pytest.mark.parametrize("lateness", ["start", "end"])
-def test_a_pattern_of_one_event_holds_few(within: str, lateness: str) -> None:
+@pytest.mark.parametrize("late_by", ["start", "end"])
+def test_a_pattern_of_one_event_holds_few(within: str, late_by: str) -> None:
     """Events that are in no other match are forgotten when none that is equal can come in time any more."""
     pattern = f"EVENT PAL(A a){within} CONSISTENCY earliest"
-    live, again = (matcher(pattern, lateness=lateness) for _ in range(2))
+    live, again = (matcher(pattern, late_by=late_by) for _ in range(2))
     rows = [live.process(table([("A", i, i + 2, "a")])) for i in range(0, 1000, 2)]
     again.restore(live.snapshot())
-    assert again.counts.held == (4 if lateness == "start" else 5)  # behind the clock at 1000: from 992 to 998
+    assert again.counts.held == (4 if late_by == "start" else 5)  # behind the clock at 1000: from 992 to 998
     rows.append(again.process(table([("A", 998, 1000, "a"), ("A", 992, 994, "a"), ("A", 989, 991, "a")])))
     assert shown(rows[-1]) == ["a late", "+a", "+a"]
     ids = pa.concat_tables(rows).column("match_id").to_pylist()
@@ -65,7 +64,7 @@ def test_a_pattern_of_one_event_holds_few(within: str, lateness: str) -> None:
 
 def test_a_long_negated_event_is_kept_by_its_end() -> None:
     """intersects_gap: an event from long before the match forbids it, if it lasts."""
-    live = matcher("EVENT PAL(A a, (!D d intersects_gap), C c) WITHIN 10 seconds", delay="30 seconds")
+    live = matcher("EVENT PAL(A a, (!D d intersects_gap), C c) WITHIN 10 seconds", lateness="30 seconds")
     live.process(table([("D", 0, 60, "d1")]))
     live.process(table([("A", 50, 52, "a1"), ("B", 75, 78, "b1")]))
     live.restore(live.snapshot())
@@ -78,7 +77,7 @@ def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
     """There is room for few more rows than there are open matches, however many matches there were."""
     rows = table([("AB"[i % 2], i, i, str(i)) for i in range(3000)])
     pattern = f"EVENT PAL(A a, {negation}B b) RELATE a before b WITHIN 60 seconds REALTIME 1"
-    schema = IntervalSchema(rows.schema, (), "begins", "ends")
+    schema = Schema(rows.schema, (), "begins", end="ends")
     plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
     live = LiveIntervalMatcher(compile_intervals(plan, delay=10 * SECOND, lateness=End.START))
     assert live.process(batch_of(plan, rows)).num_rows > 40_000

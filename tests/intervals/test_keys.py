@@ -18,17 +18,18 @@ from tests.intervals.strategies import SECOND, TYPES, forbidding_patterns
 from tests.searching import share
 
 from cepheid.compile.intervals.compiled import compile_intervals
+from cepheid.events.batch import Schema
 from cepheid.kernel.consistency_reference import Arrival, Life, told
 from cepheid.kernel.intervals import kernel as interval_kernel
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.reference import Interval, Match, by_acceptance
+from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency, End
 from cepheid.matchers.intervals import matcher as live_intervals
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.plan.intervals.build import build_interval_plan
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
+from cepheid.plan.intervals.plan import IntervalPlan
 
 KEYS = 5
 
@@ -96,7 +97,7 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
     restoring: bool,  # noqa: FBT001
 ) -> None:
     """Each step of the log is that of the definition, whose clock is that of all events."""
-    schema = IntervalSchema(events.schema, ("key",), "start", "end")
+    schema = Schema(events.schema, ("key",), "start", end="end")
     plan = build_interval_plan(pattern.taxonomy("type"), schema, ENGINE)
     compiled = compile_intervals(plan, delay=None if delay is None else delay * SECOND, lateness=lateness)
     got = log_of(compiled, batch_of(plan, events), consistency=consistency, cuts=cuts, restoring=restoring)
@@ -162,7 +163,7 @@ def test_numbers_of_keys_that_are_gone_are_given_anew(monkeypatch: pytest.Monkey
     pattern = "EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds"
     burst = [("A", 0, i % 3, f"e{i}", f"b{i}") for i in range(5000)]
     behind = [_event(i) for i in range(2000, 14000)]
-    schema = IntervalSchema(table(burst).schema, ("user",), "begins", "ends")
+    schema = Schema(table(burst).schema, ("user",), "begins", end="ends")
     plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
     compiled = compile_intervals(plan, delay=8 * SECOND, lateness=End.END)
     crowded, alone = LiveIntervalMatcher(compiled), LiveIntervalMatcher(compiled)

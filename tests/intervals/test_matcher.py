@@ -9,11 +9,11 @@ from random import Random
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.intervals.events import EVENTS, NAMES, PAPER, Row, matcher, shown, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, matcher, shown, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
-from cepheid.intervals import IntervalMatcher, IntervalPattern, interval_pattern
+from cepheid.intervals import IntervalMatcher, IntervalPattern
 
 
 def test_rows_say_when_they_were_told() -> None:
@@ -50,11 +50,13 @@ def test_conservative_output_is_never_taken_back() -> None:
 
 def test_late_events_are_told_and_not_matched() -> None:
     """Exactly the delay behind the clock is in time."""
-    live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", delay="5 seconds")
+    live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds")
     assert shown(live.process(table([("C", 8, 10, "c1")]))) == []
     assert shown(live.process(table([("A", 4, 6, "a2"), ("A", 5, 6, "a1")]))) == ["a2 late", "+a1,c1"]
     assert live.counts.late == 1
-    by_end = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", delay="5 seconds", lateness="end")
+    by_end = matcher(
+        "EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds", late_by="end"
+    )
     assert shown(by_end.process(table([("C", 8, 10, "c1")]))) == []
     assert shown(by_end.process(table([("A", 4, 6, "a2"), ("A", 1, 4, "a3")]))) == ["a3 late", "+a2,c1"]
 
@@ -72,7 +74,7 @@ def test_the_events_of_a_call_are_a_set() -> None:
 
 def test_a_late_event_does_not_move_the_clock() -> None:
     """However late it ends."""
-    live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", delay="5 seconds")
+    live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds")
     live.process(table([("C", 8, 10, "c1")]))
     assert shown(live.process(table([("A", 4, 1000, "a1")]))) == ["a1 late"]
     assert shown(live.process(table([("A", 5, 6, "a2")]))) == ["+a2,c1"]
@@ -114,10 +116,10 @@ def test_the_plan_says_how_matches_are_told_now() -> None:
 
 def test_arguments_that_are_none() -> None:
     """A negative delay, another lateness, columns that are not there."""
-    with pytest.raises(SchemaError, match="delay: a length of time must not be negative"):
-        matcher(delay=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
-    with pytest.raises(SchemaError, match="lateness is 'start' or 'end', got 'middle'"):
-        matcher(lateness="middle")
+    with pytest.raises(SchemaError, match="lateness: a length of time must not be negative"):
+        matcher(lateness=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="late_by is 'start' or 'end', got 'middle'"):
+        matcher(late_by="middle")
     with pytest.raises(SchemaError, match="nulls: 'keep' is not one of 'error', 'drop'"):
         matcher(nulls="keep")
     with pytest.raises(PatternError, match="PAL or SEQ is expected"):
@@ -157,7 +159,7 @@ def test_late_negatives_of_many_keys(scope: str) -> None:
         length = random.randrange(20 if kind == "D" else 4)
         rows.append((kind, start, start + length, f"e{i}", random.choice("uvw")))
     pattern = f"EVENT PAL(A a, (!D d {scope}), B b) RELATE a before b WITHIN 12 seconds REALTIME 1"
-    live = matcher(pattern, delay="60 seconds", key="user")
+    live = matcher(pattern, lateness="60 seconds", key="user")
     calls = [live.process(table(rows[first : first + 20])) for first in range(0, len(rows), 20)]
     told = pa.concat_tables([*calls, live.finish()]).select(["kind", "match_id"]).to_pylist()
     left = Counter[str]()
@@ -172,7 +174,7 @@ def test_late_negatives_of_many_keys(scope: str) -> None:
 
 UNCERTAIN = (
     "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is ever "
-    "certain\nEither let lateness be that of starts (lateness='start'), or choose a scope that bounds them (gap, "
+    "certain\nEither let lateness be that of starts (late_by='start'), or choose a scope that bounds them (gap, "
     "seq_between or during_span), or let the pattern emit in real time."
 )
 
@@ -180,15 +182,15 @@ UNCERTAIN = (
 def test_matches_that_would_never_be_certain() -> None:
     """They are refused, unless a match is told at once, or nothing is certain before the end anyhow."""
     with pytest.raises(PatternError) as raised:
-        matcher(PAPER, lateness="end")
+        matcher(PAPER, late_by="end")
     assert str(raised.value) == UNCERTAIN
     with pytest.raises(PatternError, match="the negation of 'd': events that forbid a match may come however late"):
-        matcher(f"{PAPER} CONSISTENCY earliest", lateness="end")
-    matcher(PAPER, None, lateness="end")
-    matcher(PAPER.replace("!D d", "!D d gap"), lateness="end")
+        matcher(f"{PAPER} CONSISTENCY earliest", late_by="end")
+    matcher(PAPER, None, late_by="end")
+    matcher(PAPER.replace("!D d", "!D d gap"), late_by="end")
     final = "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is "
     with pytest.warns(CepheidWarning) as caught:
-        live = matcher(f"{PAPER} REALTIME 1", lateness="end")
+        live = matcher(f"{PAPER} REALTIME 1", late_by="end")
     (warning,) = caught
     assert str(warning.message).startswith(f"{final}ever final. Better choose a scope that bounds them")
     assert shown(live.process(table(EVENTS[:3]))) == ["+a1,b1,c1"]
@@ -202,7 +204,7 @@ def test_columns_that_are_never_null() -> None:
     """Where there is no event of a variable, or no late one, there are none of its columns."""
     events = table(EVENTS[:3])
     sure = pa.schema([field.with_nullable(nullable=field.name == "user") for field in events.schema])
-    live = IntervalMatcher(f"{PAPER} REALTIME 1", sure, delay="8 seconds", columns=["id"], **NAMES)
+    live = IntervalMatcher(interval_pattern(f"{PAPER} REALTIME 1"), sure, lateness="8 seconds", columns=["id"], **NAMES)
     rows = live.process(events.cast(sure))
     assert (shown(rows), rows.column("event").null_count) == (["+a1,b1,c1"], 1)
     assert shown(live.process(table([("A", 0, 1, "a0")]).cast(sure))) == ["a0 late"]
@@ -213,17 +215,17 @@ def test_an_order_bounds_what_a_scope_does_not(scope: str) -> None:
     """By ends a match is certain once no event that ends early enough to forbid it can come any more."""
     pattern = f"EVENT PAL(A a, C c) WITHOUT (D d {scope}(a | c) ORDER end(d) <= start(c)) WITHIN 1 minute"
     for consistency in ("conservative", "earliest"):
-        live = matcher(f"{pattern} CONSISTENCY {consistency}", delay="5 seconds", lateness="end")
+        live = matcher(f"{pattern} CONSISTENCY {consistency}", lateness="5 seconds", late_by="end")
         assert shown(live.process(table([("A", 0, 1, "a1"), ("C", 10, 12, "c1"), ("C", 11, 13, "c2")]))) == []
         assert shown(live.process(table([("D", 2, 11, "d1"), ("B", 16, 17, "b1")]))) == []
         assert shown(live.process(table([("B", 18, 19, "b2")]))) == ["+a1,c1"]
     with pytest.raises(PatternError, match="events that forbid a match may come however late"):
-        matcher(pattern.replace("end(d) <= start(c)", "start(a) <= end(d)"), lateness="end")
+        matcher(pattern.replace("end(d) <= start(c)", "start(a) <= end(d)"), late_by="end")
 
 
 def test_an_unlimited_delay() -> None:
-    """With delay=None nothing is late, and what a later event may forbid waits for the end."""
-    live = matcher(PAPER, delay=None)
+    """With lateness=None nothing is late, and what a later event may forbid waits for the end."""
+    live = matcher(PAPER, lateness=None)
     assert shown(live.process(table([EVENTS[4], *EVENTS[:3]]))) == []
     assert shown(live.finish()) == ["+a1,b1,c1"]
 
@@ -255,7 +257,7 @@ def test_the_plan_as_text() -> None:
 
 def test_the_plan_as_a_drawing() -> None:
     """Each tree of joins, from the event that comes to the negations."""
-    assert matcher("EVENT SEQ(A a, !D d, B b)", delay=None).diagram() == (
+    assert matcher("EVENT SEQ(A a, !D d, B b)", lateness=None).diagram() == (
         "flowchart BT\n"
         '    v0_0["a comes"]\n'
         '    v0_1(("⋈"))\n'
@@ -273,7 +275,9 @@ def test_the_plan_as_a_drawing() -> None:
 def test_variables_of_any_name() -> None:
     """Words of the query text, and what is no word, are explained, drawn and kept as any other."""
     odd = IntervalPattern.pal(order="A", end="B").relate("order", "before", "end").where("order.user = `end`.user")
-    odd = odd.without('"no"\n#1`', "D", between=("order", "end")).within("1 minute").emitting("realtime")
+    odd = (
+        odd.without('"no"\n#1`', "D", between=("order", "end")).within("1 minute").emitting("realtime").taxonomy("kind")
+    )
     live, again = (matcher(odd) for _ in range(2))
     assert "\n  WHERE `order`.user = `end`.user\n" in live.explain()
     assert live.diagram().splitlines()[1:6] == [

@@ -9,10 +9,11 @@ import pytest
 from tests.intervals.running import ENGINE
 
 from cepheid.errors import PatternError, SchemaError
+from cepheid.events.batch import Schema
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.plan.intervals.build import build_interval_plan
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalSchema
+from cepheid.plan.intervals.plan import IntervalPlan
 
 COLUMNS = pa.schema(
     {
@@ -25,9 +26,9 @@ COLUMNS = pa.schema(
 )
 
 
-def planned(pattern: IntervalPattern | str, schema: IntervalSchema | None = None, types: str = "type") -> IntervalPlan:
+def planned(pattern: IntervalPattern | str, schema: Schema | None = None, types: str = "type") -> IntervalPlan:
     known = interval_pattern(pattern) if isinstance(pattern, str) else pattern
-    return build_interval_plan(known.taxonomy(types), schema or IntervalSchema(COLUMNS, (), "begins", "ends"), ENGINE)
+    return build_interval_plan(known.taxonomy(types), schema or Schema(COLUMNS, (), "begins", end="ends"), ENGINE)
 
 
 def refused(pattern: IntervalPattern | str) -> str:
@@ -186,16 +187,16 @@ def test_names_of_output_columns() -> None:
 
 def test_faults_of_the_events() -> None:
     """Missing columns, and times that are none; before the problems of the pattern."""
-    schema = IntervalSchema(COLUMNS, ("usr",), "n", "end")
+    schema = Schema(COLUMNS, ("usr",), "n", end="end")
     with pytest.raises(PatternError) as raised:
         planned("EVENT PAL(A a) RELATE a before b", schema, "kind")
     for part in (
         "key: no column named 'usr'. Did you mean 'user'?",
-        "start: 'n' is of type BIGINT; it is a TIMESTAMP or TIMESTAMP_NTZ: cast it",
-        "end: no column named 'end'. Did you mean 'ends'?",
+        "time: 'n' is of type BIGINT; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it",
+        "time: no column named 'end'. Did you mean 'ends'?",
         "no column named 'kind', which holds the types",
         "no event has the variable 'b' (relate)",
     ):
         assert part in str(raised.value), str(raised.value)
-    with pytest.raises(SchemaError, match="end: no column named 'end'"):
-        planned("EVENT PAL(A a)", IntervalSchema(COLUMNS, (), "begins", "end"))
+    with pytest.raises(SchemaError, match="time: no column named 'end'"):
+        planned("EVENT PAL(A a)", Schema(COLUMNS, (), "begins", end="end"))

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.intervals.events import NAMES, Row, table
+from tests.intervals.events import NAMES, Row, interval_pattern, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
-from cepheid.intervals import interval_pattern
-from cepheid.requests.request import Report
+from cepheid.requests.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,8 +51,8 @@ def test_matches_are_those_in_process(spark: SparkSession) -> None:
 def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
     """The pattern at once; events that are no intervals with the action."""
     frame = spark.createDataFrame(table([("A", 3, 2, "a1", "u")]))
-    with pytest.raises(SchemaError, match="start: no column named 'starts'"):
-        detect(frame, PATTERN, start="starts", end="ends", type="kind")
+    with pytest.raises(SchemaError, match="time: no column named 'starts'"):
+        detect(frame, PATTERN, time=("starts", "ends"))
     with pytest.raises(PatternError, match="no event has the variable 'x'"):
         detect(frame, interval_pattern("EVENT PAL(A a) WHERE x.n = 1"), **NAMES)
     with pytest.raises(Exception, match="an event ends before it starts: 'ends' is before 'begins'"):
@@ -61,7 +60,7 @@ def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
     assert not detect(frame, interval_pattern("EVENT PAL(A a)"), key="user", nulls="drop", **NAMES).toArrow()
     sound = spark.createDataFrame(table([("A", 1, 2, "a1", "u"), ("B", 3, 4, "b1", "u")]))
     failing = interval_pattern("EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0")
-    with pytest.raises(Exception, match=r"pattern 'pattern': division by zero in the condition \(1 / "):
+    with pytest.raises(Exception, match=r"division by zero in the condition \(1 / "):
         detect(sound, failing, key="user", **NAMES).toArrow()
 
 

@@ -7,14 +7,13 @@ import warnings
 
 import pandas as pd
 import pytest
-from tests.intervals.events import EVENTS, NAMES, PAPER, found, matcher, shown, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, found, interval_pattern, matcher, shown, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, ConditionError, EventError, LimitExceeded, MatcherFailed
-from cepheid.intervals import interval_pattern
+from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.plan.limits import Limits
-from cepheid.requests.counts import IntervalCounts, IntervalMatcherCounts
-from cepheid.requests.request import Report
+from cepheid.requests.report import Report
 
 
 def test_a_table_of_events() -> None:
@@ -29,10 +28,11 @@ def test_the_columns_of_matches() -> None:
     pattern = interval_pattern("EVENT PAL((A a overlap B b) before C c)")
     matches = detect(frame, pattern, key="user", columns=["id"], **NAMES)
     assert isinstance(matches, pd.DataFrame)
-    assert list(matches.columns) == ["match_id", "user", "match_start", "match_end", "a", "b", "c"]
+    assert list(matches.columns) == ["match_id", "user", "match_start", "match_end", "detected_at", "a", "b", "c"]
     assert matches.iloc[0].tolist()[1:] == [
         "u",
         pd.Timestamp(1, unit="s", tz="UTC"),
+        pd.Timestamp(9, unit="s", tz="UTC"),
         pd.Timestamp(9, unit="s", tz="UTC"),
         {"id": "a1"},
         {"id": "b1"},
@@ -96,8 +96,8 @@ def test_events_that_are_no_intervals() -> None:
     with pytest.raises(EventError) as raised:
         found("EVENT PAL(A a)", events, key="user")
     assert str(raised.value) == (
-        "events that are no intervals: 1 with a NULL in the key (user), 1 without begins or ends, "
-        '1 with ends before begins. Mend or drop them before, or give nulls="drop", which counts them'
+        "events that have no place in the order: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
+        '1 with ends before begins. Drop them before, or with nulls="drop", which counts them in the report'
     )
     with pytest.warns(
         CepheidWarning,
@@ -130,7 +130,7 @@ def test_a_condition_that_fails() -> None:
     """As SQL fails; and the matcher is of no use then."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
-    told = "pattern 'pattern': division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
+    told = "division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
     with pytest.raises(ConditionError, match=re.escape(told)):
         found(pattern, events)
     with pytest.raises(ConditionError, match=r", at a = \{.*'id': 'a1'.*\}, b = \{.*'id': 'b1'"):
@@ -144,7 +144,7 @@ def test_a_condition_that_fails() -> None:
         ConditionError, match=r"division by zero in '1 / \(length\(a.id\) - 2\) > 0' \(where\), at the event \{.*'a1'"
     ):
         found(alone, events)
-    live = matcher(pattern, delay=None)
+    live = matcher(pattern, lateness=None)
     with pytest.raises(ConditionError):
         live.process(table(events))
     with pytest.raises(MatcherFailed, match="has failed half-way before, with ConditionError: division by zero"):
@@ -176,10 +176,10 @@ def test_matches_over_a_limit_can_be_dropped() -> None:
         assert left == [(f"a{i}", "b1") for i in range(count - most, count)]
         assert (report.counts.matches, report.counts.dropped_matches) == (most, count - most)
     few = "EVENT PAL(A a before B b) WITHIN 1 hour REALTIME 1"
-    live = matcher(few, delay="2 hours", limits=Limits(None, 1, "drop"))
+    live = matcher(few, lateness="2 hours", limits=Limits(None, 1, "drop"))
     rows = live.process(table([("A", 0, 1, "a0"), ("A", 2, 3, "a1"), ("B", 5, 6, "b0")]))
     assert (shown(rows), live.counts.dropped_matches) == (["+a1,b0"], 1)
-    again = matcher(few, delay="2 hours", limits=Limits(None, 1, "drop"))
+    again = matcher(few, lateness="2 hours", limits=Limits(None, 1, "drop"))
     again.restore(live.snapshot())
     assert again.counts == live.counts
 

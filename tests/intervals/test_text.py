@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.intervals.strategies import patterns
 
 from cepheid.errors import PatternError
+from cepheid.lang.consistency import Consistency
 from cepheid.lang.intervals.grammar import CLAUSES, quoted
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
-from cepheid.lang.intervals.values import Consistency, Relation, Scope
+from cepheid.lang.intervals.values import Relation, Scope
 
 
 def test_the_papers_query() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from random import Random
 
 import pyarrow as pa
-from tests.intervals.events import NAMES, Row, matcher, table
+from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
 
 from cepheid import IntervalMatcher, Matcher, Pattern, detect
-from cepheid.intervals import interval_pattern
+from cepheid.intervals import interval_pattern as parsed
 
 QUIET = "EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 12 seconds"
 APART = Pattern.begin("one").followed_by("other").where("match_start > one.match_end").within("30 seconds")
-OVERLAPPING = interval_pattern("EVENT PAL(pattern one overlap pattern other) WITHIN 30 seconds")
-SPANS = {"start": "match_start", "end": "match_end", "type": "pattern"}
+OVERLAPPING = parsed("EVENT PAL(pattern one overlap pattern other) WITHIN 30 seconds").taxonomy("pattern")
+SPANS = {"time": ("match_start", "match_end")}
 BY_END = {"time": "match_end", "sequence": "match_id"}
 
 
@@ -37,7 +37,7 @@ def test_a_second_tier_of_conservative_matches() -> None:
 
     schema, options = calls[0].schema, {"key": "user", "columns": "match_id"}
     stages = Matcher(APART, schema, lateness="0 seconds", **BY_END, **options)
-    intervals = IntervalMatcher(OVERLAPPING, schema, delay="0 seconds", lateness="end", **SPANS, **options)
+    intervals = IntervalMatcher(OVERLAPPING, schema, lateness="0 seconds", late_by="end", **SPANS, **options)
     for tier, pattern, times in ((stages, APART, BY_END), (intervals, OVERLAPPING, SPANS)):
         found = pa.concat_tables([*map(tier.process, calls), tier.finish()]).column("match_id").to_pylist()
         assert sorted(found) == sorted(detect(matches, pattern, **times, **options).column("match_id").to_pylist())

@@ -12,10 +12,12 @@ from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import ConditionError, SkipError
-from cepheid.kernel.stages.kernel import CompiledKernel, ConditionFailed, Emitted
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.stages.listing import open_partial_matches
-from cepheid.kernel.stages.reference import Event, ReferenceMatcher, TakenEvents, positions_of
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.failures import ConditionFailed
+from cepheid.kernel.reference_events import Event, TakenEvents
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
 from cepheid.plan.stages.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
@@ -138,7 +140,7 @@ def run_compiled(
             if withheld is not None:
                 withheld.append(matcher.withheld)
             if listed is not None:
-                listed.append(listed_of(open_partial_matches(matcher, working_set.time, NO_TIME, 1000), positions))
+                listed.append(listed_of(matcher.listed(working_set.time, NO_TIME, 1000), positions))
             held = [positions[i] for i in matcher.hold()]
     except (ConditionFailed, SkipError):
         return "failed"

@@ -12,9 +12,11 @@ from tests.kernel.running import Found, Listed, Row, Visit, listed_of
 
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError
-from cepheid.events.batch import MASK, ROW_PREFIX, TIME, TIME_TYPE, VALUE_PREFIX, Batch
-from cepheid.kernel.stages.kernel import ConditionFailed, Emitted
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Visits
+from cepheid.events.batch import MASK, ROW_PREFIX, TIME, VALUE_PREFIX, Batch
+from cepheid.events.time import TIME_TYPE
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
+from cepheid.kernel.failures import ConditionFailed
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.plan.stages.plan import Plan
 
@@ -52,7 +54,7 @@ def run_python(
             places = [*held, *new]
             _collect(emitted, places, first_of, found)
             if listed is not None:
-                listed.append(listed_of(made[-1].listed(1000), places))
+                listed.append(listed_of(made[-1].listed(np.zeros(0, np.int64), NO_TIME, 1000), places))
             held = [places[i] for i in made[-1].hold()]
             _check_counts(made[-1], held)
             made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))

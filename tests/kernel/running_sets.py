@@ -10,11 +10,11 @@ from tests.kernel.running import Listed, listed_by, listed_of
 
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.sets.kernel import SetKernel
-from cepheid.kernel.stages.kernel import Emitted
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Visits
-from cepheid.kernel.stages.listing import open_partial_matches
-from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.reference import Match, ReferenceMatcher
 from cepheid.plan.stages.plan import Plan
 
 
@@ -71,7 +71,7 @@ def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | Non
         found.append(_found(emitted, positions))
         if listed is not None:
             working_set = np.zeros(0, np.int64)  # whose times the nodes know
-            listed.append(listed_of(open_partial_matches(matcher, working_set, NO_TIME, 10000), positions))
+            listed.append(listed_of(matcher.listed(working_set, NO_TIME, 10000), positions))
         held = [positions[i] for i in matcher.hold()]
         _check_open(matcher, calls[: len(found)])
     return found

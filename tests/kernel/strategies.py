@@ -25,8 +25,9 @@ from cepheid.plan.conditions.script import (
     Script,
     StageValue,
 )
+from cepheid.plan.lifted import Lifted, PlannedCondition
 from cepheid.plan.stages.check import pattern_problems
-from cepheid.plan.stages.plan import Lifted, Plan, StageCondition
+from cepheid.plan.stages.plan import Plan
 
 INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 PRICE = pa.decimal128(6, 2)
@@ -279,7 +280,7 @@ def plans(draw: st.DrawFn, *, scripted: bool = True, of: st.SearchStrategy[Patte
     pattern = draw(of if of is not None else patterns())
     column = Name(("x",), ((0, 1),))
     conditions = tuple(
-        StageCondition(
+        PlannedCondition(
             bit=draw(st.sampled_from([None, i, i, i])) if i < len(pattern.leaves) else i,  # an until has a condition
             script=draw(st.none() | booleans(min(i, len(pattern.leaves) - 1))) if scripted else None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepheid.kernel.stages.layout import distinct
+from cepheid.kernel.arrays import distinct
 
 
 @pytest.mark.parametrize("length", [6, 10_000])

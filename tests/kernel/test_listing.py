@@ -15,7 +15,7 @@ from tests.kernel.test_sets_equal_reference import calls, patterns_of_sets
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
 
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.representation import choose_form
+from cepheid.compile.stages.representation import choose_representation
 from cepheid.plan.stages.plan import Plan
 
 
@@ -44,7 +44,7 @@ def test_one_by_one(plan: Plan, keys: list[list[Row]], batches: list[list[KeyVis
 def test_sets(plan: Plan, visits: list[list[Visit]]) -> None:
     """Of sets, all that they stand for."""
     plan = replace(plan, outputs=("matches",))
-    assume(choose_form(compile_plan(plan)).sets)
+    assume(choose_representation(compile_plan(plan)).sets)
     expected: list[Listed] = []
     got: list[Listed] = []
     found = run_reference(plan, visits, expected)

@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 from tests.kernel.strategies import TAKING, longest_groups, named, turns
 
 from cepheid.compile.stages.automaton import build_automaton
-from cepheid.kernel.stages.reference import Event, Match, ReferenceMatcher
+from cepheid.kernel.reference_events import Event
+from cepheid.kernel.stages.reference import Match, ReferenceMatcher
 from cepheid.lang.duration import microseconds
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo
+from cepheid.plan.lifted import PlannedCondition
 from cepheid.plan.stages.check import pattern_problems
 from cepheid.plan.stages.longest import longest_group_problems
-from cepheid.plan.stages.plan import SkipRule, StageCondition
+from cepheid.plan.stages.plan import SkipRule
 
 Taken = tuple[tuple[int, int], ...]
 
 
-def matcher_of(pattern: Pattern, conditions: Sequence[StageCondition]) -> ReferenceMatcher:
+def matcher_of(pattern: Pattern, conditions: Sequence[PlannedCondition]) -> ReferenceMatcher:
     window = None if pattern.window is None else microseconds(pattern.window)
     skip, names = pattern.skip_strategy, [leaf.name for leaf in pattern.leaves]
     stage = None if skip.stage is None else names.index(skip.stage)
@@ -40,7 +42,7 @@ def found(pattern: Pattern, letters: str, *, finish: bool = True) -> list[str]:
     """
     names = [*(leaf.name for leaf in pattern.leaves), *("z" for _ in pattern.loops_until)]
     assert not [*longest_group_problems(pattern.stages[-1], pattern)]
-    matcher = matcher_of(pattern, [StageCondition(bit, None) for bit in range(len(names))])
+    matcher = matcher_of(pattern, [PlannedCondition(bit, None) for bit in range(len(names))])
     matches: list[Match] = []
     for time, letter in enumerate(letters):
         mask = sum(1 << bit for bit, name in enumerate(names) if name[0] == letter)
@@ -93,7 +95,7 @@ def test_the_deadline() -> None:
 
 def test_timeouts() -> None:
     """A partial match with a whole turn does not time out; one without does."""
-    matcher = matcher_of(RELAXED, [StageCondition(bit, None) for bit in range(3)])
+    matcher = matcher_of(RELAXED, [PlannedCondition(bit, None) for bit in range(3)])
     for time, mask in enumerate([1, 2, 4, 2]):
         matcher.process(Event(time, time, mask, ()))
     assert [match.taken for match in matcher.advance_time(9)] == [((0, 0), (1, 1), (2, 2))]
@@ -191,7 +193,7 @@ def without_longest(pattern: Pattern) -> Pattern:
 
 def matches_of(pattern: Pattern, rows: list[tuple[int, int]]) -> list[Taken]:
     size = len(pattern.leaves) + len(pattern.loops_until)
-    matcher = matcher_of(pattern, [StageCondition(bit, None) for bit in range(size)])
+    matcher = matcher_of(pattern, [PlannedCondition(bit, None) for bit in range(size)])
     events = [Event(position, time, mask, ()) for position, (time, mask) in enumerate(rows)]
     matches = [match for event in events for match in matcher.process(event)] + matcher.finish()
     return [match.taken for match in matches]

@@ -16,9 +16,10 @@ from tests.searching import share
 
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError, SnapshotError
-from cepheid.kernel.stages.kernel import PassedLimit
+from cepheid.kernel.failures import PassedLimit
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.stages.python_kernel import PythonKernel
-from cepheid.kernel.stages.reference import Event, Match, PartialMatch, ReferenceMatcher, positions_of
+from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, positions_of
 from cepheid.lang.stages.pattern import Skip
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan

@@ -12,8 +12,8 @@ from tests.kernel.running_sets import Visit, run_reference, run_sets
 from tests.kernel.strategies import named, plans, sequences
 
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.representation import choose_form
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME
+from cepheid.compile.stages.representation import choose_representation
+from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.stages.check import pattern_problems
 from cepheid.plan.stages.plan import Plan
@@ -57,7 +57,7 @@ def calls(draw: st.DrawFn, bits: int = 8) -> list[list[Visit]]:
 def test_sets(plan: Plan, visits: list[list[Visit]], capacity: int) -> None:
     """The same matches in the same order, whatever the calls, the keys in them and the room at first."""
     plan = replace(plan, outputs=("matches",))
-    assume(choose_form(compile_plan(plan)).sets)
+    assume(choose_representation(compile_plan(plan)).sets)
     expected = run_reference(plan, visits)
     got = run_sets(plan, visits, capacity)
     note(f"expected {expected}\n     got {got}")

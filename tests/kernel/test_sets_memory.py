@@ -15,16 +15,18 @@ from tests.kernel.running_sets import Visit, events_at, visits_behind
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.events.batch import Schema
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events
+from cepheid.kernel.failures import PassedLimit
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.sets import kernel as set_kernel
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.sets.nodes import MANY_OPEN
-from cepheid.kernel.stages.kernel import PassedLimit
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events
-from cepheid.kernel.stages.reference import Event, ReferenceMatcher
+from cepheid.kernel.stages.reference import ReferenceMatcher
 from cepheid.lang.expression import Name
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.lifted import Lifted, PlannedCondition
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.plan import Lifted, Plan, StageCondition
+from cepheid.plan.stages.plan import Plan
 
 A, B, C, D = 1, 2, 4, 8
 
@@ -38,7 +40,7 @@ def plan_of(pattern: Pattern) -> Plan:
         schema=Schema(pa.schema([]), (), "t"),
         bits=tuple(lifted for _ in stages),
         values=(),
-        conditions=tuple(StageCondition(bit=stage, script=None) for stage in stages),
+        conditions=tuple(PlannedCondition(bit=stage, script=None) for stage in stages),
         measures=None,
         columns=(),
     )

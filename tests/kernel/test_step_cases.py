@@ -12,10 +12,12 @@ from tests.kernel.running import run_compiled, run_reference
 from cepheid import Pattern
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.events.batch import Schema
-from cepheid.kernel.stages.kernel import CompiledKernel, Emitted
-from cepheid.kernel.stages.layout import FOREVER, Events, Visits
+from cepheid.kernel.arrays import FOREVER, Events, Visits
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.plan.lifted import PlannedCondition
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.plan import Plan, StageCondition
+from cepheid.plan.stages.plan import Plan
 
 HOUR = 3_600_000_000
 A = Pattern.begin("a")
@@ -29,7 +31,7 @@ def plan_of(pattern: Pattern) -> Plan:
         schema=Schema(pa.schema([]), (), "t"),
         bits=(),
         values=(),
-        conditions=tuple(StageCondition(bit, None) for bit in range(size)),
+        conditions=tuple(PlannedCondition(bit, None) for bit in range(size)),
         measures=None,
         columns=(),
         outputs=("matches",),

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.lang.strategies import patterns
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.stages.document import (
+from cepheid.lang.documents import (
     located_in_document,
     pattern_from_text,
     pattern_schema,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cepheid.lang.fingerprint import pattern_fingerprint
-from cepheid.lang.stages.document import pattern_from_text, pattern_to_yaml
+from cepheid.lang import fingerprint
+from cepheid.lang.documents import pattern_from_text, pattern_to_yaml
+from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern, Skip
 
 BASE = (
@@ -22,6 +23,10 @@ BASE = (
     .taxonomy("type", {"card": ["payment", "plastic"], "transfer": "payment"})
     .with_parameters(limit=1, stop="s")
 )
+
+
+def pattern_fingerprint(pattern: Pattern) -> str:
+    return fingerprint.pattern_fingerprint(pattern_form(pattern))
 
 
 def test_stored_digests() -> None:

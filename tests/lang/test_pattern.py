@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
+from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.occurrences.expression import OccurrencePattern, event
-from cepheid.lang.stages.document import pattern_from_text
+from cepheid.lang.occurrences.expression import event
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 ANY: Any = Pattern.begin("a")

@@ -16,16 +16,18 @@ from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
 from cepheid.detect import request_of
 from cepheid.events.batch import Batch
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.detect import plan_in_process
-from cepheid.hosts.in_process.occurrences import occurrence_plans
+from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import Timed, lifted
-from cepheid.kernel.stages.layout import NO_TIME, Visits
-from cepheid.lang.intervals.values import Consistency
-from cepheid.matchers.conservative import detector_of, in_order
+from cepheid.kernel.arrays import NO_TIME, Visits
+from cepheid.lang.consistency import Consistency
+from cepheid.matchers.conservative import in_order
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.key_numbers import KeyNumbers
+from cepheid.matchers.occurrences.detector import OccurrenceDetector
+from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.matcher import RealTimeMatcher
-from cepheid.plan.stages.plan import OutputName
+from cepheid.matchers.stages.detector import Detector as StageDetector
+from cepheid.plan.lifted import OutputName
 
 Outputs: TypeAlias = Sequence[OutputName]
 
@@ -44,12 +46,17 @@ def occurrences(text: str) -> OccurrencePattern:
 def compiled(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> CompiledPattern | CompiledOccurrences:
     request = request_of(pattern, key="k", time="at", outputs=outputs)
     if isinstance(pattern, Pattern):
-        return compile_plan(plan_in_process(SCHEMA, request, DuckDbEngine()))
-    return compile_occurrences(occurrence_plans(SCHEMA, request, DuckDbEngine()))
+        return compile_plan(plans_in_process(SCHEMA, request, DuckDbEngine()).only)
+    return compile_occurrences(plans_in_process(SCHEMA, request, DuckDbEngine()))
 
 
-def batch(of: CompiledPattern | CompiledOccurrences, table: pa.Table) -> Batch:
-    return lifted(Timed(table, table["at"]), of.plan, DuckDbEngine())
+def detector_of(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> Detector:
+    made = compiled(pattern, outputs)
+    return OccurrenceDetector(made) if isinstance(made, CompiledOccurrences) else StageDetector(made)
+
+
+def batch(of: Detector, table: pa.Table) -> Batch:
+    return lifted(Timed(table, (table["at"],)), of.plan, DuckDbEngine())
 
 
 @pytest.mark.parametrize(("pattern", "outputs"), KERNELS)
@@ -69,8 +76,8 @@ def test_a_listing_that_is_refused(pattern: Pattern, outputs: Outputs) -> None:
 @pytest.mark.parametrize(("pattern", "outputs"), [*KERNELS, (occurrences("a; b"), ("matches",))])
 def test_what_fails_meanwhile(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> None:
     """Also where the error is none of the pattern's, all keys are there again."""
-    detector = detector_of(compiled(pattern, outputs))
-    added = batch(detector.pattern, events((1, "p", 0, "a"), (2, "q", 0, "a")))
+    detector = detector_of(pattern, outputs)
+    added = batch(detector, events((1, "p", 0, "a"), (2, "q", 0, "a")))
     ordered, keys, _ = in_order(added, KeyNumbers().numbers(added))
     detector.step(ordered, Visits(keys, np.array([1, 2]), times_of(ordered), np.zeros(2, np.bool_)))
     assert detector.kernel.open_partial_matches(NO_TIME) == 2
@@ -82,8 +89,8 @@ def test_what_fails_meanwhile(pattern: Pattern | OccurrencePattern, outputs: Out
 
 def test_what_was_told_is_not_kept_twice() -> None:
     """What is told is no longer among what is not, once rows are forgotten."""
-    pattern = compiled(occurrences("a - b"), ("matches",))
-    live = RealTimeMatcher(pattern, Consistency.REALTIME)
-    live.process(batch(pattern, events(*((second, "p", second, "a") for second in range(100)))))
+    detector = detector_of(occurrences("a - b"), ("matches",))
+    live = RealTimeMatcher(detector, Consistency.REALTIME)
+    live.process(batch(detector, events(*((second, "p", second, "a") for second in range(100)))))
     live.forget()
-    assert (live.telling.told.size, live.telling.untold.size) == (100, 0)
+    assert (live.revisions.emitted.size, live.revisions.pending.size) == (100, 0)

@@ -12,6 +12,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.live.events import ALL, PAIR, SCHEMA, T, at, events, matcher, told
 
@@ -359,20 +360,27 @@ def test_instants_that_do_not_fit_microseconds() -> None:
 
 
 def test_local_times() -> None:
-    """Times without a zone are read in `time_zone`: events', and those that are told."""
+    """Times without a zone are read in `time_zone`: events', and those that come back are so, too."""
     schema = SCHEMA.set(2, pa.field("at", pa.timestamp("us")))
     live = Matcher(PAIR, schema, key="k", time="at", time_zone="Europe/Berlin", outputs=ALL)
+
+    def local(rows: pa.Table) -> list[Any]:
+        at = rows.schema.get_field_index("detected_at")
+        assert rows.schema.field(at).type == pa.timestamp("us")
+        in_utc = pc.assume_timezone(rows.column(at), "Europe/Berlin").cast(pa.timestamp("us", "UTC"))
+        return told(rows.set_column(at, "detected_at", in_utc))
+
     live.process(events((1, "p", 3600, "a"), (2, "p", 3601, "b")).cast(schema))
-    assert told(live.advance_time("2024-01-01 01:00:00")) == []
-    assert told(live.advance_time("2024-01-01 01:00:01")) == [("match", (1, 2), 1)]
-    assert told(live.process(events((3, "p", 3601, "b")).cast(schema))) == [("late", (3,), 1)]
+    assert local(live.advance_time("2024-01-01 01:00:00")) == []
+    assert local(live.advance_time("2024-01-01 01:00:01")) == [("match", (1, 2), 1)]
+    assert local(live.process(events((3, "p", 3601, "b")).cast(schema))) == [("late", (3,), 1)]
     with pytest.raises(SchemaError) as caught:
         live.advance_time("2024-10-27 02:30")
     assert str(caught.value) == (
         "time: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin. "
         "Give it with its offset, as in '2024-10-27 01:30:00+00:00'"
     )
-    assert told(live.advance_time(datetime(2024, 10, 27, 1, 30, tzinfo=UTC))) == []
+    assert local(live.advance_time(datetime(2024, 10, 27, 1, 30, tzinfo=UTC))) == []
 
 
 def test_measures() -> None:

@@ -14,9 +14,9 @@ from tests.telling import Log, log_of, sorted_log, states_every
 
 from cepheid import Matcher
 from cepheid.kernel.consistency_reference import Arrival, told
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.stages.real_time_reference import Arrived, Found, matches_so_far
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.intervals.values import Consistency, End
+from cepheid.lang.consistency import Consistency, End
 
 
 @share(20)

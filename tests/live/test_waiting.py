@@ -6,8 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.events.batch import TIME, TIME_TYPE, Batch
-from cepheid.matchers.event_queue import Waiting, times_of
+from cepheid.events.batch import TIME, Batch
+from cepheid.events.time import TIME_TYPE
+from cepheid.matchers.event_queue import EventQueue, times_of
 
 
 def batch(times: list[int]) -> Batch:
@@ -17,7 +18,7 @@ def batch(times: list[int]) -> Batch:
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9) | st.integers(-10, 10), max_size=30))
 def test_what_time_has_passed(steps: list[list[int] | int]) -> None:
     """Lists are events that come, numbers times that are told; the same as with one plain list."""
-    waiting = Waiting()
+    waiting = EventQueue()
     plain: list[int] = []
     for step in steps:
         if isinstance(step, list):

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from cepheid import Pattern
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.events.batch import EVENT_PREFIX, MASK, ORDINAL, TIME, TIME_TYPE, VALUE_PREFIX, Batch, Schema
+from cepheid.events.batch import EVENT_PREFIX, MASK, ORDINAL, TIME, VALUE_PREFIX, Batch, Schema
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.kernel.stages.layout import NO_TIME, Visits
+from cepheid.kernel.arrays import NO_TIME, Visits
 from cepheid.matchers.stages.detector import Detector
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.plan.stages.build import build_plan
@@ -123,7 +124,8 @@ def test_what_is_held_stays_in_its_place() -> None:
     for first in range(0, 10_000, 100):
         visits = Visits(np.zeros(1, np.int32), np.array([100]), np.array([NO_TIME]), np.zeros(1, np.bool_))
         rows: list[Row] = [(None, None, i) for i in range(first, first + 100)]
-        assert detector.step(batch(pattern, rows, first), visits).num_rows == 100 - (first == 0)
+        (found,) = detector.step(batch(pattern, rows, first), visits)
+        assert found.num_rows == 100 - (first == 0)
         lengths.append(len(detector.working_set))
     assert lengths[:41] == [*range(100, 4100, 100), 1]
     assert max(lengths) < 4100

@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.occurrences.compiled import Trees, compile_trees, regime_of
-from cepheid.kernel.occurrences.kernel import TreeKernel
+from cepheid.kernel.arrays import FOREVER, Events, Visits
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel
 from cepheid.kernel.occurrences.reference import reference_occurrences
-from cepheid.kernel.occurrences.results import ToldOccurrences, told_of
-from cepheid.kernel.stages.layout import FOREVER, Events, Visits
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.kernel.occurrences.results import EmittedOccurrences, emitted_of
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.limits import Limits
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import Operator
 from occurrences.strategies import TIME_VALUE
 
 
@@ -26,13 +27,13 @@ def kernel_of(
     by_operator: bool = False,
     roots: Sequence[int] = (),
     limits: Limits | None = None,
-) -> TreeKernel:
+) -> OccurrenceKernel:
     regime = regime_of(policy, by_operator=by_operator)
     roots = tuple(roots) or (len(operators) - 1,)
     variables = max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0)
     trees = Trees(tuple(operators), roots, regime, variables, (pa.int64(), pa.int64()), TIME_VALUE)
     limits = limits or Limits()
-    return TreeKernel(compile_trees([trees], limits)[0], [policy] * len(roots), limits)
+    return OccurrenceKernel(compile_trees([trees], limits)[0], [policy] * len(roots), limits)
 
 
 def arrays_of(events: Sequence[Event]) -> Events:
@@ -52,7 +53,7 @@ def told(
     *,
     by_operator: bool = False,
     until: int = FOREVER,
-) -> ToldOccurrences:
+) -> EmittedOccurrences:
     """What the kernel gives."""
     kernel = kernel_of(operators, policy, by_operator=by_operator)
     (found,) = kernel.run(arrays_of(events), one_visit(len(events), until, closes=True))
@@ -61,16 +62,16 @@ def told(
 
 def defined(
     operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None
-) -> ToldOccurrences:
+) -> EmittedOccurrences:
     root = len(operators) - 1
     found = reference_occurrences(operators, root, policy, events, time_value=TIME_VALUE, until=until)
-    return told_of(found, max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0))
+    return emitted_of(found, max((op.number + 1 for op in operators if op.kind is Kind.BOUND), default=0))
 
 
 Row = tuple[int, int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 
 
-def rows(found: ToldOccurrences) -> list[Row]:
+def rows(found: EmittedOccurrences) -> list[Row]:
     """End, start, members and variables of each."""
     begins = [0, *found.stop.tolist()]
     members = list(
@@ -89,6 +90,6 @@ def rows(found: ToldOccurrences) -> list[Row]:
     ]
 
 
-def spans(found: ToldOccurrences) -> list[tuple[int, int]]:
+def spans(found: EmittedOccurrences) -> list[tuple[int, int]]:
     """Ends and starts."""
     return list(zip(found.end.tolist(), found.start.tolist(), strict=True))

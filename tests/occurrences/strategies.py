@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.occurrences.expression import Bound, Occurrence, OccurrencePattern, event
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.occurrences.expression import Bound, Occurrence, event
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.plan.conditions.script import Operation, StageValue
 from cepheid.plan.conditions.script import Operator as Sign
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import Operator
 
 # Expressions as they are written
 

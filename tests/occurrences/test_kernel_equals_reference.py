@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
 from cepheid.kernel.occurrences.idle import forget_keys
-from cepheid.kernel.occurrences.kernel import TreeKernel
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Visits
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.occurrences.expression import Policy
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import Operator
 from occurrences.running import arrays_of, defined, kernel_of, one_visit, rows, spans, told
 from occurrences.strategies import events_of_key, many_events, tables, windowed_tables
 
@@ -145,7 +146,7 @@ def _placed(row: object, places: list[int]) -> object:
     return end, start, members, bound
 
 
-def forget(kernel: TreeKernel, count: int) -> list[int]:
+def forget(kernel: OccurrenceKernel, count: int) -> list[int]:
     """Lets the kernel keep the events that it needs: the positions where they were."""
     held = np.zeros(count, np.int32)
     kernel.mark(held)

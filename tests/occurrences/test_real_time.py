@@ -16,7 +16,7 @@ from tests.searching import share
 from tests.telling import drawn_states, states_every
 
 from cepheid import CepheidWarning, Limits, Matcher, OccurrencePattern, PatternError, detect
-from cepheid.matchers.real_time.rollback_points import KeyStates
+from cepheid.matchers.real_time.rollback_points import RollbackPoints
 from occurrences.shop import at, shop
 from occurrences.strategies import Row, expressions, shop_rows, with_variables
 
@@ -128,7 +128,7 @@ WINDOWED = ["(A; B)_5s - C", "((A & B)_4s; C)_9s", "((A + 2s; B)_3s | C) -[c.pri
     random=st.randoms(use_true_random=False),
     text=st.sampled_from(WINDOWED),
     policy=st.sampled_from(["unrestricted", "recent"]),
-    every=st.sampled_from([1, 16, KeyStates.every]),
+    every=st.sampled_from([1, 16, RollbackPoints.every]),
 )
 @pytest.mark.filterwarnings("ignore:policy 'recent' with the condition")
 def test_long_lists(*, random: Any, text: str, policy: str, every: int) -> None:

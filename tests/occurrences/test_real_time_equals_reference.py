@@ -16,13 +16,14 @@ from tests.telling import Log, log_of, sorted_log, states_every
 
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
-from cepheid.hosts.in_process.occurrences import occurrence_plans
+from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, told
 from cepheid.kernel.occurrences.reference import reference_occurrences
 from cepheid.kernel.occurrences.values import Derivation, Member
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.intervals.values import Consistency, End
-from cepheid.plan.occurrences.plan import Kind, OccurrencePlan
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.consistency import Consistency, End
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import OccurrencePlan
 from occurrences.shop import at, shop
 from occurrences.strategies import Row, expressions, few_rows, shop_rows, with_variables
 
@@ -100,7 +101,7 @@ def by_definition(
     first: Consistency,
     switches: Mapping[int, Consistency],
 ) -> Log:
-    plan = occurrence_plans(shop([]).schema, request_of(pattern, time="at", key="user", sequence="type"), ENGINE).only
+    plan = plans_in_process(shop([]).schema, request_of(pattern, time="at", key="user", sequence="type"), ENGINE).only
     masks = ENGINE.evaluate(shop([*rows]), bits=plan.bits, values=plan.values).masks[0].tolist()
 
     def matches(accepted: Sequence[int], clock: float) -> Mapping[str, Life]:

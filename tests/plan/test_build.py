@@ -209,7 +209,7 @@ def test_measures(plan: BuildPlan) -> None:
 def test_schema(plan: BuildPlan) -> None:
     """Key, time, sequence and columns must be there and be of use; all faults are one error."""
     columns = pa.schema(
-        [("k", pa.map_(pa.string(), pa.int32())), ("t", pa.date32()), ("q", pa.struct([("x", pa.int8())]))]
+        [("k", pa.map_(pa.string(), pa.int32())), ("t", pa.int64()), ("q", pa.struct([("x", pa.int8())]))]
     )
     nested = pa.struct([("x", pa.list_(pa.int8()))])
     with pytest.raises(SchemaError) as error:
@@ -218,7 +218,7 @@ def test_schema(plan: BuildPlan) -> None:
         "key: no column named 'kk'. Did you mean 'k'?",
         "columns: no column named 'z'. Known here: k, t, q",
         "key: 'k' is of type MAP<STRING, INT>; a key cannot be or hold a MAP or an ARRAY",
-        "time: 't' is of type DATE; event time is a TIMESTAMP or TIMESTAMP_NTZ: cast it",
+        "time: 't' is of type BIGINT; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it",
         "sequence: 'q' is of type STRUCT<x: TINYINT>, whose values have no order",
     ]
     with pytest.raises(SchemaError, match="a key cannot be or hold a MAP or an ARRAY"):

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from tests.lang.strategies import FLAGS, patterns
 
-from cepheid.lang.stages.document import located_in_document, pattern_from_text
+from cepheid.lang.documents import located_in_document, pattern_from_text
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
-from cepheid.plan.stages.check import RESERVED, pattern_problems
+from cepheid.plan.reserved import RESERVED
+from cepheid.plan.stages.check import pattern_problems
 
 Change: TypeAlias = Callable[[Pattern], Pattern]
 

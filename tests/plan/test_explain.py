@@ -18,8 +18,9 @@ from cepheid.plan.conditions.script import (
     Script,
     StageValue,
 )
+from cepheid.plan.lifted import Lifted, Measure, PlannedCondition
 from cepheid.plan.stages.explain import explain_pattern, explain_plan, script_text
-from cepheid.plan.stages.plan import Lifted, Measure, Plan, StageCondition
+from cepheid.plan.stages.plan import Plan
 
 LONG, DOUBLE, BOOLEAN, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 
@@ -52,7 +53,7 @@ plan = Plan(
     Schema(pa.schema({"tailnum": STRING, "t": pa.timestamp("us")}), ("tailnum",), "t"),
     (lifted("arr_delay > 45", BOOLEAN),),
     (lifted("origin", STRING), lifted("dep_delay * 1.1", DOUBLE)),
-    (StageCondition(0, None), StageCondition(None, same_origin), StageCondition(None, None)),
+    (PlannedCondition(0, None), PlannedCondition(None, same_origin), PlannedCondition(None, None)),
     (
         Measure(
             "n", "count(b)", "__0 + __1", Name(("__0",), ((0, 3),)), {"__0": Aggregate(Fold.COUNT, 1, None, LONG)}, LONG
@@ -159,9 +160,9 @@ def test_groups_as_text() -> None:
 def test_plan_of_groups_as_text() -> None:
     """The conditions of a plan go to the stages and the loops that they are of."""
     bits = tuple(lifted(sql, BOOLEAN) for sql in ("x > 1", "x < 0", "x = 9"))
-    any_event = StageCondition(None, None)
-    leaves = (any_event, StageCondition(0, None), any_event, StageCondition(1, None), any_event, any_event)
-    untils = (StageCondition(2, None), StageCondition(None, equal(CurrentValue(0, LONG), StageValue(1, 0, LONG))))
+    any_event = PlannedCondition(None, None)
+    leaves = (any_event, PlannedCondition(0, None), any_event, PlannedCondition(1, None), any_event, any_event)
+    untils = (PlannedCondition(2, None), PlannedCondition(None, equal(CurrentValue(0, LONG), StageValue(1, 0, LONG))))
     columns = pa.schema({"x": LONG, "t": pa.timestamp("us")})
     plan = Plan(
         grouped, Schema(columns, (), "t"), bits, (lifted("x", LONG),), (*leaves, *untils), measures=None, columns=("x",)

@@ -10,7 +10,8 @@ import pytest
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.kernel.stages.reference import Event, ReferenceMatcher
+from cepheid.kernel.reference_events import Event
+from cepheid.kernel.stages.reference import ReferenceMatcher
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.plan.stages.build import build_plan
 from cepheid.plan.stages.growth import growth_warnings

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.stages.document import pattern_from_text
+from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.explain import explain_plan

@@ -9,8 +9,10 @@ import pytest
 
 from cepheid.errors import PatternError
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.lifted import PlannedCondition
 from cepheid.plan.stages.build import check_pattern
-from cepheid.plan.stages.plan import Plan, StageCondition
+from cepheid.plan.stages.names import asked_types
+from cepheid.plan.stages.plan import Plan
 from cepheid.plan.taxonomy import taxonomy_warnings
 
 BuildPlan = Callable[..., Plan]
@@ -31,7 +33,7 @@ def test_a_subtype_is_lifted(plan: BuildPlan) -> None:
         r"(`s` IN ('payment', 'card', 'transfer', 'it\'s')) AND (n > 1)",
         "`s` IN ('refund')",
     ]
-    assert built.conditions[0] == StageCondition(0, None)
+    assert built.conditions[0] == PlannedCondition(0, None)
     assert built.conditions[1].bit == 1
 
 
@@ -93,7 +95,8 @@ WRONG = {"payment": ["card", "transfer"], "event": ["payment", "refund"]}
 )
 def test_a_taxonomy_the_wrong_way_round(asked: str, kinds: Any, *, warned: bool) -> None:
     """A type that is asked for, as a kind of several that have no other kinds, is warned of, with the right form."""
-    warnings = list(taxonomy_warnings(Pattern.begin("p").subtype(asked).next("q").subtype(asked).taxonomy("s", kinds)))
+    pattern = Pattern.begin("p").subtype(asked).next("q").subtype(asked).taxonomy("s", kinds)
+    warnings = list(taxonomy_warnings(pattern.types, asked_types(pattern)))
     assert len(warnings) == warned
     if asked == "payment" and warned:
         assert warnings[0] == (

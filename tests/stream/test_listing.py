@@ -34,7 +34,7 @@ from cepheid.hosts.spark.stream.listing import (
     list_open,
 )
 from cepheid.hosts.spark.stream.store import SHARD
-from cepheid.kernel.stages.layout import NO_TIME
+from cepheid.kernel.arrays import NO_TIME
 
 PARTS = pa.schema(
     [

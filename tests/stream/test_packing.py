@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid import Pattern
-from cepheid.events.batch import KEY_PREFIX, MASK, TIME, TIME_TYPE, Schema
+from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.spark.stream.packing import events_of, pack, to_stream, unpack
 from cepheid.hosts.spark.stream.store import ledger
-from cepheid.plan.plan_set import build_plans
-from cepheid.plan.stages.build import Asked
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.stages.plans import build_plans
 
 TIMES = {"k": pa.string(), "at": TIME_TYPE, "x": pa.string()}
 SCHEMA = Schema(pa.schema(TIMES), ("k",), "at")
@@ -24,8 +25,8 @@ A, B = (Pattern.begin(x, name=x).where(f"x = '{x}'").followed_by(f"{x}2").where(
 
 
 def plans(*patterns: Pattern) -> bytes:
-    asked = [Asked(pattern, None) for pattern in patterns]
-    return pickle.dumps(build_plans(asked, SCHEMA, ENGINE, columns=(), outputs=("matches",), named=True))
+    asked = [PatternRequest(pattern) for pattern in patterns]
+    return pickle.dumps(build_plans(asked, SCHEMA, ENGINE, PlanOptions(named=True, columns=(), outputs=("matches",))))
 
 
 def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
@@ -46,7 +47,7 @@ def packed(
 ) -> list[tuple[int, list[str], str | None]]:
     """Each shard that is called, with the keys of its events and the failure."""
     found = []
-    for batch in pack(iter(batches), (LAYOUT, COLUMNS, plans(*patterns), 4, only_relevant)):
+    for batch in pack(iter(batches), (LAYOUT, COLUMNS, "stages", plans(*patterns), 4, only_relevant)):
         for row in batch.to_pylist():
             events = events_of([row["_events"]])
             assert events is None or events.data.schema == COLUMNS

@@ -24,19 +24,17 @@ from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
-from cepheid.compile.stages.compiled import compile_plan
 from cepheid.detect import request_of
-from cepheid.hosts.compatibility import asked_of, made_for
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.detect import plan_in_process
+from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
 from cepheid.hosts.spark.stream import shard_log as stream_state
-from cepheid.hosts.spark.stream.packing import to_stream
+from cepheid.hosts.spark.stream.packing import to_stream, unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
 from cepheid.hosts.spark.stream.shard_log import Live
-from cepheid.hosts.spark.stream.shard_matcher import shard_pattern
 from cepheid.hosts.spark.stream.store import Entry, Head
-from cepheid.plan.stages.plan import OutputName, Plan
+from cepheid.plan.lifted import OutputName
+from cepheid.requests.ledger import asked_of
 
 SECOND = timedelta(seconds=1)
 OUTPUTS: tuple[OutputName, ...] = ("matches", "timeouts", "late")
@@ -96,15 +94,16 @@ class Stream:
     """The column that the watermark is of."""
 
     def __post_init__(self) -> None:
-        request = request_of(self.pattern, outputs=self.outputs, **self.options)
+        request = request_of(self.pattern, outputs=self.outputs, endless=True, **self.options)
         self._engine = DuckDbEngine(time_zone="UTC")
         self._request = request
-        self._plan: Plan = plan_in_process(self.columns, request, self._engine)
-        made = json.dumps(made_for(request, compile_plan(self._plan), "UTC"))
-        asked = json.dumps(asked_of(request, "UTC", {}))
+        self.plan: Any = plans_in_process(self.columns, request, self._engine).only
+        self.runner: Any = request.family.runner(self.plan, "end" if self.time == request.end else "start")
+        packed = pickle.dumps(self.runner)
+        made = json.dumps(request.family.compatibility(self.runner, "UTC"))
+        asked = json.dumps(asked_of(request, request.only, "UTC", {}))
         columns = self._lifted(self.columns.empty_table()).schema
-        plan = pickle.dumps(self._plan)
-        self.matching = Matching(plan, columns, made, of_matches=False, named=False, asked=asked)
+        self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked=asked)
 
     def batch(self, rows: pa.Table) -> pa.Table:
         """The rows that it gives for these events; then the watermark moves."""
@@ -146,7 +145,7 @@ class Stream:
         return [pa.ipc.open_stream(stepped.rows).read_all().drop_columns(["_error", "_counts"])]
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
-        return lifted(timed(rows, self._request), self._plan, self._engine).data
+        return lifted(timed(rows, self._request), self.plan, self._engine).data
 
 
 @st.composite
@@ -258,7 +257,7 @@ def test_other_measures() -> None:
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(("query", 0), shard_pattern(after.matching.plan)) is None
+    assert after.live.take(("query", 0), unpacked_runner(after.matching.runner)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -337,7 +336,7 @@ def test_few_matchers_are_kept() -> None:
     stream.batch(pair_events((0, "p", 0, "a")))
     (shard,) = stream.states.values()
     assert shard.kept is not None
-    pattern = shard_pattern(stream.matching.plan)
+    pattern = unpacked_runner(stream.matching.runner)
     known = stream.live.take(("query", 0), pattern)
     assert known is not None
     few, one, another = Live(most=1), ("query", 0), ("query", 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,64 +22,40 @@ from tests.searching import share
 from tests.stream.test_shard import Stream
 
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
-from cepheid.compile.occurrences.compiled import compile_occurrences
-from cepheid.detect import request_of
-from cepheid.hosts.compatibility import intervals_made_for, made_for
-from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.intervals import interval_plans
-from cepheid.hosts.in_process.occurrences import occurrence_plans
-from cepheid.hosts.in_process.prepare import lifted, timed
-from cepheid.hosts.spark.stream.shard import Matching
+from cepheid.events.batch import MASK, VALUE_PREFIX
 from cepheid.hosts.spark.stream.shard_log import Live
-from cepheid.hosts.spark.stream.tree_matchers import OfIntervals, OfOccurrences
 from cepheid.intervals import interval_pattern
+from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency, End
-from cepheid.plan.intervals.growth import Guard, Purge
-from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.intervals.constants import Guard
+from cepheid.plan.intervals.growth import Purge
+from cepheid.plan.lifted import OutputName
 from occurrences.shop import shop
 from occurrences.test_live import PATTERNS, events
 
 FAR = 10**9
 """Milliseconds behind all times of intervals."""
 OF_OCCURRENCES: dict[str, Any] = {"key": "user", "time": "at", "sequence": "type"}
-OF_INTERVALS: dict[str, Any] = {"key": "k", "start": "start", "end": "end", "type": "type", "columns": ["id"]}
+OF_INTERVALS: dict[str, Any] = {"key": "k", "time": ("start", "end"), "columns": ["id"]}
 
 
 @dataclass
 class OccurrenceStream(Stream):
     """Of a pattern of occurrences."""
 
-    def __post_init__(self) -> None:
-        request = request_of(self.pattern, outputs=("matches", "late"), stream=True, **self.options)
-        self._engine = DuckDbEngine(time_zone="UTC")
-        self._request = request
-        plan = self._own = occurrence_plans(self.columns, request, self._engine).only
-        made = json.dumps(made_for(request, compile_occurrences(OccurrencePlans.of([plan])), "UTC"))
-        columns = self._lifted(self.columns.empty_table()).schema
-        packed = pickle.dumps(OfOccurrences(plan))
-        self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked="{}")
-
-    def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
-        return lifted(timed(rows, self._request), self._own, self._engine).data
+    outputs: tuple[OutputName, ...] = ("matches", "late")
 
 
 @dataclass
 class IntervalStream(Stream):
     """Of an interval pattern; `time` says by which of its times an event is late."""
 
-    def __post_init__(self) -> None:
-        request = request_of(self.pattern, stream=True, **self.options)
-        (plan,) = interval_plans(self.columns, request, DuckDbEngine(time_zone="UTC")).each
-        self._own = plan
-        self.sought = OfIntervals(plan, End(self.time), ("matches", "late"))
-        made = json.dumps(intervals_made_for(plan, End(self.time), ("matches", "late"), "UTC"))
-        columns = self._lifted(self.columns.empty_table()).schema
-        packed = pickle.dumps(OfIntervals(plan, End(self.time), ("matches", "late")))
-        self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked="{}")
+    outputs: tuple[OutputName, ...] = ("matches", "late")
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
-        return batch_of(self._own, rows).data
+        batch = batch_of(self.plan, rows).data
+        values = [name for name in batch.schema.names if name.startswith(VALUE_PREFIX)]
+        return batch.select([*(n for n in batch.schema.names if n not in (MASK, *values)), *values, MASK])
 
 
 def cuts(draw: st.DrawFn, count: int) -> Iterator[tuple[int, int]]:
@@ -138,14 +113,16 @@ def test_idle_keys_of_occurrences() -> None:
 
 
 def never_certain(stream: IntervalStream) -> bool:
-    return Guard.FOREVER in stream.sought.compiled.tables.negations["guard"]
+    return Guard.FOREVER in stream.runner.compiled.tables.negations["guard"]
 
 
 def of_intervals(pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int) -> IntervalStream:
     """A stream of the pattern; one that contradicts itself is no example."""
     stream = None
     with suppress(PatternError):
-        stream = IntervalStream(pattern, table.schema, OF_INTERVALS, timedelta(seconds=seconds), time=lateness.value)
+        stream = IntervalStream(
+            pattern.taxonomy("type"), table.schema, OF_INTERVALS, timedelta(seconds=seconds), time=lateness.value
+        )
     assume(stream is not None)
     assert stream is not None
     return stream
@@ -195,14 +172,18 @@ def test_intervals_in_any_micro_batches(
         assert not late
         if real_time or start == end:
             in_time = table.take(pa.array(sorted(accepted), pa.int64()))
-            expected = detect(in_time, pattern, **OF_INTERVALS).column("match_id").to_pylist()
+            expected = detect(in_time, pattern.taxonomy("type"), **OF_INTERVALS).column("match_id").to_pylist()
             assert {id_: n for id_, n in net.items() if n} == Counter(expected)
     assert max(net.values(), default=0) <= 1
-    if pattern.window is not None and not never_certain(stream) and Purge.KEEP not in stream.sought.compiled.purges:
+    if pattern.window is not None and not never_certain(stream) and Purge.KEEP not in stream.runner.compiled.purges:
         assert (stream.states, stream.timers) == ({}, {})
 
 
-LATER = interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds").without("d", "D", between=("a", "b"))
+LATER = (
+    interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds")
+    .without("d", "D", between=("a", "b"))
+    .taxonomy("type")
+)
 
 
 def spans(*rows: tuple[str, str, int, int]) -> pa.Table:

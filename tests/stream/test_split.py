@@ -56,9 +56,9 @@ def test_matches_of_intervals_are_insertions_and_retractions(streams: SparkSessi
         events((8, "z", 61, "m")),
     ]
     written([batch.rename_columns(["id", "kind", "at", "machine"]) for batch in batches], tmp_path / "events")
-    pattern = interval_pattern("EVENT PAL(a x (!c) before b y) WITHIN 1 minute REALTIME 1")
+    pattern = interval_pattern("EVENT PAL(a x (!c) before b y) WITHIN 1 minute REALTIME 1").taxonomy("kind")
     stream = streamed(streams, tmp_path / "events")
-    rows = detect(stream, pattern, start="at", end="at", type="kind", key="machine", lateness="10 seconds")
+    rows = detect(stream, pattern, time=("at", "at"), key="machine", lateness="10 seconds")
     told: list[tuple[str, str]] = []
 
     def collect(batch: DataFrame, _: int) -> None:

@@ -25,12 +25,14 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize("file", sorted(STORED.glob("*.zip")), ids=lambda file: file.stem)
 def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -> None:
     """What is open is listed, and the query goes on, as when the checkpoint was written."""
-    if tuple(map(int, streams.version.split(".")[:2])) < WRITTEN_BY[file.stem]:
+    if tuple(map(int, streams.version.split(".")[:2])) < WRITTEN_BY[file.stem[:3]]:
         pytest.skip(f"a Spark newer than {streams.version} wrote the checkpoint")
+    _, _, kind = file.stem.partition("-")[2].partition("-")
     unpack(file, tmp_path)
     checkpoint = tmp_path / "checkpoint"
     log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
     assert log.count() > 0
-    assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
+    if not kind:
+        assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
     told = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
-    assert go_on(streams, tmp_path) == told != []
+    assert go_on(streams, tmp_path, kind or "stages") == told != []

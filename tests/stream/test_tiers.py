@@ -115,7 +115,7 @@ def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(networks(first), TWO, lateness="1 second", **SECOND)
     assert str(caught.value) == (
-        "lateness: 'detected_at' is that of matches in this query, none of which is late. Leave it out"
+        "lateness: 'detected_at' is the time of matches in this query, and no match is late. Leave it out"
     )
     with pytest.raises(SchemaError) as caught:
         detect(networks(first), TWO, **{**SECOND, "time": "match_end"})

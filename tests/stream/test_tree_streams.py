@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-PAIR = interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds").without("d", "D", between=("a", "b"))
-INTERVALS: dict[str, Any] = {"key": "k", "start": "start", "end": "end", "type": "type", "columns": ["id"]}
+PAIR = (
+    interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds")
+    .without("d", "D", between=("a", "b"))
+    .taxonomy("type")
+)
+INTERVALS: dict[str, Any] = {"key": "k", "time": ("start", "end"), "columns": ["id"]}
 PAID = OccurrencePattern.of("((?a:A; ?b:B)_9s - C) | (B + 5s)_9s").taxonomy("type")
 OCCURRENCES: dict[str, Any] = {"key": "user", "time": "at", "columns": ["price"]}
 
@@ -63,8 +67,8 @@ def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
         for i, start in enumerate(drawn.randrange(200) for _ in range(300))
     ]
     given = [*shuffled(rows, 4, 8, 5, 5), [(-1, "Z", "end", 900, 900)]]
-    patterns = {"sure": PAIR.taxonomy("type"), "now": PAIR.taxonomy("type").emitting("realtime")}
-    options = {**INTERVALS, "type": None}
+    patterns = {"sure": PAIR, "now": PAIR.emitting("realtime")}
+    options = INTERVALS
     found = detected(streams, [spans(batch) for batch in given], tmp_path, patterns, lateness="12 seconds", **options)
     told: dict[str, Counter[str]] = {"sure": Counter(), "now": Counter()}
     so_far: list[Any] = []
@@ -139,10 +143,10 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
             detect(events, pattern, **options)
         return str(caught.value)
 
-    assert message(SchemaError, PAIR, **INTERVALS, time="id", outputs=["timeouts"], sequence="id") == (
-        "time: of an interval pattern it says which time the watermark is of: 'start' or 'end', got 'id'\n"
-        "sequence: interval patterns have none; leave it out\n"
-        "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"
+    assert message(SchemaError, PAIR, **INTERVALS | {"time": "id"}, outputs=["timeouts"], sequence="id") == (
+        "sequence: intervals have no sequence, as their times and contents order intervals; leave it out\n"
+        "outputs: intervals have no timeouts; ask for 'matches', 'late' or both\n"
+        "time: name the columns in which events start and end, as in time=('start', 'end'), got 'id'"
     )
     lacking = "lateness: say how late an event of the stream may come"
     assert message(SchemaError, PAIR, **INTERVALS).startswith(lacking)
@@ -153,18 +157,20 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
     )
     mixed = message(PatternError, {"one": PAIR, "other": PAID}, **INTERVALS)
     assert "where one of several patterns is of intervals all are: an IntervalPattern is expected" in mixed
-    never = message(PatternError, PAIR, **INTERVALS, time="end", lateness="1 minute")
-    assert never == (
+    by_end = events.withWatermark("end", "1 minute")
+    with pytest.raises(PatternError) as caught:
+        detect(by_end, PAIR, **INTERVALS)
+    assert str(caught.value) == (
         "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is ever "
-        "certain\nEither let lateness be that of starts (time='start'), or choose a scope that bounds them (gap, "
-        "seq_between or during_span), or let the pattern emit in real time."
+        "certain\nEither let lateness be that of starts (give 'start' the watermark), or choose a scope that bounds "
+        "them (gap, seq_between or during_span), or let the pattern emit in real time."
     )
     now = detect(events, PAIR.emitting("realtime"), **INTERVALS, lateness="1 minute", outputs="matches")
-    with pytest.raises(SchemaError, match="these rows are told in real time and may be taken back"):
-        detect(now, PAIR.named("next"), start="match_start", end="detected_at", type="kind", key="k")
+    with pytest.raises(SchemaError, match="these are matches that are emitted in real time"):
+        detect(now, PAIR.named("next"), time=("match_start", "detected_at"), key="k")
     with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
         detect(events, PAIR, **INTERVALS | {"key": None}, lateness="1 minute")
-    endless = interval_pattern("EVENT PAL(A a before B b)")
+    endless = interval_pattern("EVENT PAL(A a before B b)").taxonomy("type")
     with pytest.warns(CepheidWarning, match="without within an interval pattern needs all its events for ever"):
         detect(events, endless, **INTERVALS, lateness="1 minute")
     joined = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")

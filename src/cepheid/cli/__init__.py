@@ -1,1 +1,1 @@
-"""The command line: one command per file, no meaning of its own."""
+"""The command line: one file per command, which only calls the library."""

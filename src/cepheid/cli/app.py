@@ -1,6 +1,6 @@
-"""The command `cepheid`: one file per subcommand, and none of them with a meaning of its own.
+"""The command `cepheid`: one file per subcommand, which only calls the library.
 
-What a command needs is imported when it runs, so that `cepheid --help` answers at once.
+A command imports what it needs when it runs, so that `cepheid --help` answers at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
-    # A fault of Cepheid shows Python's own traceback; what users can mend is never shown as one.
+    # A fault of Cepheid shows Python's own traceback; an error that users can fix never does.
     pretty_exceptions_enable=False,
 )
 for _command in (detect, check, explain, stream):
@@ -82,16 +82,16 @@ def _options(
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Python would add the line of source that warns, which is ours and tells a user nothing."""
+    """Without this, Python would add the line of source that warns, which is ours and of no interest to a user."""
     sys.stderr.write(f"warning: {in_options(' '.join(str(message).split()))}\n")
 
 
 def main() -> None:
-    """Runs the command line; a fault of Cepheid ends with its own exit code, so that scripts can tell it apart."""
+    """Runs the command line; a fault of Cepheid has its own exit code, so that scripts can recognize it."""
     warnings.showwarning = _show_warning
     try:
         app()
-    except Exception:  # noqa: BLE001 the border of the program: reported in full, with a code of its own
+    except Exception:  # noqa: BLE001 the border of the program: reported in full, with its own code
         traceback.print_exc()
         sys.stderr.write("This is a fault in Cepheid or in what it runs on; please report it with the lines above.\n")
         raise SystemExit(ExitCode.UNAVAILABLE) from None

@@ -1,4 +1,4 @@
-"""`cepheid check`: whether this is a pattern, and whether it fits these events."""
+"""`cepheid check`: whether a file holds a valid pattern, and whether the pattern fits the events."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ def check(
     reading: o.Reading,
     as_json: o.AsJson = False,
 ) -> None:
-    """Report all problems of a pattern file, with their lines and columns; and what explain warns of.
+    """Report all problems of a pattern file with their lines and columns, and the warnings of explain.
 
-    Without --events, what needs no columns is checked: the document, the SQL of the conditions, the stages they name.
+    Without --events, only the parts that need no columns are checked: the document, the SQL of the conditions and the
+    stages that they name.
     """
     options, parameters = o.EventOptions.of(events, time, wanted, reading), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
-        from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, warnings_of
+        from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
         from cepheid.errors import PatternError
 
-        opened = open_pattern(pattern, parameters)
+        opened = open_pattern(pattern, parameters, wanted.type_)
         plan = plan_for(opened, options) if events else None
         if plan is None and (problems := problems_without_events(opened, options.measures)):
             with opened.problems_located():
                 raise PatternError(problems)
-        warnings = warnings_of(opened.pattern, plan)
+        warnings = remarks_of(opened.pattern, plan)
         if as_json:
             print_json({"ok": True, "exit_code": 0, "problems": [], "warnings": warnings})
             return

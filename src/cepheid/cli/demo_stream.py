@@ -1,4 +1,4 @@
-"""`cepheid demo-stream`: delays that propagate, as they happen."""
+"""`cepheid demo-stream`: shows delays that propagate, as they happen."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LATENESS = "15 minutes"
 
 
 def run_demo_stream(console: Console, *, speed: float, days: int) -> int:
-    """Replays the departures of the first days of 2013, `speed` times as fast as they were, and prints each late chain
-    when it is certain; gives their number. A Spark session that is active already is used, and left running.
+    """Replays the departures of the first days of 2013, `speed` times as fast as they were. Prints each late chain when
+    it is certain, and returns their number. A Spark session that is already active is used, and left running.
     """
     departures = departures_in_order(days)
     # Each partition is a state store with a commit in every micro-batch.
@@ -75,7 +75,7 @@ def _follow(events: DataFrame, replay: Replay, folder: Path, console: Console) -
 
 
 def _words(chain: dict[str, Any]) -> str:
-    """A line: the aircraft, the day, and each flight with its minutes of delay."""
+    """One line with the aircraft, the day, and each flight with its minutes of delay."""
     events = (chain["late"], *chain["legs"])
     flights = [Flight(**{column: event[column] for column in FLIGHT_COLUMNS}) for event in events]
     legs = ", ".join(f"{label(one)} {clock(one.departed_at)} {route(one)} {one.dep_delay:+d}" for one in flights)

@@ -13,19 +13,21 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-from cepheid.requests.request import Nulls, ReadCounts, Report
+from cepheid.matchers.counts import ReadCounts
+from cepheid.requests.report import Report
+from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
+    from cepheid.lang.documents import AnyPattern
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.lang.stages.document import AnyPattern
 
 
 @dataclass(frozen=True)
 class _Detection:
-    """What a command line asks for."""
+    """The arguments of a command line."""
 
     pattern: Path
     parameters: Mapping[str, ParameterValue]
@@ -47,7 +49,7 @@ def detect(
     time: Annotated[
         str | None,
         typer.Option(
-            help="The column of the event time. Needed, or --no-time, or of an interval pattern --start and --end.",
+            help="The column of the event time. Required, or --no-time, or for interval patterns --start and --end.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +58,7 @@ def detect(
     bounds: o.Bounds,
     as_of: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Time stands here: later events do not count. As 2026-01-31T12:00:00Z."),
+        typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
     ] = None,
     nulls: o.OnNulls = "error",
     output: Annotated[
@@ -82,7 +84,7 @@ def _run(asked: _Detection) -> None:
 
     errors = Console(stderr=True)
     start = perf_counter()
-    opened = open_pattern(asked.pattern, asked.parameters)
+    opened = open_pattern(asked.pattern, asked.parameters, asked.events.type)
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():
@@ -111,7 +113,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
 
 
 def _say_dropped(counts: ReadCounts) -> None:
-    """Also in a pipe: matches may be missing for it."""
+    """Reports dropped events, also in a pipe, as matches may be missing because of them."""
     if counts.unusable:
         sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
     if counts.over_limits:
@@ -140,7 +142,7 @@ def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float)
 
 
 def _counts_asked(counts: ReadCounts, asked: _Detection) -> dict[str, int]:
-    """Without those of timeouts where nobody has looked for them."""
+    """The counts; that of timeouts only if they were asked for."""
     shown: dict[str, int] = asdict(counts)
     if "timeouts" not in (asked.events.outputs or ()):
         shown.pop("timeouts", None)

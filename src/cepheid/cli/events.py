@@ -1,4 +1,4 @@
-"""The events of a command line, opened on the host that it names."""
+"""Opens the events of a command line on the host that it names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def opened_events(options: EventOptions, errors: Console, *, columns_only: bool = False) -> Iterator[Any]:
     """An Arrow table or, with `--on spark`, a DataFrame whose session ends with the block.
 
-    With `columns_only` the table may have no rows. A DataFrame is read by the actions on it, so it has them all.
+    With `columns_only` the table may have no rows. A DataFrame is read only by the actions on it, so it has all rows.
     """
     files = event_files(options.files)
     times, null_texts = options.times, options.null_texts or []
@@ -40,8 +40,8 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
 def spark_session(
     what: str, time_zone: str, errors: Console, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """The Spark session of this process, which `what` needs; a local one that is stopped at the end, if there is
-    none.
+    """The Spark session of this process, which `what` needs. If there is none, a local one is started, and stopped at
+    the end.
     """
     require_installed(what, "pyspark", "pandas", extra="spark")
     from pyspark.sql import SparkSession as Session
@@ -59,5 +59,5 @@ def spark_session(
 
 
 def doing(what: str, errors: Console) -> AbstractContextManager[Any]:
-    """Says on a terminal what takes so long; a pipe is kept quiet."""
+    """Shows on a terminal what is running; a pipe gets nothing."""
     return errors.status(what) if errors.is_terminal else nullcontext()

@@ -1,4 +1,4 @@
-"""How commands fail: one exit code per thing a caller would do differently, and messages instead of tracebacks."""
+"""How commands fail: one exit code for each way in which a caller would react, and messages instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -45,16 +45,23 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|start|end|type|sequence|columns|outputs|nulls|as_of|time_zone|lateness)(?=
+    r"""\A(key|time|sequence|columns|outputs|nulls|as_of|time_zone|lateness)(?=
         :\ |\ needs\ )                                                                # a fault of an argument
-    | (?<=\ with\ )(time|start|end|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
+    | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # a limit that was passed
     """,
     re.VERBOSE,
 )
-"""Arguments with the words that our messages have around them: the SQL and the events that messages quote may hold the
+"""Arguments together with the words around them in our messages, as SQL and events that messages quote may contain the
 same names.
 """
+
+
+_ADVICE = {
+    ", as in time=('start', 'end')": " by --start and --end",
+    "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
+}
+"""Advice that differs in a shell."""
 
 
 class FileProblem(Exception):
@@ -62,12 +69,12 @@ class FileProblem(Exception):
 
 
 class Unavailable(Exception):
-    """Something that the command needs is not on this machine; the message says how to get it."""
+    """Something that the command needs is missing on this machine; the message says how to get it."""
 
 
 @contextmanager
 def failures_reported(*, as_json: bool) -> Iterator[None]:
-    """Turns what users can mend into messages and an exit code; everything else passes."""
+    """Turns errors that users can fix into messages and an exit code; everything else passes."""
     try:
         yield
         sys.stdout.flush()
@@ -80,7 +87,7 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
     except FileProblem as error:
         _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)
     except BrokenPipeError:
-        # Whoever reads our output has seen enough (`cepheid detect … | head`); Python must not flush into it at exit.
+        # The reader has closed the pipe (`cepheid detect … | head`); Python must not flush into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.OK) from None
     except OSError as error:
@@ -92,7 +99,7 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
 
 
 def require_installed(what: str, *packages: str, extra: str) -> None:
-    """Raises Unavailable, with the line that installs them, where packages of an extra are missing."""
+    """Raises Unavailable, with the command that installs them, if packages of an extra are missing."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
@@ -107,7 +114,9 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def in_options(message: str) -> str:
-    """The message with the options of the command line in the place of Python's arguments."""
+    """The message with options of the command line in place of Python's arguments."""
+    for in_python, in_a_shell in _ADVICE.items():
+        message = message.replace(in_python, in_a_shell)
     return _PYTHON.sub(_option, message)
 
 
@@ -118,7 +127,7 @@ def _option(argument: re.Match[str]) -> str:
 
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
-    """A problem for machines: message, where, line and column (from 1), hint; null where it has none."""
+    """A problem for machines: message, where, line and column (from 1), hint; null for each that is missing."""
     place = (
         line_and_column(problem.text, problem.span[0]) if problem.text is not None and problem.span else (None, None)
     )
@@ -132,7 +141,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool) -> None:
-    if code is ExitCode.PROBLEMS:  # the others are the command line's own
+    if code is ExitCode.PROBLEMS:  # the others belong to the command line itself
         problems = [
             replace(problem, message=in_options(problem.message), hint=problem.hint and in_options(problem.hint))
             for problem in problems

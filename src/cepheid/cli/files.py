@@ -1,8 +1,7 @@
-"""Events from files, matches into files; the extension says what kind of file it is.
+"""Reads events from files and writes matches to files; the extension says what kind of file it is.
 
-CSV and JSON lines have no types of their own, so one reader (pyarrow's) gives them theirs for every host: read by
-Spark's own reader, the same file could have other types and so other matches. Parquet is typed, and Spark reads it
-itself.
+CSV and JSON lines have no types, so one reader (pyarrow's) infers them for every host: with Spark's own reader the same
+file could have other types, and so other matches. Parquet has types, and Spark reads it itself.
 """
 
 from __future__ import annotations
@@ -31,11 +30,12 @@ if TYPE_CHECKING:
 
 _KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
 _BLOCK_BYTES = 32 << 20
-"""Types are guessed from the first block of a text file: pyarrow's 1 MB too often misses what comes later."""
+"""The first block of a text file, from which types are inferred: with pyarrow's 1 MB they too often miss later values.
+"""
 
 
 def event_files(names: Sequence[str]) -> list[Path]:
-    """The files that `names` and globs stand for, in the order given; all of one known kind.
+    """The files that `names`, which may be globs, stand for, in the order given; all of one known kind.
 
     Raises:
         FileProblem: no such file, no file matches, an empty file, an unknown kind, several kinds.
@@ -73,7 +73,7 @@ def read_events(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequ
 
 
 def read_schema(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Schema:
-    """The schema of what `read_events` would read; of Parquet without reading the events.
+    """The schema of what `read_events` would read; for Parquet no events are read.
 
     Raises:
         FileProblem: a file is not what its extension says.
@@ -93,26 +93,26 @@ def read_events_on_spark(
     """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
     if _kind(paths[0]) != "Parquet":
         return _without_zones_given(session, read_events(paths, times=times, null_texts=null_texts))
-    read_schema(paths, times=times)  # Spark would take the first file's columns, and NULL where another file lacks one
+    read_schema(paths, times=times)  # Spark would take the first file's columns, and NULL if another file lacks one
     return session.read.parquet(*(str(path.absolute()) for path in paths))
 
 
 def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
-    """A DataFrame in which times without zone stay so, as in Parquet; Spark would read them in the session's zone."""
+    """A DataFrame in which times without a zone stay so, as in Parquet; Spark would read them in the session's zone."""
     preferred = session.conf.get("spark.sql.timestampType")
     session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     try:
-        # In one chunk: PySpark 4.3 loses rows that stand behind an empty one.
+        # In one chunk: PySpark 4.3 loses the rows after an empty chunk.
         return session.createDataFrame(events.combine_chunks())
     finally:
         session.conf.set("spark.sql.timestampType", preferred or "TIMESTAMP_LTZ")
 
 
 def check_output(path: Path, inputs: Sequence[Path]) -> None:
-    """Refuses, before the work is done, what `write_matches` could not or should not write.
+    """Refuses, before the work is done, a file that `write_matches` could not or should not write.
 
     Raises:
-        FileProblem: unknown kind, no such folder, a folder in the file's place, a file that is read.
+        FileProblem: unknown kind, no such folder, the path is a folder, the file is one of those read.
     """
     _kind(path)
     if not path.parent.is_dir():
@@ -124,7 +124,7 @@ def check_output(path: Path, inputs: Sequence[Path]) -> None:
 
 
 def write_matches(matches: pa.Table, path: Path) -> None:
-    """Writes a file, whole or not at all: it gets its name when it is complete."""
+    """Writes a file atomically: it gets its name when it is complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         _WRITERS[_kind(path)](matches, partial)
@@ -195,13 +195,13 @@ def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
     events = pyarrow.json.read_json(path, blocks)
     texts = pa.schema([field.with_type(_times_as_text(field.type)) for field in events.schema])
     if not texts.equals(events.schema):
-        # pyarrow takes ISO 8601 text for times without zone, and drops the zone that the text has: read it as text.
+        # pyarrow takes ISO 8601 text for times without a zone, and drops the zone in the text. So read it as text.
         events = read_as(texts)
     return exact_json(path, events, read_as)
 
 
 def _times_as_text(kind: pa.DataType) -> pa.DataType:
-    """The type that JSON itself knows for what was guessed to be `kind`."""
+    """The type that JSON itself has for values whose type was inferred as `kind`."""
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_times_as_text(field.type)) for field in kind])
     if pa.types.is_list(kind):
@@ -241,12 +241,12 @@ def _as_timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         try:
             return pc.cast(texts, kind)
         except pa.ArrowInvalid:
-            continue  # with a zone or without, one of the two is right; text that is no time stays, to be reported
+            continue  # the times have a zone or not, so one of the two fits; other text stays, and is reported later
     return texts
 
 
 def _in_microseconds(events: pa.Table, paths: Sequence[Path]) -> pa.Table:
-    """The unit that all hosts have; pyarrow guesses seconds or nanoseconds."""
+    """The times in the unit that all hosts have; pyarrow infers seconds or nanoseconds."""
     for index, field in enumerate(events.schema):
         if pa.types.is_timestamp(field.type):
             try:

@@ -1,7 +1,7 @@
-"""What commands share: the options that say which events are meant and how they are read, and their value.
+"""The options that commands share: which events are meant, how they are read, and the values of these options.
 
-`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get. What
-several commands take alike are the fields of a dataclass in their signatures, of which `spread` makes options.
+`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get. Options
+that several commands share are the fields of a dataclass in their signatures; `spread` makes them options.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from types import EllipsisType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
+from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import MOST, Limits, OnLimit
-from cepheid.plan.stages.plan import OutputName
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
@@ -33,17 +34,17 @@ OptionalTime = Annotated[
     str | None, typer.Option(help="The column of the event time. Default: the first timestamp.", show_default=False)
 ]
 Start = Annotated[
-    str | None, typer.Option(help="Of an interval pattern: the column in which an event starts.", show_default=False)
+    str | None, typer.Option(help="For interval patterns: the column in which an event starts.", show_default=False)
 ]
 End = Annotated[
-    str | None, typer.Option(help="Of an interval pattern: the column in which an event ends.", show_default=False)
+    str | None, typer.Option(help="For interval patterns: the column in which an event ends.", show_default=False)
 ]
 TypeColumn = Annotated[
     str | None,
     typer.Option(
         "--type",
         metavar="COLUMN",
-        help="Of an interval pattern: the column that holds an event's type. Default: its taxonomy's.",
+        help="For interval patterns: the column that holds an event's type. Default: its taxonomy's.",
         show_default=False,
     ),
 ]
@@ -61,7 +62,7 @@ Sequence = Annotated[
     list[str] | None, typer.Option(help="A column that orders events of the same time; repeat for several.")
 ]
 Columns = Annotated[
-    list[str] | None, typer.Option(help="An event column that comes along; repeat for several. Default: all.")
+    list[str] | None, typer.Option(help="An event column to include in the output; repeat for several. Default: all.")
 ]
 Measure = Annotated[
     list[str] | None,
@@ -83,7 +84,10 @@ MaxMatchesPerEvent = Annotated[
     int, typer.Option(metavar="N", min=1, max=MOST, help="How many matches one event or deadline may complete.")
 ]
 OnLimitReached = Annotated[
-    OnLimit, typer.Option("--on-limit", help="More than that is an error, or the oldest are dropped and counted.")
+    OnLimit,
+    typer.Option(
+        "--on-limit", help="What happens above these limits: an error, or the oldest are dropped and counted."
+    ),
 ]
 GivenParameters = Annotated[
     list[str] | None,
@@ -93,10 +97,10 @@ GivenParameters = Annotated[
         help="A value for $NAME in the pattern: a number, true, false, text or DATE '2026-01-31'; repeat for several.",
     ),
 ]
-TimeZone = Annotated[str, typer.Option(help="The zone of times that have none.")]
-OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without key or time are an error, or dropped.")]
+TimeZone = Annotated[str, typer.Option(help="The time zone of times that have none.")]
+OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without a key or time are an error, or are dropped.")]
 NullTexts = Annotated[
-    list[str] | None, typer.Option("--null", help="Text that is NULL in CSV, such as NA; repeat for several.")
+    list[str] | None, typer.Option("--null", help="A text that stands for NULL in CSV, such as NA; repeat for several.")
 ]
 On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -105,7 +109,7 @@ MOST_MATCHES = Limits().max_matches_per_event
 
 @dataclass(frozen=True)
 class Wanted:
-    """Of all commands that look for a pattern: which columns are what, and what is given back."""
+    """Options of all commands that look for a pattern: the meaning of the columns, and the form of the result."""
 
     start: Start = None
     end: End = None
@@ -121,7 +125,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Reading:
-    """Of those that read files."""
+    """Options of commands that read files."""
 
     no_time: NoTime = False
     null_text: NullTexts = None
@@ -130,7 +134,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of those that say how much may be open."""
+    """Options of commands that bound how much may be open."""
 
     max_partial_matches: MaxPartialMatches = None
     max_matches_per_event: MaxMatchesPerEvent = MOST_MATCHES
@@ -138,7 +142,7 @@ class Bounds:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of the dataclasses that it takes: Typer knows single values alone."""
+    """The command with an option for each field of the dataclasses that it takes: Typer accepts only single values."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
@@ -163,11 +167,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class EventOptions:
-    """The events of a command line, how they are read and what of them is asked for."""
+    """The events of a command line, how they are read, and what is asked for."""
 
     files: list[str]
     time: str | None
-    """None: not said or, with `no_time`, processing order."""
+    """None: not given or, with `no_time`, processing order."""
     key: list[str] | None
     sequence: list[str] | None
     columns: list[str] | None
@@ -186,7 +190,7 @@ class EventOptions:
     def of(
         files: list[str] | None, time: str | None, wanted: Wanted, reading: Reading, bounds: Bounds | None = None
     ) -> EventOptions:
-        """The values of a command's options; BadParameter where one is none."""
+        """The values of a command's options; raises BadParameter if one is invalid."""
         bounds = bounds or Bounds()
         return EventOptions(
             files=files or [],
@@ -209,19 +213,31 @@ class EventOptions:
     def __post_init__(self) -> None:
         if self.no_time and self.time is not None:
             raise typer.BadParameter("it is given together with --time: choose one", param_hint="--no-time")
+        ends = [name for name in (self.start, self.end) if name is not None]
+        if len(ends) == 1:
+            raise typer.BadParameter("they belong together: give both, or --time", param_hint="--start, --end")
+        if ends and self.no_time:
+            raise typer.BadParameter("it is given together with --start and --end: choose one", param_hint="--no-time")
+        if ends and self.time is not None and self.time not in ends:
+            raise typer.BadParameter(
+                f"it is {self.time!r}, which is neither --start nor --end: leave it out", param_hint="--time"
+            )
 
     @property
     def times(self) -> list[str]:
-        """The columns that hold times, as far as they are named."""
+        """The columns that hold times, as far as the options name them."""
         return [name for name in (self.time, self.start, self.end) if name is not None]
 
+    @property
+    def _time(self) -> str | tuple[str, str] | EllipsisType | None:
+        if self.start is not None and self.end is not None:
+            return self.start, self.end
+        return None if self.no_time else self.time or ...
+
     def asked(self) -> dict[str, Any]:
-        """These as arguments of `cepheid.detect`, but for the events."""
+        """The options as arguments of `cepheid.detect`, except for the events."""
         return {
-            "time": None if self.no_time else self.time or ...,
-            "start": self.start,
-            "end": self.end,
-            "type": self.type,
+            "time": self._time,
             "key": self.key,
             "sequence": self.sequence,
             "columns": self.columns,
@@ -233,7 +249,7 @@ class EventOptions:
 
 
 def measures_from(texts: list[str] | None) -> dict[str, str] | None:
-    """`name=sql` texts as measures; none given: None."""
+    """Measures from `name=sql` texts; None without any."""
     measures: dict[str, str] = {}
     for text in texts or []:
         name, equals, sql = text.partition("=")
@@ -246,7 +262,7 @@ def measures_from(texts: list[str] | None) -> dict[str, str] | None:
 
 
 def outputs_from(text: str | None) -> tuple[OutputName, ...] | None:
-    """Names with commas between them as outputs; not given: None."""
+    """Names with commas between them as outputs; None if not given."""
     if text is None:
         return None
     named = [name.strip() for name in text.split(",")]
@@ -257,7 +273,7 @@ def outputs_from(text: str | None) -> tuple[OutputName, ...] | None:
 
 
 def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
-    """`name=value` texts as values of parameters; the value may be empty text."""
+    """`name=value` texts as values of parameters; the value may be empty."""
     values: dict[str, ParameterValue] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -270,7 +286,7 @@ def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
 
 
 def checked_length(text: str, option: str) -> None:
-    """That it is a length of time, before anything is started that takes one."""
+    """Raises BadParameter if the text is not a length of time, before anything is started that takes one."""
     from cepheid.errors import PatternError
     from cepheid.lang.duration import parse_duration
 

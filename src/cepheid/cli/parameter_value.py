@@ -1,4 +1,4 @@
-"""The value of a parameter as a command line has it."""
+"""The value of a parameter as written on a command line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'", re.IG
 
 
 def parameter_value(text: str) -> ParameterValue:
-    """A number, true or false, as pattern files have them; `DATE '…'`, `TIMESTAMP '…'` or a quoted text, as in SQL;
-    anything else is text.
+    """A number, true or false, as in pattern files; `DATE '…'`, `TIMESTAMP '…'` or a quoted text, as in SQL; anything
+    else is text.
 
     Raises:
-        PatternError: what begins like a date, time or quoted text is none.
+        PatternError: the text begins like a date, time or quoted text, but is invalid.
     """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -10,26 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.stages.document import AnyPattern, located_in_document, pattern_from_text, read_text
-from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.intervals.build import check_intervals
-from cepheid.plan.intervals.growth import interval_warnings
-from cepheid.plan.occurrences.build import check_occurrences
-from cepheid.plan.occurrences.plan import OccurrencePlan
-from cepheid.plan.occurrences.types import misread_types
-from cepheid.plan.stages.build import check_pattern
-from cepheid.plan.stages.explain import pattern_warnings
+from cepheid.families import known_family_of
+from cepheid.lang.documents import AnyPattern, located_in_document, pattern_from_text, read_text
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.plan.intervals.plan import IntervalPlan
-    from cepheid.plan.stages.plan import Plan
 
 
 @dataclass(frozen=True)
 class PatternFile:
-    """A pattern and the text that it was read from."""
+    """A pattern, and the text from which it was read."""
 
     path: Path
     text: str
@@ -37,7 +27,7 @@ class PatternFile:
 
     @contextmanager
     def problems_located(self) -> Iterator[None]:
-        """Problems that are found later, in conditions, get their line and column in the file."""
+        """Adds the line and column in the file to problems that are found later, in conditions."""
         try:
             yield
         except PatternError as error:
@@ -45,42 +35,40 @@ class PatternFile:
             raise PatternError(problems) from None
 
 
-def open_pattern(path: Path, parameters: Mapping[str, ParameterValue]) -> PatternFile:
-    """The pattern of the file, with these values.
+def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: str | None = None) -> PatternFile:
+    """The pattern of the file, with these values of parameters. `types` is the column that holds the types of events,
+    if the file does not name it.
 
     Raises:
         OSError: the file cannot be read.
-        PatternError: it does not hold a pattern, or a value is none.
+        PatternError: it does not hold a valid pattern, or a parameter's value is invalid.
     """
     text = read_text(path)
-    pattern = pattern_from_text(text, source=str(path))
-    return PatternFile(path, text, pattern.with_parameters(**parameters))
+    pattern = pattern_from_text(text, source=str(path)).with_parameters(**parameters)
+    if types is not None:
+        if pattern.types is not None:
+            column = pattern.types.column
+            raise PatternError(f"--type {types}: the file says already that {column!r} holds the types; leave it out")
+        pattern = pattern.taxonomy(types)
+    return PatternFile(path, text, pattern)
 
 
 def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | None) -> list[Problem]:
-    """What is wrong with the pattern whatever the events are."""
-    if isinstance(opened.pattern, Pattern):
-        return check_pattern(opened.pattern, measures)
-    if isinstance(opened.pattern, IntervalPattern):
-        return check_intervals(opened.pattern)
-    return check_occurrences(opened.pattern, measures)
+    """The problems of the pattern that do not depend on the events."""
+    return known_family_of(opened.pattern).check(opened.pattern, measures)
 
 
-def warnings_of(pattern: AnyPattern, plan: Plan | OccurrencePlan | IntervalPlan | None) -> list[str]:
-    """What is right, and may cost more, or tell less, than it seems; of occurrences most of it with their plan."""
-    if isinstance(pattern, Pattern):
-        return list(pattern_warnings(pattern))
-    if isinstance(pattern, IntervalPattern):
-        return list(interval_warnings(pattern))
-    return list(plan.warnings if isinstance(plan, OccurrencePlan) else misread_types(pattern))
+def remarks_of(pattern: AnyPattern, plan: Any | None) -> list[str]:
+    """Remarks on valid parts that may cost more, or find less, than expected; some need the plan."""
+    return known_family_of(pattern).remarks(pattern, plan)
 
 
-def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePlan | IntervalPlan:
-    """The plan of a pattern for events in files, on the host of the options; without a time, their first timestamp
-    column is it, if time is to pass.
+def plan_for(opened: PatternFile, options: EventOptions) -> Any:
+    """The plan of a pattern for events in files, on the host of the options. If no time is named, the first timestamp
+    column is the time, except in processing order.
 
     Raises:
-        FileProblem, Unavailable, SchemaError, PatternError: as reading the files and planning do.
+        FileProblem, Unavailable, SchemaError, PatternError: from reading the files and from planning.
     """
     from rich.console import Console
 
@@ -89,7 +77,7 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Plan | OccurrencePla
 
     with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
         asked = options.asked()
-        if asked["time"] is ... and not isinstance(opened.pattern, IntervalPattern):
+        if asked["time"] is ... and not known_family_of(opened.pattern).has_ends:
             asked["time"] = _first_timestamp(events, opened, options)
         return plan_of(events, request_of(opened.pattern, **asked))
 

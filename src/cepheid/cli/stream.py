@@ -1,4 +1,4 @@
-"""`cepheid stream`: events as they come, from Kafka or files; matches to Kafka, files or a pipe."""
+"""`cepheid stream`: reads events from Kafka or files as they arrive; writes matches to Kafka, files or a pipe."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cepheid.cli.stream_view import View
+    from cepheid.lang.documents import AnyPattern
     from cepheid.lang.parameters import ParameterValue
-    from cepheid.lang.stages.document import AnyPattern
 
 NO_CONNECTOR = (
     "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry: `make kafka` copies them into the "
@@ -44,7 +44,7 @@ NO_CONNECTOR = (
 
 @dataclass(frozen=True)
 class _Stream:
-    """What a command line asks for."""
+    """The arguments of a command line."""
 
     pattern: Path
     parameters: Mapping[str, ParameterValue]
@@ -52,6 +52,9 @@ class _Stream:
     sink: End
     schema: str | None
     arguments: Mapping[str, Any]
+    types: str | None
+    watermark: str | None
+    """The column to which lateness applies, if it is not the first of the times."""
     checkpoint: Path | None
     once: bool
     jars: list[Path]
@@ -79,7 +82,7 @@ def stream(
     time: Annotated[
         str | None,
         typer.Option(
-            help="The column of the event time. Of an interval pattern: --start or --end, that which lateness is of.",
+            help="The column of the event time. For interval patterns: --start or --end, to which lateness applies.",
             show_default=False,
         ),
     ] = None,
@@ -91,16 +94,16 @@ def stream(
         int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
     ] = SHARDS,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="The folder of the query's state, to go on from. Not needed for -.")
+        Path | None, typer.Option(help="The folder of the query's state, from which it continues. Not needed for -.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="End when all that is there now is read.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
     jars: Annotated[
         list[Path] | None, typer.Option(help="A jar, or a folder of jars, of Spark's connector for Kafka; repeatable.")
     ] = None,
 ) -> None:
-    """Find the matches of a pattern in events as they come, on a local Spark.
+    """Find the matches of a pattern in events as they arrive, on a local Spark.
 
-    Ctrl-C ends it; with --checkpoint the same command goes on from there.
+    Ctrl-C ends it; with --checkpoint the same command continues from there.
     """
     if time is None and wanted.start is None and wanted.end is None:
         message = "name the column of the event time; of an interval pattern --start and --end"
@@ -111,6 +114,7 @@ def stream(
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     comes, goes = source_of(source), sink_of(sink)
+    watermark = time if time is not None and time == wanted.end else None
     if goes.kind != "-" and checkpoint is None:
         raise typer.BadParameter(
             f"name a folder, so that a restart goes on where {sink} ends", param_hint="--checkpoint"
@@ -119,7 +123,21 @@ def stream(
         raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
     o.checked_length(lateness, "--lateness")
     with failures_reported(as_json=False):
-        _run(_Stream(pattern, parameters, comes, goes, schema, arguments, checkpoint, once, jars or []))
+        _run(
+            _Stream(
+                pattern,
+                parameters,
+                comes,
+                goes,
+                schema,
+                arguments,
+                wanted.type_,
+                watermark,
+                checkpoint,
+                once,
+                jars or [],
+            )
+        )
 
 
 def _run(asked: _Stream) -> None:
@@ -129,7 +147,7 @@ def _run(asked: _Stream) -> None:
     from cepheid.cli.pattern_file import open_pattern
 
     errors = Console(stderr=True)
-    opened = open_pattern(asked.pattern, asked.parameters)
+    opened = open_pattern(asked.pattern, asked.parameters, asked.types)
     settings = _settings(asked)
     check_source(asked.source, asked.schema)
     if asked.sink.kind == "kafka":
@@ -139,7 +157,10 @@ def _run(asked: _Stream) -> None:
         with opened.problems_located():
             from cepheid.detect import detect
 
-            rows = detect(events, opened.pattern, **asked.arguments)
+            arguments = dict(asked.arguments)
+            if asked.watermark is not None:
+                events = events.withWatermark(asked.watermark, arguments.pop("lateness"))
+            rows = detect(events, opened.pattern, **arguments)
         _follow(rows, opened.pattern, asked, errors)
 
 
@@ -176,11 +197,11 @@ class _Lines:
             sys.stdout.flush()
         except BrokenPipeError:
             self.closed = True
-            raise  # a micro-batch that nobody has read is not done
+            raise  # a micro-batch whose rows nobody has read is not complete
 
 
 def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Console) -> None:
-    """Runs the query until it ends or is told to."""
+    """Runs the query until it ends or is stopped."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
@@ -210,8 +231,8 @@ def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Consol
 
 
 def _on_signals(stopped: Event) -> None:
-    """Sets it at the first Ctrl-C; the second one ends the process. PySpark's own would cancel the query's jobs, which
-    is a failure of the query.
+    """The first Ctrl-C sets the event, the second one ends the process. PySpark's own handler would cancel the query's
+    jobs, so that the query fails.
     """
 
     def stop(number: int, _: object) -> None:
@@ -222,8 +243,8 @@ def _on_signals(stopped: Event) -> None:
         signal.signal(number, stop)
 
 
-def _wait(query: StreamingQuery, view: View, told: Callable[[], bool]) -> None:
-    while not query.awaitTermination(1) and not told():
+def _wait(query: StreamingQuery, view: View, is_stopped: Callable[[], bool]) -> None:
+    while not query.awaitTermination(1) and not is_stopped():
         view.follow(query)
     query.stop()
     view.follow(query)

@@ -1,4 +1,4 @@
-"""Where a stream comes from and goes to, as a command line has it: `kafka://…`, `files://…`, `rate://…` or `-`."""
+"""The source and the sink of a stream, as URLs of a command line: `kafka://…`, `files://…`, `rate://…` or `-`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KAFKA_PORT = 9092
 _FORMS = "kafka://host:port/topic, files://folder or"
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 _TO_MICROSECONDS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""Spark's own format ends at milliseconds, and cuts."""
+"""Spark's default format truncates times to milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class End:
     """Servers, a folder, or rows per second."""
     topic: str
     options: Mapping[str, str]
-    """What stands behind `?`: Spark's options of such a source or sink."""
+    """The part after `?`: Spark's options of such a source or sink."""
 
 
 def source_of(url: str) -> End:
-    """Raises typer.BadParameter where it is none."""
+    """The source that the URL names; raises typer.BadParameter if it names none."""
     end = _end(url)
     if end is None or end.kind == "-" or (end.kind == "rate" and not re.fullmatch("[1-9][0-9]*", end.place)):
         raise typer.BadParameter(f"{url!r} is none of {_FORMS} rate://rows-per-second", param_hint="--from")
@@ -50,7 +50,7 @@ def source_of(url: str) -> End:
 
 
 def sink_of(url: str) -> End:
-    """Raises typer.BadParameter where it is none."""
+    """The sink that the URL names; raises typer.BadParameter if it names none."""
     end = _end(url)
     if end is None or end.kind == "rate":
         raise typer.BadParameter(f"{url!r} is none of {_FORMS} -, which is standard output", param_hint="--to")
@@ -75,12 +75,12 @@ def _end(url: str) -> End | None:
 
 
 def _with_port(server: str) -> str:
-    """Kafka's own, where none is given; an address of IPv6 has colons, in brackets."""
+    """The server with Kafka's default port if it has none; an IPv6 address has colons, within brackets."""
     return server if ":" in server.rpartition("]")[2] else f"{server}:{_KAFKA_PORT}"
 
 
 def check_source(source: End, schema: str | None) -> None:
-    """What can be said before Spark is started.
+    """Checks what can be checked before Spark is started.
 
     Raises:
         FileProblem: there is no such folder.
@@ -100,7 +100,7 @@ def check_source(source: End, schema: str | None) -> None:
 
 
 def check_broker(end: End) -> None:
-    """Raises Unavailable where no server of a Kafka answers: Spark would try for minutes."""
+    """Raises Unavailable if none of the Kafka servers answers: Spark would try for minutes."""
     reasons = []
     for server in end.place.split(","):
         host, _, port = server.rpartition(":")
@@ -113,7 +113,7 @@ def check_broker(end: End) -> None:
 
 
 def columns_of(schema: str | None) -> StructType | None:
-    """The columns that a text in Spark's DDL names; it needs a session. Raises typer.BadParameter where it is none."""
+    """The columns of a schema in Spark's DDL; this needs a session. Raises typer.BadParameter if it is invalid."""
     from pyspark.errors import ParseException
     from pyspark.sql.types import StructType
 
@@ -129,7 +129,7 @@ def columns_of(schema: str | None) -> StructType | None:
 
 
 def read_stream(session: SparkSession, source: End, schema: StructType | None, nulls: Nulls) -> DataFrame:
-    """The events, of a source that was checked."""
+    """The events of a source that was checked."""
     from cepheid.hosts.spark.records import AS_TOLD, file_events, json_events, telling
 
     reader = session.readStream
@@ -154,8 +154,8 @@ def read_stream(session: SparkSession, source: End, schema: StructType | None, n
 
 
 def written_to(rows: DataFrame, sink: End, show: Callable[[DataFrame], None]) -> DataStreamWriter:
-    """The writer of the rows: of Kafka, one message a row, its id the key and JSON the value; `show` gets those for
-    standard output.
+    """The writer of the rows. For Kafka each row is a message, with its id as key and JSON as value; `show` gets the
+    rows for standard output.
     """
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
@@ -173,12 +173,12 @@ def written_to(rows: DataFrame, sink: End, show: Callable[[DataFrame], None]) ->
 
 
 def _has_columns(source: End) -> bool:
-    """Parquet has, where a file is there already."""
+    """Whether the files say which columns they have: Parquet does, if a file exists already."""
     return _format(source) == "parquet" and any(Path(source.place).glob("*.parquet"))
 
 
 def _format(source: End) -> str:
-    """As `?format=` says, else as the files that are there are called."""
+    """The format that `?format=` gives, otherwise that of the existing files by their extension."""
     if (given := source.options.get("format")) is not None:
         if given not in _FORMATS.values():
             raise typer.BadParameter(f"format {given!r} is none of parquet, json, csv", param_hint="--from")

@@ -1,4 +1,4 @@
-"""What a running stream shows: a live view on a terminal, a line for each micro-batch elsewhere."""
+"""The output of a running stream: a live view on a terminal, a line for each micro-batch elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class View:
     """The figures of one query, from the progress of its micro-batches."""
 
     def __init__(self, name: str, console: Console, checkpoint: Path | None = None) -> None:
-        """`checkpoint` is that of the query: where it goes on from there, it has what is open."""
+        """If the query continues from its `checkpoint`, the number of open partial matches is read from that."""
         self.name = name
         self.console = console
         self.started = monotonic()
@@ -43,12 +43,12 @@ class View:
 
     @property
     def figures(self) -> PatternProgress:
-        """Those of all micro-batches together."""
+        """The figures of all micro-batches together."""
         return PatternProgress() if self._so_far is None else self._so_far.patterns[self.name]
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """In the block a terminal is drawn on; what is written to standard output there stands above."""
+        """Within the block the view is drawn on a terminal; text written to standard output appears above it."""
         try:
             yield
         finally:
@@ -58,20 +58,20 @@ class View:
     def follow(self, query: StreamingQuery) -> None:
         """Takes in the micro-batches that have ended since."""
         seen = -1 if self._so_far is None else self._so_far.batch
-        for told in query.recentProgress:
-            if told.batchId > seen:
-                self._add(json.loads(told.json))
+        for reported in query.recentProgress:
+            if reported.batchId > seen:
+                self._add(json.loads(reported.json))
         if self._so_far is not None and self._so_far.batch > seen and self.console.is_terminal:
             self._draw()
 
     def summary(self) -> str:
-        """All of it in a line."""
+        """All figures in one line."""
         malformed = 0 if self._so_far is None else self._so_far.malformed
         return f"{_counts(self.figures, malformed)} ({monotonic() - self.started:.1f} s)"
 
-    def _add(self, told: dict[str, Any]) -> None:
-        progress = progress_of(told)
-        if progress is None:  # a trigger without anything to do; it has the number of the micro-batch that is next
+    def _add(self, reported: dict[str, Any]) -> None:
+        progress = progress_of(reported)
+        if progress is None:  # a trigger without anything to do; it has the number of the next micro-batch
             return
         if self._so_far is None and progress.batch > 0 and self._checkpoint is not None and self.console.is_terminal:
             from cepheid.hosts.spark.stream.listener import with_open
@@ -80,13 +80,13 @@ class View:
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)
         found = progress.patterns[self.name]
         self._rate = found.events / max(progress.total.total_seconds(), 0.001)
-        newest = told["observedMetrics"].get(NEWEST, {}).get("row")
+        newest = reported["observedMetrics"].get(NEWEST, {}).get("row")
         if newest is not None:
             self.newest.append(newest)
         news = (found.events, found.matches, found.timeouts, found.late, progress.malformed)
         if not self.console.is_terminal and any(news):
-            told_of = _counts(found, progress.malformed, self._rate)
-            line = f"batch {progress.batch}: {told_of}, watermark {self._watermark}"
+            counts = _counts(found, progress.malformed, self._rate)
+            line = f"batch {progress.batch}: {counts}, watermark {self._watermark}"
             self.console.print(line, highlight=False, soft_wrap=True)
 
     @property
@@ -97,7 +97,7 @@ class View:
         )
 
     def _draw(self) -> None:
-        # Not before: while it starts, Spark's Python writes to standard error.
+        # The view starts only now: while Spark starts, its Python writes to standard error.
         if self._live is None:
             self._live = Live(console=self.console, redirect_stdout=sys.stdout.isatty(), auto_refresh=False)
             self._live.start()
@@ -115,7 +115,7 @@ class View:
 
 
 def _counts(found: PatternProgress, malformed: int, rate: float | None = None) -> str:
-    """What was left out is told where something was."""
+    """The counts in words. Events that were left out are mentioned only if there are any."""
     parts = [f"{found.events:,} events", *([] if rate is None else [f"{rate:,.0f} a second"])]
     parts += [f"{found.matches:,} matches", f"{found.timeouts:,} timeouts", f"{found.late:,} late events"]
     left_out = {"malformed": malformed, "without key": found.null_keys, "without time": found.null_times}

@@ -1,7 +1,7 @@
-"""Whole numbers of text files beyond 64 bits, kept exactly.
+"""Reads whole numbers of text files beyond 64 bits exactly.
 
-pyarrow guesses DOUBLE for them, in which different ids become one. Where the guess is in doubt they are read a second
-time: as DECIMAL(38, 0), which both hosts have, or as the text that they are if that is too short.
+pyarrow infers DOUBLE for them, in which different ids may become equal. Where that is possible they are read a second
+time: as DECIMAL(38, 0), which both hosts have, or as text if they have more digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONG_JSON_NUMBER = re.compile(rb"[:\[,\s-](\d{19,})\s*[,}\]]")
 
 
 def exact_csv(events: pa.Table, read_texts: Callable[[list[str]], pa.Table]) -> pa.Table:
-    """The table with the columns exact that `read_texts` shows to be whole numbers; it reads columns as text."""
+    """The table with columns of whole numbers exact. `read_texts` reads columns as text, to find and convert them."""
     names = events.schema.names
     doubtful = [name for name in names if names.count(name) == 1 and _is_beyond(events.column(name))]
     if not doubtful:
@@ -44,7 +44,7 @@ def _as_whole_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def exact_json(path: Path, events: pa.Table, read_as: Callable[[pa.Schema], pa.Table]) -> pa.Table:
-    """The table with whole numbers exact, also in structs and lists; `read_as` reads it with other types.
+    """The table with whole numbers exact, also in structs and lists; `read_as` reads the file with other types.
 
     Raises:
         pa.ArrowInvalid: a number has too many digits.
@@ -65,7 +65,7 @@ def exact_json(path: Path, events: pa.Table, read_as: Callable[[pa.Schema], pa.T
 
 
 def _exact_type(values: pa.ChunkedArray | pa.Array) -> pa.DataType:
-    """The type of the values with EXACT where a DOUBLE is beyond 64 bits."""
+    """The type of the values, with EXACT in place of DOUBLE if a value is beyond 64 bits."""
     kind = values.type
     if pa.types.is_struct(kind):
         parts = [pc.struct_field(values, [i]) for i in range(kind.num_fields)]
@@ -83,6 +83,6 @@ def _is_beyond(values: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _most_digits(path: Path) -> int:
-    """Of the whole numbers in the file that have 19 or more: 1e30 is none."""
+    """The most digits of a whole number in the file, among those with 19 or more; 1e30 is not one."""
     with path.open("rb") as lines:
         return max((len(digits) for line in lines for digits in _LONG_JSON_NUMBER.findall(line)), default=0)

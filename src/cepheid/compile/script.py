@@ -1,21 +1,21 @@
 """Scripts as programs for the kernel's interpreter: one stack machine, typed instructions, no types left at run time.
 
-Every value is 64 bits wide, an integer (also booleans, dates, times, scaled decimals and string codes) or a double,
-which the instruction knows. What a script needs of a partial match's past is kept in slots that are brought up to
-date when an event is taken, so that reading them costs O(1): positions of events (first, last, k-th last, that of the
-least or greatest value), counts and sums.
+Every value is 64 bits wide: an integer (also booleans, dates, times, scaled decimals and string codes) or a double; the
+instruction knows which. What a script reads from a partial match's past is stored in slots. Taking an event updates
+them, so that reading one costs O(1): positions of events (first, last, k-th last, that of the least or greatest value),
+counts and sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.instructions import Op, SlotKind
 from cepheid.lang.expression import Constant
 from cepheid.plan.conditions.script import (
     Aggregate,
@@ -33,107 +33,9 @@ from cepheid.plan.conditions.script import (
 from cepheid.plan.conditions.types import is_string
 
 
-class Op(IntEnum):
-    """Instructions. _I works on integers, _F on doubles; a and b are the instruction's arguments."""
-
-    CONSTANT = 0
-    """Push constants[a]; NULL if b."""
-    CURRENT = 1
-    """Push column a of the current event."""
-    AT_EVENT = 2
-    """Push column b of the event in slot a."""
-    COUNT = 3
-    """Push slot a."""
-    SUM = 4
-    """Push slot a; NULL if the count in slot b is 0."""
-    CHECK_SUM = 7
-    """Fail if the sum that carry slot a belongs to has left 64 bits."""
-    AVERAGE_F = 5
-    AVERAGE_DECIMAL = 6
-    ADD_I = 10
-    """Integer results are checked against the range constants[a] … constants[a + 1]."""
-    SUBTRACT_I = 11
-    MULTIPLY_I = 12
-    DIVIDE_DECIMAL = 13
-    """The dividend is multiplied by constants[b] first; rounded half up."""
-    INTEGER_DIVIDE = 14
-    REMAINDER_I = 15
-    NEGATE_I = 16
-    ABS_I = 17
-    SCALE_UP = 18
-    """Multiply by constants[b]."""
-    SCALE_DOWN = 19
-    """Divide by constants[b], rounded half up."""
-    TO_DOUBLE = 20
-    """Divide by constants[a] as doubles."""
-    ADD_F = 21
-    SUBTRACT_F = 22
-    MULTIPLY_F = 23
-    DIVIDE_F = 24
-    REMAINDER_F = 25
-    NEGATE_F = 26
-    ABS_F = 27
-    EQUAL_I = 30
-    LESS_I = 31
-    LESS_OR_EQUAL_I = 32
-    SAME_I = 33
-    LEAST_I = 34
-    GREATEST_I = 35
-    EQUAL_F = 36
-    LESS_F = 37
-    LESS_OR_EQUAL_F = 38
-    SAME_F = 39
-    LEAST_F = 40
-    GREATEST_F = 41
-    NOT = 50
-    IS_NULL = 51
-    AND = 52
-    OR = 53
-    POP = 54
-    JUMP = 55
-    """Continue at instruction a."""
-    JUMP_IF_FALSE = 56
-    """The value stays on the stack."""
-    JUMP_IF_TRUE = 57
-    JUMP_IF_PRESENT = 58
-    JUMP_UNLESS_TRUE = 59
-    """The value is taken off the stack."""
-    FAIL_IF = 60
-    """Take a value off the stack and fail if it is true."""
-    JUMP_IF_NULL = 61
-    """The value stays on the stack."""
-    SWAP = 62
-    """Exchange the two values on top."""
-
-
-class SlotKind(IntEnum):
-    """How a slot changes when its stage takes an event."""
-
-    LAST = 0
-    """The event or, further back, what the slot one nearer held before."""
-    FIRST = 1
-    """The event, if the slot is empty and the slot one nearer, if any, is not."""
-    COUNT = 2
-    CARRY = 10
-    """How often the sum in the source slot has wrapped around, upwards less downwards; changes before the sum does."""
-    SUM_I = 13
-    SUM_F = 14
-    SUM_I_AS_F = 15
-    """A sum of integers as doubles, as avg takes it."""
-    LEAST_I = 16
-    LEAST_F = 17
-    GREATEST_I = 18
-    GREATEST_F = 19
-
-    @property
-    def accumulates(self) -> bool:
-        """Whether the slot holds a number; the others hold the position of an event, -1 for none."""
-        return SlotKind.COUNT <= self <= SlotKind.SUM_I_AS_F
-
-
 @dataclass(frozen=True)
 class Slot:
-    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 look at the slot that is one nearer."""
+    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 read the slot that is one nearer."""
 
     kind: SlotKind
     stage: int
@@ -174,7 +76,7 @@ _ORDERING = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.LEAST, Operator.GRE
 
 @dataclass
 class Program:
-    """Instructions and constants of all scripts of a plan, one behind the other; `slots` is in the order of updates."""
+    """Instructions and constants of all scripts of a plan, one after the other; `slots` is in the order of updates."""
 
     slots: tuple[Slot, ...]
     columns: Sequence[pa.DataType]
@@ -184,7 +86,7 @@ class Program:
     """Constants that are strings, by their number: the matcher sets their codes before it runs."""
 
     def add(self, script: Script) -> tuple[int, int]:
-        """Appends a script; the range of its instructions."""
+        """Appends a script and returns the range of its instructions."""
         start = len(self.instructions)
         self._emit_script(script)
         return start, len(self.instructions)
@@ -194,7 +96,7 @@ class Program:
         return len(self.instructions) - 1
 
     def _patch(self, jump: int) -> None:
-        """Lets the jump lead to the next instruction."""
+        """Makes the jump lead to the next instruction."""
         op, _, b = self.instructions[jump]
         self.instructions[jump] = (op, len(self.instructions), b)
 
@@ -268,7 +170,7 @@ class Program:
                 self._emit_on_operands(operation)
 
     def _emit_on_operands(self, operation: Operation) -> None:
-        """The operands, then the operator; an operand that can fail is left out where the one before it is NULL."""
+        """The operands, then the operator; an operand that can fail is skipped where the one before it is NULL."""
         operands, order = operation.operands, evaluation_order(operation)
         may_skip = len(operands) == 2 and operation.operator is not Operator.NULL_SAFE_EQUAL
         if not (may_skip and can_fail(operands[order[1]])):
@@ -363,7 +265,7 @@ def columns_of(script: Script) -> Iterator[int]:
 
 
 def orders_texts(script: Script) -> bool:
-    """Whether a script asks which of two strings is less."""
+    """Whether a script compares strings by their order."""
     match script:
         case Aggregate(fold=Fold.MIN | Fold.MAX, type=type_):
             return is_string(type_)
@@ -375,7 +277,7 @@ def orders_texts(script: Script) -> bool:
 
 
 def source_of(slot: Slot, slots: tuple[Slot, ...]) -> int | None:
-    """The number of the slot that `slot` looks at when it changes."""
+    """The number of the slot that `slot` reads when it changes."""
     if slot.kind is SlotKind.CARRY:
         return slots.index(replace(slot, kind=SlotKind.SUM_I))
     return slots.index(replace(slot, back=slot.back - 1)) if slot.back else None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-TIME_TYPE = pa.timestamp("us", "UTC")
-
 TIME = "_time"
+END = "_end"
+"""Only for events with a start and an end: `_time` is then their start."""
 SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
 ORDINAL = "_ordinal"
@@ -23,22 +22,13 @@ ROW_PREFIX = "_row."
 
 
 def mask_column(word: int) -> str:
-    """The column of a word of the mask."""
+    """The name of the column that holds this word of the mask."""
     return f"{MASK}{word}" if word else MASK
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def microseconds(instant: datetime) -> int:
-    """Since 1970 UTC; the instant has a zone."""
-    elapsed = instant - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
-
-
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """As `to_pylist`, but a time beyond the years of Python's is text in ISO form (with a zone: in UTC), as
-    are those that stand in its column.
+    """As `to_pylist`, but if a time is outside Python's range of years, all times of its column become text in ISO form
+    (in UTC where they have a zone).
     """
     try:
         values: list[Any] = column.to_pylist()
@@ -48,7 +38,7 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def row_shown(events: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
-    """An event for a message: its values by column."""
+    """An event as messages show it: its values by column."""
     return {name: python_values(events.column(name).slice(row, 1))[0] for name in events.schema.names}
 
 
@@ -69,7 +59,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 @dataclass(frozen=True)
 class Schema:
-    """The events' columns, and which of them are the key, the time and the order of ties."""
+    """The events' columns, and which of them are the key, the times and the order of ties."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -78,6 +68,13 @@ class Schema:
     """None: processing order; the sequence alone orders the events, and no time passes."""
     sequence: tuple[str, ...] = ()
     """Columns that order events of equal time."""
+    end: str | None = None
+    """The column with the end of each event, which starts at `time`; None: events are instants."""
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns of event times: none in processing order, otherwise one, or start and end."""
+        return tuple(name for name in (self.time, self.end) if name is not None)
 
     @property
     def key_fields(self) -> tuple[pa.Field, ...]:
@@ -86,12 +83,13 @@ class Schema:
 
 @dataclass(frozen=True)
 class Batch:
-    """Events in the order (key, time, sequence), as a host hands them to a matcher.
+    """Events as a host hands them to a matcher. A SortedMatcher needs the order (key, time, sequence); live matchers
+    take any.
 
     `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence0, _sequence1, …; _mask (64-bit
-    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, each behind the
-    prefix "_event."; and, where functions are asked (Plan.functions), all columns behind the prefix "_row.". A batch
-    for several patterns has the bits and values of all (Plans), and as many words _mask, _mask1, … as they need.
+    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, with the prefix "_event.";
+    and, if there are conditions in Python (Plan.functions), all columns with the prefix "_row.". A batch for several
+    patterns has the bits and values of all (PlanSet), and as many words _mask, _mask1, … as they need.
     """
 
     data: pa.RecordBatch
@@ -107,7 +105,7 @@ class Batch:
         return Batch(self.data.take(rows))
 
     def filter(self, which: pa.Array) -> Batch:
-        """Those for which the array of booleans is true."""
+        """The events for which the array of booleans is true."""
         return Batch(self.data.filter(which))
 
     def column(self, name: str) -> pa.Array:
@@ -123,12 +121,12 @@ class Batch:
 
     @property
     def chosen(self) -> list[pa.Array]:
-        """The event columns that come along in the output."""
+        """The event columns that appear in the output."""
         return self._prefixed(EVENT_PREFIX)
 
     @property
     def order(self) -> list[pa.Array]:
-        """The columns that say which events come at the same point of the order."""
+        """The columns that rank the events of a key: events that agree in all of them have the same rank."""
         return [self.column(TIME), *self.sequence]
 
     @property
@@ -143,5 +141,5 @@ class Batch:
 
 
 def join(batches: Sequence[Batch]) -> Batch:
-    """The batches one behind the other."""
+    """The batches, concatenated."""
     return batches[0] if len(batches) == 1 else Batch(pa.concat_batches([batch.data for batch in batches]))

@@ -20,11 +20,11 @@ DIGEST_SIZE = 16
 
 
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
-    """One value of bytes a row, equal exactly where the rows are equal; (length,) large_binary.
+    """One value of bytes per row, equal exactly where the rows are equal; (length,) large_binary.
 
-    Numbers and times take eight bytes (decimals sixteen), doubles with one NaN and one zero; what has no fixed width
-    stands behind them, its length among them: texts, and lists as the bytes of their elements. Structs stand
-    as their fields.
+    Numbers and times take eight bytes (decimals sixteen); doubles have one NaN and one zero. Values without a fixed
+    width follow, and their lengths are in the fixed part: texts, and lists as the bytes of their elements. Structs are
+    written as their fields.
     """
     fixed: list[npt.NDArray[Any]] = []
     variable: list[pa.Array] = []
@@ -43,7 +43,7 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
 
 
 def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
-    """The canonical bytes of each row's key; the same where there is none."""
+    """The canonical bytes of each row's key; the same for all rows where there is no key."""
     names: list[bytes] = canonical_bytes(columns, length).to_pylist() if columns else [b""] * length
     return names
 
@@ -56,18 +56,18 @@ def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def joined(*columns: pa.Array) -> pa.Array:
-    """The values of each row one behind the other; (length,) large_binary, as the columns are."""
+    """The values of each row, concatenated; (length,) large_binary, as the columns are."""
     return pc.binary_join_element_wise(*columns, pa.scalar(b"", pa.large_binary()))
 
 
 def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose: bytes) -> list[bytes]:
     """A digest of each group of consecutive rows; group i ends before row ends[i].
 
-    `purpose` (16 bytes at most) keeps digests of different things apart.
+    `purpose` (at most 16 bytes) makes digests of different kinds of things differ.
     """
     data, offsets = _buffers(rows)
     bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
-    content = bytes(data)  # slices of it, and copies of one hash, are made faster than views and new hashes
+    content = bytes(data)  # slicing bytes and copying one hash are faster than views and new hashes
     copy = blake2b(digest_size=DIGEST_SIZE, person=purpose).copy
     found = []
     for start, end in pairwise(bounds):
@@ -115,7 +115,7 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:
-    """The column itself or, of a struct, whether it is there and then its fields, flat as well."""
+    """The column itself; for a struct, whether each value is valid, then its fields, flat as well."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if isinstance(column, pa.ExtensionArray):
@@ -148,7 +148,7 @@ def _is_list(type_: pa.DataType) -> bool:
 
 
 def _list_bytes(column: pa.Array) -> pa.Array:
-    """The bytes of each list's elements one behind the other; none for NULL."""
+    """The bytes of each list's elements, concatenated; empty for NULL."""
     values = pc.list_flatten(column)
     data, offsets = _buffers(canonical_bytes([values], len(values)))
     lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Late events that are equal are told apart: each has an ordinal, however the input is cut into calls."""
+"""Ordinals that distinguish equal late events; they do not depend on how the input is cut into calls."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from cepheid.errors import SnapshotError
 from cepheid.events.identity import digests
 
 MOST = 1024
-"""Late events among which equal ones are counted: a snapshot has 24 bytes of each that differs."""
+"""How many late events are counted exactly before counting restarts: a snapshot holds 24 bytes for each distinct one.
+"""
 
 _ORDINALS = 1 << 31
-"""As many as there are: late events may be more."""
+"""Ordinals wrap around here, as there may be more late events."""
 
 
 class LateOrdinals:
-    """The ordinal of a late event is how many equal ones came before it. All would have to be kept for that, for ever:
-    so they are counted anew behind every MOST late events, from the number of all that came by then, and no ordinal
-    comes twice.
+    """The ordinal of a late event is the number of equal ones before it. An exact count would need every late event,
+    for ever. So counting restarts after every MOST late events, from the number of all late events so far: equal events
+    never get the same ordinal.
     """
 
     def __init__(self, before: int = 0) -> None:
         self._before = before
-        """Late events that are not looked at any more."""
+        """Late events from before the last restart."""
         self._seen = Counter[bytes]()
-        """Those since then, by their digests."""
+        """Late events since then, counted by digest."""
 
     @property
     def count(self) -> int:
-        """How many late events there were."""
+        """The number of late events so far."""
         return self._before + self._seen.total()
 
     def of(self, identities: pa.Array) -> npt.NDArray[np.int32]:
-        """(n,) ordinals of the next late events, in the order in which they came."""
+        """(n,) ordinals of the next late events, in order of arrival."""
         ordinals = np.zeros(len(identities), np.int64)
         known = digests(identities, range(1, len(identities) + 1), b"late") if len(identities) else []
         left = MOST - self._seen.total()
@@ -50,17 +51,17 @@ class LateOrdinals:
 
     @property
     def listed(self) -> pa.RecordBatch:
-        """What `restored` takes, for a snapshot."""
+        """The counted events, for a snapshot; `restored` takes them."""
         return pa.record_batch(
             {"event": pa.array(self._seen, pa.binary()), "count": pa.array(self._seen.values(), pa.int64())}
         )
 
     @staticmethod
     def restored(count: int, listed: pa.RecordBatch | None) -> LateOrdinals:
-        """Where so many were late; a snapshot of a former version does not say which.
+        """The state after `count` late events; a snapshot of an earlier version has no `listed`.
 
         Raises:
-            SnapshotError: it says that of more, or of less than one.
+            SnapshotError: `listed` counts more than `count` events, or an event less than once.
         """
         seen = LateOrdinals(count)
         if listed is not None:

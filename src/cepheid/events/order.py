@@ -1,9 +1,8 @@
 """The order of events within a key, made the same on every host.
 
-Events come ordered by key, time and sequence. Those that agree in all of these are put in the order of their content:
-a digest of their chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of
-their identity. As a group of such events may be cut by the border of two batches, the last group of a batch waits for
-the next.
+Events come ordered by key, time and sequence. Those that agree in all of these are ordered by content: a digest of
+their chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of their
+identity. Such a group may be split between two batches, so the last group of a batch is held back until the next batch.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ordered:
-    """Events in their final order, each with its ordinal, and where the key is another than the event's before."""
+    """Events in their final order, each with its ordinal, and whether its key differs from that of the event before."""
 
     batch: Batch
     key_start: Flags
 
 
 MAX_TIME = 1 << 62
-"""Microseconds from 1970: deadlines behind it fit 64 bits."""
+"""Microseconds from 1970: deadlines after it still fit 64 bits."""
 
 
 class Ordering:
-    """Takes batches and gives them back in their final order, the last group of equal rank one batch later."""
+    """Takes batches and returns them in their final order; the last group of equal rank comes one batch later."""
 
     def __init__(self) -> None:
         self.ties = 0
-        """Events that only their content orders."""
+        """Events that are ordered by their content alone."""
         self._waiting: Batch | None = None
         self._waiting_starts_key = True
 
@@ -68,7 +67,7 @@ class Ordering:
         self._waiting, self._waiting_starts_key = batch.slice(last, len(batch)), bool(key_start[last])
 
     def finish(self) -> Iterator[Ordered]:
-        """What still waits: no more events come."""
+        """The events that are still held back; the input has ended."""
         if self._waiting is not None:
             yield self._release()
             self._waiting = None
@@ -123,7 +122,7 @@ def _row_digests(columns: list[pa.Array], length: int, purpose: bytes) -> list[b
 
 
 def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
-    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the one
+    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the event
     before.
     """
     key_start = np.zeros(len(batch), np.bool_)
@@ -137,8 +136,8 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
 
 
 def check_times(batch: Batch, *columns: str) -> None:
-    """Raises EventError where a time, in these columns or else in that of times, is so far away that deadlines could
-    not be told any more.
+    """Raises EventError where a time in these columns (by default, in the column of times) is so far from 1970 that
+    deadlines would not fit 64 bits.
     """
     for name in columns or (TIME,):
         extremes = pc.min_max(batch.column(name).cast(pa.int64()))
@@ -161,8 +160,8 @@ def _check_order(batch: Batch, key_start: Flags) -> None:
 
 
 def leaves(column: pa.Array) -> list[pa.Array]:
-    """Columns without structure that are equal in two rows exactly where Spark groups these rows together, NULL with
-    NULL; in the order of the column's own values. Floats are DOUBLE, with one zero and one NaN.
+    """Columns without structure that are equal in two rows exactly where Spark groups these rows together (NULL with
+    NULL), and that sort as the column does. Floats become DOUBLE, with one zero and one NaN.
     """
     if pa.types.is_null(column.type):  # an empty pandas column of strings
         return []
@@ -177,15 +176,15 @@ def leaves(column: pa.Array) -> list[pa.Array]:
 
 
 def differs(column: pa.Array) -> Flags:
-    """Whether each value but the first differs from the one before, as Spark groups: NULL equals NULL, NaN NaN, -0.0
-    0.0.
+    """Whether each value but the first differs from the one before. As Spark groups: NULL equals NULL, NaN equals NaN,
+    and -0.0 equals 0.0.
     """
     return _any((_leaf_differs(leaf) for leaf in leaves(column)), len(column) - 1)
 
 
 def descends(columns: Sequence[pa.Array]) -> Flags:
-    """Whether each row but the first comes before the one ahead of it, by the columns in turn, as hosts sort:
-    ascending, strings and binaries by their bytes, NaN behind all numbers and NULL last.
+    """Whether each row but the first sorts before the previous row. Columns count in turn, and sort as on hosts:
+    ascending, strings and binaries by their bytes, NaN after all numbers and NULL last.
     """
     below = np.zeros(max(0, len(columns[0]) - 1), np.bool_)
     equal = ~below
@@ -226,11 +225,11 @@ def _leaf_descends(leaf: pa.Array) -> Flags:
 
 
 def _neighbours(leaf: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Each value but the last, and the one behind it."""
+    """Each value but the last, and the value after it."""
     return leaf.slice(0, max(0, len(leaf) - 1)), leaf.slice(1)
 
 
 def _flags(values: pa.Array) -> Flags:
-    """NULL is False."""
+    """The booleans, with NULL as False."""
     flags: Flags = values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
     return flags if flags.flags.writeable else flags.copy()

@@ -1,6 +1,6 @@
-"""The definition of output under out-of-order arrival: what is told after each arrival, from the matches so far.
+"""The definition of output under out-of-order arrival: what is emitted after each arrival, from the matches so far.
 
-It knows of a match only what it needs of it, so it serves every kind of pattern whose events are accepted one by one:
+It needs only a `Life` for each match, so it serves every kind of pattern whose events are accepted one by one:
 `matches` gives all matches of the events accepted so far.
 """
 
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from cepheid.lang.intervals.values import Consistency, End
+from cepheid.lang.consistency import Consistency, End
 
 M = TypeVar("M", bound=Hashable)
 
 ALWAYS = float("-inf")
 NEVER = float("inf")
-"""Times before and behind all others."""
+"""Times before and after all others."""
 
 
 class Life(NamedTuple):
-    """What decides when a match may be told."""
+    """What decides when a match may be emitted."""
 
     end: float
-    """When it ends; once time is the delay past it, it is final."""
+    """When it ends; it is final once time is the delay past it."""
     forbidden_until: float
     """No event whose key is greater can forbid it: ALWAYS where none can, NEVER where any may."""
 
@@ -33,7 +33,7 @@ class Arrival(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """An entry of the log; `position` is that of the arrival, all of them for the end of the stream."""
+    """An entry of the log; `position` is that of the arrival, the number of all arrivals for the end of the stream."""
 
     when: str
     """switch, arrive or eos."""
@@ -53,10 +53,10 @@ def told(
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,
 ) -> Iterator[LogEntry]:
-    """What is told: `matches` is asked with the positions of the accepted events and the clock, the latest of their
-    ends, and in the end with NEVER.
+    """What is emitted. `matches` is called with the positions of the accepted events and the clock, the latest of their
+    ends, and at the end of the stream with NEVER.
 
-    An event is late if its start (or its end, as `lateness` says) is more than `delay` behind the clock. Before the
+    An event is late if its start (or its end, as `lateness` says) is more than `delay` before the clock. Before the
     arrival at a position of `switches` the consistency changes.
     """
     accepted: list[int] = []
@@ -78,7 +78,7 @@ def told(
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        certain = {m: life for m, life in now.items() if _may_be_told(life, clock - delay, consistency)}
+        certain = {m: life for m, life in now.items() if _may_be_emitted(life, clock - delay, consistency)}
         yield from _inserted("arrive", position, certain, out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:
@@ -87,7 +87,7 @@ def told(
     yield from _inserted("eos", len(arrivals), now, out)
 
 
-def _may_be_told(life: Life, horizon: float, consistency: Consistency) -> bool:
+def _may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool:
     """`horizon` is the least key that an event may still have."""
     match consistency:
         case Consistency.REALTIME:

@@ -1,9 +1,13 @@
-"""How the kernel is compiled and where its machine code is kept, in one place.
+"""How the kernel is compiled and where its machine code is cached, in one place.
 
-Compiling takes half a minute (docs/performance.md, "Start-up"), loading from the disk cache 0.2 seconds. Numba names a
-cached function by its own file's age only, so a change in a file that it imports, or of a NamedTuple's fields, would be
-missed. The folder is therefore named by a fingerprint of all that is compiled: another version of the source is another
-folder.
+Compiling takes half a minute (docs/performance.md, "Start-up"), loading from the disk cache 0.2 seconds. Numba checks
+the age of a cached function's own file only. A compiled function also contains the values of the constants that it
+reads and the fields of its NamedTuples, so a change of these in another file would be missed, and the old code would
+find wrong matches. The folder is therefore named by a fingerprint of the files with compiled functions, of the files
+that define such constants and NamedTuples, and of the versions of the compiler: when one changes, the folder changes.
+
+Constants live in files of their own because their importers are not in the fingerprint: with everything that the kernel
+imports, a new docstring in any of a hundred files would compile all kernels again.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,16 +24,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from llvmlite import __version__ as llvmlite_version
 from numba import __version__ as numba_version
 from numba import config as numba_config
 from numba import njit
 from numba.core.caching import FunctionCache
-
-from cepheid.plan.stages.plan import MAX_CONDITIONS
+from numpy import __version__ as numpy_version
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_SOURCES = ("compile/script.py", "compile/stages/tables.py", "compile/intervals/compiled.py", "kernel/**/*.py")
+CONSTANTS = (
+    "plan/condition_bits.py",
+    "plan/intervals/constants.py",
+    "plan/occurrences/constants.py",
+    "compile/arrays.py",
+    "compile/instructions.py",
+    "compile/intervals/tables.py",
+    "compile/occurrences/tables.py",
+    "compile/stages/tables.py",
+    "kernel/arrays.py",
+    "kernel/occurrences/layout.py",
+    "kernel/intervals/layout.py",
+    "kernel/stages/layout.py",
+    "kernel/sets/layout.py",
+)
+"""The files that define constants and NamedTuples of compiled functions. They import nothing of ours from other files
+than these and those with compiled functions. tests/kernel/test_cache_fingerprint.py checks that none is missing.
+"""
+
+_COMPILED = re.compile(rb"^@(kernel|inlined|allocating)\b", re.MULTILINE)
+_PACKAGE = Path(__file__).parent.parent
 
 
 def cache_folder() -> Path | None:
@@ -40,7 +65,7 @@ def cache_folder() -> Path | None:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     temporary = Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
     for root in [Path(chosen)] if chosen else [home, temporary]:
-        folder = root / "cepheid" / _fingerprint()
+        folder = root / "cepheid" / fingerprint()
         try:
             if root == temporary:
                 root.mkdir(mode=0o700, exist_ok=True)
@@ -58,12 +83,38 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
-def _fingerprint() -> str:
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256(f"{numba_version} {MAX_CONDITIONS}".encode())  # ALWAYS in tables.py is from another file
-    for source in sorted(path for pattern in _SOURCES for path in package.glob(pattern)):
-        digest.update(source.read_bytes())
+def fingerprint(package: Path = _PACKAGE) -> str:
+    """The name of the cache folder for the sources in the package's folder."""
+    versions = f"{numba_version} {llvmlite_version} {numpy_version}"
+    digest = hashlib.sha256(versions.encode())
+    for name, source in fingerprinted(package).items():
+        digest.update(f"\n{name} {len(source)}\n".encode())
+        digest.update(source)
     return digest.hexdigest()[:16]
+
+
+def fingerprinted(package: Path = _PACKAGE) -> dict[str, bytes]:
+    """The sources that the fingerprint covers, by their path in the package: this file, CONSTANTS, and every file below
+    kernel/ with compiled functions. A missing or empty file raises FileNotFoundError.
+    """
+    sources = {name: _read(package, name) for name in ("kernel/jit.py", *CONSTANTS)}
+    compiled = 0
+    for path in sorted((package / "kernel").rglob("*.py")):
+        source = path.read_bytes()
+        if _COMPILED.search(source):
+            sources[path.relative_to(package).as_posix()] = source
+            compiled += 1
+    if not compiled:
+        raise FileNotFoundError(f"no file with compiled functions below {package / 'kernel'}")
+    return sources
+
+
+def _read(package: Path, name: str) -> bytes:
+    path = package / name
+    source = path.read_bytes() if path.is_file() else b""
+    if not source.strip():
+        raise FileNotFoundError(f"{path} is missing or empty: was it moved? kernel/jit.py lists it in CONSTANTS")
+    return source
 
 
 _FOLDER = cache_folder()
@@ -93,7 +144,7 @@ def _compile(function: Function, **options: Any) -> Function:
             compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001 - no public way
     finally:
         config.CACHE_DIR = before
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 @contextmanager
@@ -108,11 +159,11 @@ def compiling_alone() -> Iterator[None]:
 
 
 # Without _nrt the kernel's functions allocate nothing, so Numba need not count references to arrays. Counting costs
-# 20 to 40 calls an event, because every array that a function is handed is counted: measured 1.1 M events/s with it,
+# 20 to 40 calls an event, because every array argument is counted: measured 1.1 M events/s with it,
 # 6 M without.
 kernel = partial(_compile, _nrt=False)
 
-# Small functions on the path of every event: a call costs more than they do, as each array is handed over in seven
+# Small functions on the path of every event: a call costs more than they do, as each array is passed in seven
 # words. With this, and with records in place of an array a field: 48 to 82 M events/s.
 inlined = partial(_compile, _nrt=False, forceinline=True)
 

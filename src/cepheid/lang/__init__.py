@@ -1,1 +1,1 @@
-"""What the user writes: frozen values with no behaviour beyond what they are."""
+"""What the user writes: frozen values without behaviour of their own."""

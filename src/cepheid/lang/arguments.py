@@ -1,4 +1,4 @@
-"""What the calls of the fluent interface take: checked at once where no later call could make it right."""
+"""Checks of arguments of the fluent interface: errors that no later call could correct are raised at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cepheid.errors import PatternError, Problem
 
 
 def check_times(minimum: int, maximum: int | None) -> None:
-    """Raises PatternError where these are no arguments of `Pattern.times`."""
+    """Raises PatternError if these are not valid arguments of `Pattern.times`."""
     for count in (minimum,) if maximum is None else (minimum, maximum):
         if isinstance(count, bool) or not isinstance(count, int):
             raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
@@ -19,7 +19,7 @@ def check_times(minimum: int, maximum: int | None) -> None:
 
 
 def check_times_or_more(minimum: int) -> None:
-    """Raises PatternError where this is no argument of `Pattern.times_or_more`."""
+    """Raises PatternError if this is not a valid argument of `Pattern.times_or_more`."""
     if isinstance(minimum, bool) or not isinstance(minimum, int):
         raise PatternError(f"times_or_more takes a whole number, got {minimum!r}; write times_or_more(3)")
     if minimum < 1:
@@ -30,7 +30,7 @@ def check_times_or_more(minimum: int) -> None:
 
 
 def stage_name(call: str, name: str) -> str:
-    """The name, if it is text that is not empty; `call` is told as the place where it is not."""
+    """The name, checked to be text that is not empty; errors name `call` as their place."""
     hint = f'Name the stage, as in {call}("late").'
     if not isinstance(name, str):
         raise PatternError(Problem(f"a stage's name is text, got {shown(name)}", call, hint=hint))
@@ -40,19 +40,19 @@ def stage_name(call: str, name: str) -> str:
 
 
 def pattern_name(name: str) -> str:
-    """The name, if it is text."""
+    """The name, checked to be text."""
     if not isinstance(name, str):
         raise PatternError(f"a pattern's name is text, got {shown(name)}")
     return name
 
 
 def version_text(version: str | int) -> str:
-    """The version as text, if it is text that is not empty or a whole number."""
+    """The version as text, checked to be text that is not empty or a whole number."""
     if isinstance(version, bool) or version == "" or not isinstance(version, str | int):
         raise PatternError(f"a pattern's version is text or a whole number, got {shown(version)}")
     return str(version)
 
 
 def shown(value: object) -> str:
-    """The value as messages show what was given."""
+    """The value as messages show it."""
     return "None" if value is None else f"{type(value).__name__}: {value!r}"

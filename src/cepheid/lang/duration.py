@@ -28,19 +28,19 @@ _SHORT = {
     "d": "day",
 }
 _ALSO = {"secs": "second", "mins": "minute", "hr": "hour", "hrs": "hour"}
-"""Short, too, but not what messages advise."""
+"""Short names that are also read, but that messages do not advise."""
 LONGEST = timedelta(days=36_525_000)
-"""100,000 years: so far behind the last time that an event may have, microseconds still fit 64 bits."""
+"""100,000 years: that long after the last possible event time, microseconds still fit 64 bits."""
 WORD = "[a-zA-Z\u00b5\u03bc]+"
-"""A unit, as a regular expression: micro is a sign of its own (U+00B5) or the Greek letter (U+03BC)."""
+"""A unit, as a regular expression; micro is either the micro sign (U+00B5) or the Greek letter (U+03BC)."""
 _PART = re.compile(rf"\s*(\d+)\s*({WORD})\s*")
 
 
 def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
-    """`length`, which is text or a timedelta, also one of NumPy or pandas, as a timedelta.
+    """`length`, text or a timedelta (also of NumPy or pandas), as a timedelta.
 
     Raises:
-        PatternError: neither text nor timedelta, not positive (or zero, with `or_zero`), longer than LONGEST, or not of
+        PatternError: not text or a timedelta, not positive (or zero, with `or_zero`), longer than LONGEST, or not of
             the form "<whole number> <unit>", repeated.
     """
     try:
@@ -81,13 +81,13 @@ def _parse_text(text: str) -> timedelta:
 
 
 def _unit(word: str) -> timedelta | None:
-    """In the singular, the plural or short; case does not count."""
+    """The length of the unit: singular, plural or short, in upper or lower case."""
     word = word.lower().replace("\u03bc", "\u00b5")
     return _UNITS.get((_SHORT | _ALSO).get(word, word.removesuffix("s")))
 
 
 def _called(unit: str) -> str:
-    """How messages name the unit, with what is short for it."""
+    """The unit as messages name it, with its short names."""
     short = [word for word, named in _SHORT.items() if named == unit]
     return f"{unit}s ({', '.join(short)})" if short else f"{unit}s"
 

@@ -1,7 +1,7 @@
 """Conditions and measures as values: SQL text in Spark's dialect as a small tree in which every node knows its span.
 
-`cepheid.lang.sql.parser` makes them from text. Names are not resolved here: whether `late.origin` is a stage's column
-or a field of a struct column is known when the pattern meets a schema.
+`cepheid.lang.sql.parser` makes them from text. Names are resolved later: whether `late.origin` is a stage's column or a
+field of a struct column is known only when the pattern meets a schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Constant: TypeAlias = bool | int | float | Decimal | str | bytes | date | dateti
 class Literal:
     """A constant as written, with the type Spark gives it.
 
-    A zoned timestamp without a zone in its text has a naive value: it is local to the session's time zone.
+    A zoned timestamp whose text has no zone has a naive value, in the session's time zone.
     """
 
     value: Constant
@@ -48,13 +48,13 @@ class Name:
 class Call:
     """An operator or function applied to arguments; its name in lower case, as written.
 
-    Operators: and, or (two arguments or more), not, =, <=>, !=, <, <=, >, >=, +, -, *, /, div, %, negate, |, &, ^,
-    ~, <<, >>, is_null, is_not_null, between, in, like (with a third argument: ESCAPE), ilike, rlike, like_any,
-    like_all, index `a[i]`, field `f(x).name` (a literal name), lambda (parameters as names, then the body),
-    interval (its text; only those of months, any other is a Literal). `||` is concat. `case` is condition, result,
-    …, else; `case_of` is operand, value, result, …, else; a missing else is a NULL literal at the word END. `cast`
-    and `try_cast` take the target as a Literal: its text, and the type. `x NOT IN (…)` and the like are not(in(…)),
-    both with the span of the whole.
+    Operators: and, or (two arguments or more), not, =, <=>, !=, <, <=, >, >=, +, -, *, /, div, %, negate, |, &, ^, ~,
+    <<, >>, is_null, is_not_null, between, in, like (with a third argument: ESCAPE), ilike, rlike, like_any, like_all,
+    index `a[i]`, field `f(x).name` (a literal name), lambda (parameters as names, then the body), interval (its text;
+    only intervals of months, others are Literals). `||` is concat. `case` is condition, result, …, else; `case_of` is
+    operand, value, result, …, else; a missing else is a NULL literal at the word END. `cast` and `try_cast` take the
+    target as a Literal: its text, and the type. `x NOT IN (…)` and similar forms are not(in(…)), both with the span of
+    the whole.
     """
 
     function: str

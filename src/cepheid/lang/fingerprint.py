@@ -1,4 +1,4 @@
-"""A digest of a pattern: whether a snapshot of partial matches belongs to it."""
+"""A digest of a pattern, which says whether a snapshot of partial matches belongs to it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import json
 from hashlib import blake2b
 
 from cepheid.lang.document.marked_text import Value
-from cepheid.lang.occurrences.document import occurrence_to_document
-from cepheid.lang.occurrences.expression import OccurrencePattern
-from cepheid.lang.stages.document import pattern_form
-from cepheid.lang.stages.pattern import Pattern
 
 _SIZE = 16
 _PURPOSE = b"cepheid pattern1"
-"""Its number changes with the form that is digested, so that no digest means two things."""
+"""The number changes with the digested form, so a digest never has two meanings."""
 
 
-def pattern_fingerprint(pattern: Pattern | OccurrencePattern) -> str:
-    """128 bits in hexadecimal over all that decides which matches are found: stages, conditions as they are written,
+def pattern_fingerprint(document: dict[str, Value]) -> str:
+    """128 bits in hexadecimal over everything that decides which matches are found: stages, conditions as written,
     quantifiers, windows, skip strategy, taxonomy and the values of parameters; or the expression, its types and the
-    policy. Functions count by their names.
+    policy. Functions count by name. `document` is the pattern's document.
 
-    Patterns that differ only in name or version have the same. It is the same in every process, on every machine.
+    Patterns that differ only in name or version have the same fingerprint, in every process and on every machine.
     """
-    document = occurrence_to_document(pattern) if isinstance(pattern, OccurrencePattern) else pattern_form(pattern)
-    for label in ("name", "version"):
-        document.pop(label, None)
-    # Sorted, the order in which parameters and types were declared does not count; that of conditions does.
+    document = {key: value for key, value in document.items() if key not in ("name", "version")}
+    # Sorted keys: the order in which parameters and types are declared does not count, that of conditions does.
     text = json.dumps(_canonical(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return blake2b(text.encode(), digest_size=_SIZE, person=_PURPOSE).hexdigest()
 

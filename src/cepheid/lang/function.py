@@ -1,4 +1,4 @@
-"""Functions as conditions: what they may take, and the names that stand for them."""
+"""Functions as conditions: the arguments they may take, and the names that stand for them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Function:
 
     call: Callable[..., object]
     name: str
-    """Stands for the function in messages, and wherever two patterns are compared."""
+    """Stands for the function in messages and where patterns are compared."""
     iterative: bool
-    """Whether it takes what has matched so far beside the event: then each partial match asks it anew."""
+    """Whether it also takes the events matched so far; it is then evaluated for each partial match."""
 
 
 def make_function(call: Callable[..., object], name: str | None, where: str) -> Function:
-    """The function under `name` or, if that is None, its own.
+    """The function under `name` or, if that is None, under its own name.
 
     Raises:
-        PatternError: it has no name, or takes neither one argument nor two; `where` says in which call it was given.
+        PatternError: it has no name, or does not take one or two arguments; `where` names the call that was given it.
     """
     known = _own_name(call) if name is None else name
     if not isinstance(known, str) or not known.strip():
@@ -42,7 +42,7 @@ def make_function(call: Callable[..., object], name: str | None, where: str) -> 
 
 
 def _own_name(call: Callable[..., object]) -> str | None:
-    """As it is written in its module, without the functions around it; None for a lambda and what has no name."""
+    """Its name in its module, without enclosing functions; None for a lambda or an object without a name."""
     name = getattr(call, "__qualname__", None)
     if not isinstance(name, str) or name.endswith("<lambda>"):
         return None
@@ -50,13 +50,13 @@ def _own_name(call: Callable[..., object]) -> str | None:
 
 
 def _arguments(call: Callable[..., object]) -> int | None:
-    """How many arguments it is given: those that it needs, and one of the name `matched`; None where that is not known
-    or they cannot be given by position.
+    """The number of arguments that it is given: those it requires, and one named `matched`; None if that is not known
+    or if they cannot be given by position.
     """
     try:
         parameters = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):
-        return None  # builtins do not always tell
+        return None  # builtins do not always have a signature
     needed = [
         p
         for p in parameters

@@ -20,7 +20,7 @@ _INTEGER_SUFFIXES = {"y": pa.int8(), "s": pa.int16(), "l": pa.int64()}
 
 
 def read_number(text: str) -> tuple[Number, pa.DataType]:
-    """A number as written, sign and suffix included; ValueError when it is out of its type's range."""
+    """A number as written, sign and suffix included; ValueError if it is out of its type's range."""
     text = re.sub(r"\s", "", text)
     if match := _SUFFIXED.fullmatch(text):
         digits, suffix = match[1] + match[2], match[3].lower()
@@ -92,7 +92,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def read_date(text: str) -> date:
-    """The day that `DATE 'text'` names; ValueError when it names none."""
+    """The day that `DATE 'text'` names; ValueError if it names no day."""
     match = re.fullmatch(rf"\s*{_DATE}\s*", text)
     if not match:
         raise ValueError(f"not a date: {text!r}. Write it as '2024-12-31'")
@@ -101,7 +101,7 @@ def read_date(text: str) -> date:
 
 
 def read_timestamp(text: str) -> datetime:
-    """The time that `TIMESTAMP 'text'` names, naive where the text names no zone; ValueError when it names none."""
+    """The time that `TIMESTAMP 'text'` names, naive if the text has no zone; ValueError if it names no time."""
     match = _TIMESTAMP.fullmatch(text)
     if not match:
         raise ValueError(f"not a timestamp: {text!r}. Write it as '2024-12-31 23:59:59' or with a zone after it")
@@ -138,13 +138,13 @@ _QUANTITY = re.compile(r"\s*([+-]?\s*\d+(?:\.\d*)?|[+-]?\s*\.\d+)\s*([A-Za-z]+)\
 
 
 def unit_name(word: str) -> str | None:
-    """The unit of an interval that the word names, in the singular; None when it names none."""
+    """The unit of an interval that the word names, in the singular; None if it is not a unit."""
     singular = word.lower().removesuffix("s")
     return singular if singular in _UNIT_MICROSECONDS or singular in _MONTH_UNITS else None
 
 
 def read_interval(text: str) -> timedelta | None:
-    """The length of `3 hours 2 minutes`; None when it counts months, whose length varies. ValueError otherwise."""
+    """The length of `3 hours 2 minutes`; None for months, whose length varies. ValueError if it is not an interval."""
     total, position = 0, 0
     months = False
     while match := _QUANTITY.match(text, position):

@@ -1,7 +1,7 @@
-"""Parameters of patterns: names that stand as `$name` in conditions and measures, each for one literal value.
+"""Parameters of patterns: names written as `$name` in conditions and measures, each with one literal value.
 
 A value is never pasted: it becomes a typed SQL literal, so text with quotes in it stays text. The parser sees that
-literal with the place of the `$name`; where the user's text goes to Spark, the literal's SQL stands in its place.
+literal at the place of the `$name`; in text that is sent to Spark, the literal's SQL replaces the name.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Parameter:
 
     name: str
     value: ParameterValue | None
-    """None: it must be given before the pattern is used. Of a datetime with a zone the instant in UTC."""
+    """None: it must be given before the pattern is used. A datetime with a zone is stored in UTC."""
     sql: str | None
-    """The value as a SQL literal. It tells values apart that are equal to Python: 1, 1.0 and True."""
+    """The value as a SQL literal. It differs for values that are equal in Python: 1, 1.0 and True."""
 
 
 def make_parameter(name: str, value: object) -> Parameter:
-    """The parameter with that value, a ParameterValue or one of NumPy or pandas that is like it; None: not given yet.
+    """The parameter with that value, a ParameterValue or its equivalent of NumPy or pandas; None: not given yet.
 
     Raises:
-        PatternError: it has no such literal.
+        PatternError: the name or the value is not valid.
     """
     if not re.fullmatch(NAME, name):
         hint = "A name is made of letters, digits and underscores, and begins with no digit."
@@ -55,10 +55,10 @@ def make_parameter(name: str, value: object) -> Parameter:
 
 
 def with_values(parameters: tuple[Parameter, ...], values: Mapping[str, object]) -> tuple[Parameter, ...]:
-    """The parameters with these values, in the place of those that they had, and new ones behind them.
+    """The parameters with these values in place of their former ones, followed by new parameters.
 
     Raises:
-        PatternError: with all that are none.
+        PatternError: with all values that are not valid.
     """
     given = {parameter.name: parameter for parameter in parameters}
     problems: list[Problem] = []
@@ -76,7 +76,7 @@ def with_values(parameters: tuple[Parameter, ...], values: Mapping[str, object])
 
 
 def _literal(value: object) -> tuple[ParameterValue, str]:
-    """The value as it is kept, and its SQL; ValueError where it has none."""
+    """The value as it is stored, and its SQL; ValueError if it has no SQL literal."""
     given: Any = plain_value(value)
     if isinstance(given, datetime) and given.tzinfo is not None:
         given = given.astimezone(UTC)
@@ -91,15 +91,16 @@ def _literal(value: object) -> tuple[ParameterValue, str]:
 def string_literal(text: str) -> str:
     """The text as a SQL string that Spark and our parser read as exactly that text.
 
-    Spark puts variables in for `${name}`, also inside strings, before it parses: the dollar sign is escaped there.
+    Spark substitutes variables for `${name}`, also inside strings, before it parses; so the dollar sign is escaped
+    there.
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 
 def _literal_sql(value: Any) -> str | None:
-    """Numbers and the like stand in parentheses: after a minus, a negative one would begin a comment, and beside a
-    word TRUE would be part of it. A string does not: `LIKE … ESCAPE` takes none in parentheses.
+    """All literals but strings are in parentheses: after a minus, a negative number would begin a comment, and next to
+    a word, TRUE would become part of it. Strings are not, as `LIKE … ESCAPE` takes no parentheses.
     """
     match value:
         case bool():

@@ -1,4 +1,4 @@
-"""Single values of NumPy and pandas as Python's own, so that what comes out of a table may be given as an argument."""
+"""Single values of NumPy and pandas as Python's own, so that values from a table can be used as arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _OF_DAYS = ("Y", "M", "W", "D")
 
 
 def plain_value(value: object) -> object:
-    """A scalar of NumPy as a number, text, date, datetime or timedelta, and a time or a length of time of pandas as a
-    datetime or timedelta; others as they are.
+    """A scalar of NumPy as a number, text, date, datetime or timedelta, and a time or length of time of pandas as a
+    datetime or timedelta; other values unchanged.
 
     Raises:
-        ValueError: it has nanoseconds, which Python's have not, or is NaT.
+        ValueError: it has nanoseconds, which Python's types cannot hold, or is NaT.
     """
     if isinstance(value, np.datetime64):
         in_microseconds = value.astype("datetime64[us]")

@@ -1,7 +1,7 @@
 """Types of events: the column that names an event's type, and which type is a kind of which.
 
-FlinkCEP asks Java's classes what is a subtype of what. Rows have no classes, so it is declared: a type may be a kind
-of several others, and `subtypes` follows that as far down as it goes.
+FlinkCEP asks Java's classes what is a subtype of what. Rows have no classes, so it is declared here: a type may be a
+kind of several others, and `subtypes` follows these declarations to the lowest types.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Taxonomy:
     """Made by `make_taxonomy`, which checks it."""
 
     column: str
-    """Holds the type of each event, as text."""
+    """The column with the type of each event, as text."""
     kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Type → the types that it is a kind of. Empty: any type is known, and has no types below it."""
+    """Type → the types that it is a kind of. Empty: every type is known, and no type has others below it."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -29,15 +29,15 @@ class Taxonomy:
 
     @property
     def lists_all(self) -> bool:
-        """Whether it is a list of all types: only as such it has those that are kinds of nothing."""
+        """Whether it lists all types. If it does, types that are not kinds of others are declared, too."""
         return any(not above for _, above in self.kinds)
 
 
 def make_taxonomy(column: str, kinds: Mapping[str, str | Sequence[str]]) -> Taxonomy:
-    """The taxonomy of these types: each with the type, or types, that it is a kind of.
+    """The taxonomy of these types, each with the type, or types, that it is a kind of.
 
     Raises:
-        PatternError: all that is not text or contradicts itself; a cycle is named.
+        PatternError: all entries that are not text or contradict each other; a cycle is named.
     """
     problems = [Problem(message, "taxonomy") for message in _faults(column, kinds)]
     if problems:
@@ -51,11 +51,11 @@ def make_taxonomy(column: str, kinds: Mapping[str, str | Sequence[str]]) -> Taxo
 
 
 def subtypes(taxonomy: Taxonomy) -> dict[str, tuple[str, ...]]:
-    """Each declared type → itself and, behind it, all types below it; types in the order of their declaration."""
+    """Each declared type → itself, then all types below it; types in the order of their declaration."""
     above = dict(taxonomy.kinds)
     place = {name: number for number, name in enumerate(taxonomy.types)}
     found: dict[str, set[str]] = {name: {name} for name in taxonomy.types}
-    # Kinds come after what they are kinds of; reversed, all that is below a type is known when it is its turn.
+    # Kinds come after what they are kinds of; in reverse order, all types below a type are known when its turn comes.
     for name in reversed(list(TopologicalSorter(above).static_order())):
         for parent in above.get(name, ()):
             found[parent] |= found[name]
@@ -88,7 +88,7 @@ def _faults(column: object, kinds: object) -> Iterator[str]:
 
 
 def _cycle(kinds: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """A type, what it is a kind of, and so on until that type comes again; empty where there is none."""
+    """A type, what it is a kind of, and so on until that type comes again; empty if there is no cycle."""
     try:
         TopologicalSorter(kinds).prepare()
     except CycleError as error:

@@ -1,4 +1,4 @@
-"""The names of Spark's types, as in CAST, → Arrow types."""
+"""The names of Spark's types, as in CAST → Arrow types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KNOWN = (
 
 
 def read_type(text: str) -> pa.DataType:
-    """The type that the text names; ValueError when a cast to it is not known."""
+    """The type that the text names; ValueError if a cast to it is not supported."""
     name = re.sub(r"\s", "", text).upper()
     if name in _SIMPLE:
         return _SIMPLE[name]

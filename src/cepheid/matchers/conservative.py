@@ -1,8 +1,8 @@
-"""The matcher of inputs that go on: events of all keys come mixed, wait until their order is certain, and time is told.
+"""The matcher for unbounded input: events of all keys come mixed, and wait until the caller advances time past them.
 
-A pattern compiles to a small program; a matcher runs that program over events in time order, moving partial matches
-from state to state, and emits a match when one reaches the end; a host only feeds the matcher and keeps its state. No
-I/O, no clock, no threads.
+Conservative: a match is emitted only when no event that is not late can change it; nothing is taken back
+(`real_time/matcher.py` does that). `process` only stores events; `advance_time` runs the detector over them. No I/O, no
+clock, no threads.
 """
 
 from __future__ import annotations
@@ -16,85 +16,84 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.occurrences.compiled import CompiledOccurrences
-from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import MASK, ORDINAL, TIME, Batch, join
 from cepheid.events.order import Ordering, leaves
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Int32s, Visits
-from cepheid.matchers.event_queue import Waiting
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.matchers.counts import Found
+from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
-from cepheid.matchers.occurrences.detector import OccurrenceDetector
-from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes
-from cepheid.matchers.stages.detector import Detector, Found
-from cepheid.matchers.watermark import Passed
+from cepheid.matchers.protocols import Detector
+from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes, with_columns
+from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
-from cepheid.output.stages import late_rows
+from cepheid.output.common import late_rows
 
 
-class LiveMatcher:
-    """Finds one pattern in events that come in any order of keys and, until time has passed them, of time."""
+class ConservativeMatcher:
+    """Finds one pattern in events in any order of keys and, as far as they are after the watermark, of time."""
 
-    def __init__(self, pattern: CompiledPattern | CompiledOccurrences) -> None:
-        self.detector = detector_of(pattern)
+    def __init__(self, detector: Detector) -> None:
+        self.detector = detector
         self.keys = KeyNumbers()
-        self.passed = Passed()
-        self.waiting = Waiting()
+        self.watermark = Watermark()
+        self.waiting = EventQueue()
         self.ties = 0
         self._idle_from = NO_TIME
-        """When idle keys are looked for again, unless there are more keys than `_most_keys` before."""
+        """Microseconds: the next search for idle keys is then, or as soon as there are more keys than `_most_keys`."""
         self._most_keys = FEW_KEYS
 
     def process(self, batch: Batch) -> pa.Table:
-        """Takes events, which wait for time to pass them. The rows are those of the late events, if they are asked for.
+        """Takes events, which then wait for the watermark. Returns the rows of late events, if requested.
 
-        Nothing is emitted for an event before `advance_time` or `settle` has passed it.
+        Nothing is emitted for an event until `advance_time` or `settle` has moved the watermark past it.
         """
         plan = self.detector.plan
-        late, batch = self.passed.parted(batch)
-        self.waiting.add(relevant(batch, self.detector.pattern))
+        late, batch = self.watermark.parted(batch)
+        self.waiting.add(relevant(batch, self.detector.relevant))
         if not len(late) or "late" not in (plan.outputs or ()):
-            return self.detector.schema.empty_table()
-        return pa.Table.from_batches([late_rows(plan, self.detector.schema, late, self.now)])
+            return self.schema.empty_table()
+        return pa.Table.from_batches([late_rows(plan, self.schema, late, self.now)])
 
     def advance_time(self, time: int) -> pa.Table:
-        """No event up to `time` comes any more: those that wait are processed, and every deadline up to it passes.
+        """Advances the watermark past `time` (microseconds): waiting events up to it are processed, deadlines expire.
 
         Raises:
-            ConditionError, SkipError, LimitExceeded: the matcher is of no use afterwards.
+            ConditionError, SkipError, LimitExceeded: the matcher cannot be used afterwards.
         """
-        if self.passed.has(time):
-            return self.detector.schema.empty_table()
+        if self.watermark.has(time):
+            return self.schema.empty_table()
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
-        self.passed.to(time)
+        self.watermark.advance_past(time)
         if time >= self._idle_from or len(self.keys.number_of) > self._most_keys:
             self.forget_idle()
         return rows
 
     def settle(self, time: int) -> pa.Table:
-        """No event before `time` comes any more, and of each key none at `time` whose sequence is not greater than the
-        last that came. Without a sequence the events at `time` itself wait on, as others may come before them.
+        """Advances the watermark to within `time`: earlier events are late from now on. So are events of a key at
+        `time` whose sequence is not greater than that of the key's last one. Without a sequence the events at `time`
+        keep waiting, as others may still come before them.
         """
-        if self.passed.has(time):
-            return self.detector.schema.empty_table()
-        in_sequence = self.detector.pattern.plan.schema.sequence != ()
+        if self.watermark.has(time):
+            return self.schema.empty_table()
+        in_sequence = self.detector.plan.schema.sequence != ()
         events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
-        self.passed.settle(time, events if in_sequence else None)
+        self.watermark.advance_within(time, events if in_sequence else None)
         return rows
 
     def finish(self) -> pa.Table:
-        """The input is complete: every deadline passes and what is open ends."""
+        """Ends the input: every deadline expires, and open partial matches end. Returns the remaining rows."""
         rows = self._pass(FOREVER, self.waiting.take(FOREVER), until=FOREVER, closes=True)
-        self.passed.to(FOREVER)
+        self.watermark.advance_past(FOREVER)
         return rows
 
     def forget_idle(self) -> int:
-        """Lets go of the keys of which all that is remembered is too old to count. Time does it, too, when there are so
-        many that what this costs is little for each.
+        """Removes idle keys: all that is remembered about them is too old to matter. `advance_time` also does this once
+        there are enough keys that the cost for each is small.
 
-        Returns in microseconds when the last of the others will be idle, of those that will without another event;
-        FOREVER if none will.
+        Returns, in microseconds, when the last of the keys that become idle without another event does so; FOREVER if
+        there is none.
         """
         kernel = self.detector.kernel
         keys = kernel.open_keys
@@ -109,14 +108,20 @@ class LiveMatcher:
         return last
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        (schema,) = self.detector.schemas
+        return schema
+
+    @property
     def now(self) -> int:
-        """Microseconds: time has passed to here."""
-        return self.passed.now
+        """The watermark, in microseconds."""
+        return self.watermark.now
 
     @property
     def late(self) -> int:
-        """How many events were late so far."""
-        return self.passed.late.count
+        """The number of late events so far."""
+        return self.watermark.late.count
 
     @property
     def found(self) -> Found:
@@ -127,38 +132,37 @@ class LiveMatcher:
         return self.detector.kernel.open_partial_matches(self.now)
 
     def partial_matches(self, most: int) -> pa.Table:
-        """Those that are open, as rows of `open_schema`; of each key at most `most`, those that started last."""
+        """The open partial matches, as rows of `open_schema`; for each key at most the `most` that started last."""
         return self.detector.partial_matches(self.now, most)
 
     @property
     def withheld(self) -> int:
-        """How many matches are found and wait to be emitted, or would be matches if they ended now."""
+        """The number of matches that are complete but not emitted yet, or that would be matches if they ended now."""
         return self.detector.kernel.withheld
 
     @property
     def due(self) -> int:
-        """Microseconds: when time comes to it, an event or a deadline is next to be processed; FOREVER if nothing is.
+        """Microseconds: the watermark at which the next event or deadline is processed; FOREVER if there is none.
 
-        A deadline at the time of its key's last event passes only when time moves on.
+        A deadline at the time of its key's last event expires only when the watermark moves on.
         """
         return min(self.waiting.earliest, max(self.detector.kernel.next_due, self.now + 1))
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
-        """All that is open and waits.
+        """All open partial matches and waiting events, as bytes.
 
-        `made_for` says in JSON values what the matcher is of, which `restore` compares; `kept` is what the host keeps,
-        which `restore` gives back.
+        `made_for` describes in JSON values what the matcher was made for; `restored` compares it. `kept` is state of
+        the host, which `restored` returns.
         """
         header = {
             "made_for": made_for,
             "kept": kept,
-            **self.passed.header,
+            **self.watermark.header,
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
         }
-        batches = {"names": self.keys.listed, **self.passed.batches(self.detector.pattern.plan.schema)}
-        if self.detector.told is not None:
-            batches["told"] = self.detector.told.all
+        batches = {"names": self.keys.listed, **self.watermark.batches(self.detector.plan.schema)}
+        batches |= self.detector.reported.saved("told")
         if (waiting := self.waiting.all) is not None:
             batches["waiting"] = waiting.data
         self.detector.forget()
@@ -168,16 +172,16 @@ class LiveMatcher:
 
     @staticmethod
     def restored(
-        pattern: CompiledPattern | CompiledOccurrences, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[LiveMatcher, dict[str, Any]]:
-        """A matcher that is where the one was that wrote the snapshot, and what the host had kept. `columns` are those
-        of its batches.
+        detector: Detector, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[ConservativeMatcher, dict[str, Any]]:
+        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`). `columns`
+        are the columns of its batches.
 
         Raises:
-            SnapshotError: it is damaged, or of another pattern or other columns.
+            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
         """
         snapshot = opened(data, made_for)
-        matcher = LiveMatcher(pattern)
+        matcher = ConservativeMatcher(detector)
         with fitting():
             matcher._take_over(snapshot, columns)
             kept: dict[str, Any] = snapshot.header["kept"]
@@ -191,16 +195,15 @@ class LiveMatcher:
         self.keys = KeyNumbers.of(batches["names"])
         if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
-        if self.detector.told is not None:
-            self.detector.told.restore(batches["told"])
-        self.passed = Passed.of(header, batches)
+        self.detector.reported.restore(batches, "told")
+        self.watermark = Watermark.of(header, batches)
         if waiting is not None:
             self.waiting.add(waiting)
         self.ties = index(header["counts"]["ties"])
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
-        """Visits the keys that have events or, up to `time`, a deadline."""
-        schema = self.detector.schema
+        """Visits the keys that have events, or a deadline up to `time`."""
+        schema = self.schema
         kernel = self.detector.kernel
         due = kernel.open_keys if closes else kernel.due(time)
         if events is None:
@@ -213,22 +216,17 @@ class LiveMatcher:
         keys = np.unique(np.concatenate([numbers, due]))
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
-        rows = self.detector.step(batch, visits)
+        (rows,) = self.detector.step(batch, visits)
         is_open = kernel.is_open(keys)
-        self.detector.forget_told(keys, is_open, self.keys.name_of)
+        self.detector.reported.forget_closed(keys, is_open, self.keys.name_of)
         self.keys.free(keys[~is_open])
         if self.keys.is_sparse:
             kernel.renumber(self.keys.renumbered())
         return rows
 
 
-def detector_of(pattern: CompiledPattern | CompiledOccurrences) -> Detector | OccurrenceDetector:
-    """A new one."""
-    return OccurrenceDetector(pattern) if isinstance(pattern, CompiledOccurrences) else Detector(pattern)
-
-
 def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
-    """The events by key number, time and sequence, ties by their content; their key numbers; and how many are tied."""
+    """The events sorted by key number, time, sequence and, for ties, content; their key numbers; the number of ties."""
     ranks = [leaf for column in events.order for leaf in leaves(column)]
     columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks])}
     order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
@@ -238,10 +236,10 @@ def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
-    """Events from a snapshot, if they are the matcher's."""
+    """The events of a snapshot under this name; None if there are none. SnapshotError if their columns differ."""
     if name not in batches:
         return None
-    events = Batch(batches[name])
-    if events.data.schema != columns or any(events.column(column).null_count for column in (TIME, MASK)):
+    events = Batch(with_columns(batches[name], columns, "the snapshot's events"))
+    if any(events.column(column).null_count for column in (TIME, MASK)):
         raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}")
     return events

@@ -1,7 +1,7 @@
-"""Events that wait for time to pass them.
+"""Events that wait for the watermark.
 
-They are kept in runs that are sorted by time. A new run takes up those before it that are not at least twice as long,
-so that there are few, and an event is copied O(log n) times while n wait, however small the batches are.
+They are stored in runs sorted by time. A new run is merged with the runs before it that are not at least twice as long.
+So there are few runs, and an event is copied O(log n) times while n wait, however small the batches are.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events.batch import TIME, Batch, join
-from cepheid.kernel.stages.layout import FOREVER
+from cepheid.kernel.arrays import FOREVER
 
 
-class Waiting:
+class EventQueue:
     """A queue of events by their time."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Waiting:
         self._runs.append(run)
 
     def take(self, time: int) -> Batch | None:
-        """The events up to `time` (microseconds), in no order, which then wait no more."""
+        """Removes and returns the events up to `time` (microseconds), in no order."""
         due: list[Batch] = []
         later: list[Batch] = []
         for run in self._runs:
@@ -44,7 +44,7 @@ class Waiting:
 
     @property
     def earliest(self) -> int:
-        """Microseconds: the first time of an event; FOREVER if there is none."""
+        """Microseconds: the time of the earliest event; FOREVER if there is none."""
         return min((int(times_of(run)[0]) for run in self._runs), default=FOREVER)
 
     @property

@@ -1,4 +1,4 @@
-"""Which number a key has in a kernel."""
+"""The numbers by which a kernel knows keys."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.identity import canonical_bytes
-from cepheid.kernel.stages.layout import Int32s
+from cepheid.kernel.arrays import Int32s
 
 FEW_KEYS = 1024
-"""So many do not count."""
+"""The memory of this many keys does not matter."""
 
 
 @dataclass
 class KeyNumbers:
-    """Numbers of the keys that have something open; a number that is free again is given to another key."""
+    """Numbers of the keys that have something open; a freed number is given to another key."""
 
     number_of: dict[bytes, int] = field(default_factory=dict)
     name_of: list[bytes] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
 
     def numbers(self, events: Batch) -> Int32s:
-        """The number of each event's key; a new one if it has none."""
+        """The number of each event's key; a key without a number gets a new one."""
         if not events.keys:
             return np.full(len(events), self._number(b""), np.int32)
         names = canonical_bytes(events.keys, len(events)).dictionary_encode()
@@ -34,7 +34,7 @@ class KeyNumbers:
         return numbers[places]
 
     def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
-        """The number of each row's key, as all have one; `key` are the columns."""
+        """The number of each row's key, where every key has a number; `key` has the columns."""
         if not key:
             return np.full(length, self.number_of.get(b"", 0), np.int32)
         names = canonical_bytes(key, length).dictionary_encode()
@@ -50,11 +50,11 @@ class KeyNumbers:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether few of the numbers are used, of so many that their memory counts."""
+        """Whether few of the numbers are in use, and there are so many that their memory matters."""
         return len(self.name_of) > max(FEW_KEYS, 4 * len(self.number_of))
 
     def renumbered(self) -> Int32s:
-        """Gives the used numbers anew, from 0; the i-th is what number i was before."""
+        """Renumbers the keys in use from 0; the i-th element is the former number of key i."""
         before = np.array([*self.number_of.values()], np.int32)
         self.name_of, self.unused = [*self.number_of], []
         self.number_of = {name: number for number, name in enumerate(self.name_of)}
@@ -62,13 +62,13 @@ class KeyNumbers:
 
     @property
     def listed(self) -> pa.RecordBatch:
-        """Those that are used, for a snapshot."""
+        """The numbers in use and the names of their keys, for a snapshot."""
         numbers = pa.array(self.number_of.values(), pa.int32())
         return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
 
     @staticmethod
     def of(listed: pa.RecordBatch) -> KeyNumbers:
-        """What `listed` gave."""
+        """The KeyNumbers that `listed` was taken from."""
         names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
         used = int(numbers.max(initial=-1)) + 1
         name_of = [b""] * used

@@ -1,36 +1,52 @@
-"""Events of several patterns, and which of them are one pattern's.
+"""Projections: the events of one pattern, from the shared events of several patterns.
 
-A host lifts the columns of all patterns at once. To each pattern's matcher it looks then as if its pattern were the
-only one: it is given its own mask and values, and no event that cannot matter to it. So the order of ties, ordinals and
-ids do not depend on the other patterns.
+A host lifts the columns of all patterns at once. Each pattern's matcher then gets only its own mask and values, and no
+event that cannot matter to it, as if its pattern were the only one. So the order of ties, ordinals and ids do not
+depend on the other patterns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.events.batch import MASK, ROW_PREFIX, VALUE_PREFIX, Batch
 from cepheid.matchers.working_set import Mask, mask_of, matters
-from cepheid.plan.stages.plan import WORD
+from cepheid.plan.condition_bits import WORD
+from cepheid.plan.plan_set import ColumnMap, PlanSet, Words
 
 
-class OwnEvents:
-    """One pattern's events out of those of all."""
+class OwnEvents(Protocol):
+    """Selects one pattern's events from the shared ones."""
 
-    def __init__(self, patterns: CompiledPlans, number: int, *, only_relevant: bool = True) -> None:
-        """`only_relevant`: without the events that cannot matter to the pattern."""
-        pattern, place = patterns.each[number], patterns.plans.places[number]
-        relevant = patterns.relevant_to[number] if only_relevant else None
+    def of(self, batch: Batch) -> Batch: ...
+
+
+class AllEvents:
+    """The events of the only pattern: all of them."""
+
+    def of(self, batch: Batch) -> Batch:
+        return batch
+
+
+class PatternEvents:
+    """The events of one of several patterns."""
+
+    def __init__(self, place: ColumnMap, relevant: Words | None, *, with_rows: bool) -> None:
+        """`relevant`: bits of the shared mask; an event without any of them cannot matter to the pattern; None: every
+        event may matter. `with_rows`: whether the pattern has functions, which see all columns.
+        """
         self._words = sorted({0, *(bit // WORD for bit in place.bits)})
         self._bits = [(self._words.index(bit // WORD), bit % WORD) for bit in place.bits]
         self._relevant = None if relevant is None else [relevant[word] for word in self._words]
         self._values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
-        self._not_taken = (MASK, VALUE_PREFIX) if pattern.plan.functions else (MASK, VALUE_PREFIX, ROW_PREFIX)
+        self._not_taken = (MASK, VALUE_PREFIX) if with_rows else (MASK, VALUE_PREFIX, ROW_PREFIX)
 
     def of(self, batch: Batch) -> Batch:
-        """The pattern's, with the columns that its plan alone would give them."""
+        """The pattern's events, with the columns that they would have if its plan were the only one."""
         masks = [mask_of(batch, word) for word in self._words]
         names = [name for name in batch.data.schema.names if not name.startswith(self._not_taken)]
         data = batch.data.select([*names, *self._values.values()])
@@ -46,3 +62,16 @@ class OwnEvents:
         for place, (word, bit) in enumerate(self._bits):
             own |= (masks[word] >> bit & 1) << place
         return own
+
+
+def events_of_each(plans: PlanSet[Any], relevant_to: Sequence[Words | None]) -> Sequence[OwnEvents]:
+    """The events of each pattern; for a single pattern all events, unchanged."""
+    return [AllEvents()] if len(plans.each) == 1 else projections(plans, relevant_to)
+
+
+def projections(plans: PlanSet[Any], relevant_to: Sequence[Words | None]) -> list[PatternEvents]:
+    """The projection for each pattern, also if there is only one."""
+    return [
+        PatternEvents(place, relevant, with_rows=bool(plan.functions))
+        for plan, place, relevant in zip(plans.each, plans.places, relevant_to, strict=True)
+    ]

@@ -1,7 +1,7 @@
-"""A matcher's state as bytes: a header in JSON, then arrays in NumPy's format and events in Arrow's, each compressed,
-and a digest.
+"""A matcher's state as bytes: a JSON header, arrays in NumPy's format and events in Arrow's, each compressed, and a
+digest.
 
-Nothing in it is code, and nothing is taken from it before the digest, the format and the pattern agree.
+A snapshot contains no code. Its content is used only after the digest, the format and the pattern have been compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cepheid.lang.duration import format_duration
 
 MAGIC = b"CEPHEID\n"
 FORMAT = 2
-"""Raised when older versions can no longer read what is written. All former ones are read: in 1 nothing is compressed.
+"""Increased when older versions can no longer read what is written. All earlier formats can be read; 1 is uncompressed.
 """
 
 _CODEC = pa.Codec("zstd", compression_level=1)
@@ -32,16 +32,16 @@ _START_ANEW = "Start without it, or restore one that this matcher's own kind has
 
 
 class AnotherMatcher(SnapshotError):
-    """The snapshot is none for this matcher."""
+    """The snapshot was made for another matcher."""
 
     def __init__(self, changed: Sequence[str]) -> None:
         super().__init__(f"the snapshot is of another matcher: {'; '.join(changed)}")
         self.changed = changed
-        """In words."""
+        """The differences, as text."""
 
 
 class Snapshot(NamedTuple):
-    """What a matcher keeps."""
+    """The stored state of a matcher."""
 
     header: dict[str, Any]
     """Values that JSON can hold."""
@@ -62,7 +62,7 @@ def to_bytes(snapshot: Snapshot) -> bytes:
 def from_bytes(data: bytes) -> Snapshot:
     """
     Raises:
-        SnapshotError: it is no snapshot, damaged, or of a format that is not known.
+        SnapshotError: the bytes are no snapshot, are damaged, or have an unknown format.
     """
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if not body.startswith(MAGIC):
@@ -83,11 +83,11 @@ def from_bytes(data: bytes) -> Snapshot:
 
 
 def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
-    """A matcher's that is made for the same.
+    """The snapshot, once it is known to be for a matcher made for `made_for`.
 
     Raises:
         SnapshotError: as from_bytes.
-        AnotherMatcher: it is not.
+        AnotherMatcher: it was made for something else.
     """
     snapshot = from_bytes(data)
     if changed := differences(snapshot.header.get("made_for"), made_for):
@@ -97,7 +97,7 @@ def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
 
 @contextmanager
 def restoring() -> Iterator[None]:
-    """Around what users ask for: a SnapshotError says what to do."""
+    """Around a user's call to restore: adds to a SnapshotError what to do."""
     try:
         yield
     except AnotherMatcher as error:
@@ -108,7 +108,7 @@ def restoring() -> Iterator[None]:
 
 @contextmanager
 def fitting(what: str = "the snapshot") -> Iterator[None]:
-    """Around reading what was written: where something is missing or of another kind, SnapshotError."""
+    """Around reading a snapshot: raises SnapshotError if a part is missing or has the wrong kind."""
     try:
         yield
     except SnapshotError:
@@ -120,17 +120,17 @@ def fitting(what: str = "the snapshot") -> Iterator[None]:
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
 _FORM = "partial_matches"
-_CALLED = {"chosen": "columns"}
-"""What has another name for users, and is told whole."""
+_CALLED = {"chosen": "columns", "delay": "lateness", "lateness": "late_by"}
+"""Entries that have another name for users; a message shows their values whole."""
 _DECIDED_BY = {_FORM: " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"}
 
 
 def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
-    """Why a snapshot made for `before` is none for `now`, in words; nothing where it is.
+    """Why a snapshot made for `before` does not fit `now`, as texts; empty if it fits.
 
-    Of both, which are values of JSON, all must agree but the entries "pattern" and "measures": these only say in words
-    what has changed where the digest of the one ("fingerprint") or of what both are compiled to ("layout") has. So a
-    measure may change that is computed from what is kept already.
+    Both are JSON values. All entries must agree except "pattern" and "measures". These two only serve to describe a
+    change of the pattern's digest ("fingerprint") or of the digest of the compiled pattern and measures ("layout"). So
+    a measure may change as long as it is computed from state that is stored already.
     """
     if not isinstance(before, dict):
         return [f"it says {json.dumps(before)}"]
@@ -139,16 +139,18 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
         return []
     was, is_ = ({name: it for name, it in made_for.items() if name not in _DIGESTS} for made_for in (before, now))
     changed = _changes(was, is_) or ["another version of Cepheid wrote it, which compiles this pattern otherwise"]
-    return [text for text in changed if not text.startswith(_FORM)] or changed  # which follows from what else changed
+    return [
+        text for text in changed if not text.startswith(_FORM)
+    ] or changed  # the form follows from the other changes
 
 
 def _is_same(before: Any, now: Any) -> bool:
-    """As JSON has them: 1, 1.0 and true are three values."""
+    """Whether they are equal as JSON: 1, 1.0 and true are three values."""
     return json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True)
 
 
 def _changes(before: Any, now: Any, where: str = "") -> list[str]:
-    """Where two values differ; of objects and arrays the parts that do."""
+    """How two values differ, as texts; for objects and arrays, one text for each part that differs."""
     if isinstance(before, dict) and isinstance(now, dict):
         names = dict.fromkeys([*before, *now])
         pairs = [(f"{where}.{name}" if where else name, before.get(name), now.get(name)) for name in names]
@@ -156,16 +158,29 @@ def _changes(before: Any, now: Any, where: str = "") -> list[str]:
         pairs = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(before, now, strict=True))]
     else:
         was, is_ = (json.dumps(_as_written(where, value)) for value in (before, now))
-        told = f"{_CALLED.get(where, where)} was {was} and is {is_}{_DECIDED_BY.get(where, '')}"
-        return [] if _is_same(before, now) else [told]
+        change = f"{_CALLED.get(where, where)} was {was} and is {is_}{_DECIDED_BY.get(where, '')}"
+        return [] if _is_same(before, now) else [change]
     return [text for name, was, is_ in pairs for text in _changes(was, is_, name)]
 
 
 def _as_written(where: str, value: Any) -> Any:
-    """The value as users write it."""
+    """The value in the form in which users write it."""
     if where == "delay" and isinstance(value, int):
         return format_duration(timedelta(microseconds=value)) or "0 seconds"
     return value
+
+
+def with_columns(events: pa.RecordBatch, columns: pa.Schema, what: str) -> pa.RecordBatch:
+    """The events with their columns in this order: an earlier version may have written them in another order.
+
+    Raises:
+        SnapshotError: the columns differ; the message calls the events `what`.
+    """
+    if sorted(events.schema.names) == sorted(columns.names):
+        events = events.select(columns.names)
+    if events.schema != columns:
+        raise SnapshotError(f"{what} have other columns: {events.schema}")
+    return events
 
 
 def _parts(body: bytes, at: int, listed: list[tuple[Any, ...]]) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""How far time has passed, and so which events are late."""
+"""The watermark: how far time has advanced, and which events are late."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ import pyarrow as pa
 from cepheid.events.batch import ORDINAL, TIME, Batch, Schema
 from cepheid.events.identity import canonical_bytes, key_names
 from cepheid.events.late_ordinals import LateOrdinals
-from cepheid.kernel.stages.layout import NO_TIME, Flags
+from cepheid.kernel.arrays import NO_TIME, Flags
 from cepheid.matchers.event_queue import times_of
 
 
-class Passed:
-    """Time passes to an instant, or to within it: then further events of it may come, of each key behind its last."""
+class Watermark:
+    """Time advances past an instant, or to within it: then each key may have further events there after its last."""
 
     def __init__(self) -> None:
         self.now = NO_TIME
-        """Microseconds: time has passed to here; what comes with an earlier time is late."""
+        """Microseconds: the watermark; events before it are late."""
         self.now_is_over = False
-        """Whether what comes with this time is late, too."""
+        """Whether events at `now` are late, too."""
         self.last: dict[bytes, dict[str, Any]] = {}
-        """If it is not over: the sequence of the last event that each key had at this time."""
+        """If `now` is not over: the sequence of each key's last event at this time."""
         self.late = LateOrdinals()
 
     def has(self, time: int) -> bool:
-        """Whether time has passed `time`."""
+        """Whether events at `time` are late."""
         return time < self.now or (time == self.now and self.now_is_over)
 
-    def to(self, time: int) -> None:
-        """No event up to `time` comes any more."""
+    def advance_past(self, time: int) -> None:
+        """Events up to `time` are late from now on."""
         self.now, self.now_is_over, self.last = time, True, {}
 
-    def settle(self, time: int, events: Batch | None) -> None:
-        """No event before `time` comes any more and, where `events` are in a sequence, of each key none at `time` whose
-        sequence is not greater than theirs.
+    def advance_within(self, time: int, events: Batch | None) -> None:
+        """Events before `time` are late from now on. If `events` have a sequence, so are later events of their keys at
+        `time` whose sequence is not greater than theirs.
         """
         if time > self.now:
             self.last = {}
@@ -60,37 +60,37 @@ class Passed:
         return self.numbered(chosen), others
 
     def numbered(self, late: Batch) -> Batch:
-        """Events that are late, with their ordinals: among those that are known by the same."""
+        """Late events, each with its ordinal among the late events with the same identity."""
         columns = [*late.keys, late.column(TIME), *(late.sequence or late.chosen)]
         return late.with_column(ORDINAL, pa.array(self.late.of(canonical_bytes(columns, len(late)))))
 
     @property
     def header(self) -> dict[str, Any]:
-        """For a snapshot."""
+        """The values for a snapshot's header."""
         return {"now": self.now, "now_is_over": self.now_is_over}
 
     def batches(self, schema: Schema) -> dict[str, pa.RecordBatch]:
-        """Likewise."""
+        """The batches for a snapshot."""
         last = {"last": self._listed(schema)} if self.last else {}
         return last | ({"late": self.late.listed} if self.late.count else {})
 
     def _listed(self, schema: Schema) -> pa.RecordBatch:
-        """What `last` has."""
+        """The content of `last`, as a batch."""
         fields = [pa.field(str(i), schema.columns.field(name).type) for i, name in enumerate(schema.sequence)]
         sequence = pa.struct(fields)
         values = pa.array(self.last.values(), _with_numbers(sequence)).cast(sequence)
         return pa.record_batch({"name": pa.array(self.last, pa.binary()), "sequence": values})
 
     @staticmethod
-    def of(header: Mapping[str, Any], batches: Mapping[str, pa.RecordBatch]) -> Passed:
-        """What a snapshot has, which counts the late events."""
-        passed, last = Passed(), batches.get("last")
-        passed.late = LateOrdinals.restored(index(header["counts"]["late"]), batches.get("late"))
-        passed.now, passed.now_is_over = index(header["now"]), bool(header["now_is_over"])
+    def of(header: Mapping[str, Any], batches: Mapping[str, pa.RecordBatch]) -> Watermark:
+        """The watermark in a snapshot's header and batches."""
+        watermark, last = Watermark(), batches.get("last")
+        watermark.late = LateOrdinals.restored(index(header["counts"]["late"]), batches.get("late"))
+        watermark.now, watermark.now_is_over = index(header["now"]), bool(header["now_is_over"])
         if last is not None:
             names, sequences = last.column("name").to_pylist(), _in_numbers(last.column("sequence"))
-            passed.last = dict(zip(names, sequences, strict=True))
-        return passed
+            watermark.last = dict(zip(names, sequences, strict=True))
+        return watermark
 
     def _is_late(self, batch: Batch) -> Flags:
         times = times_of(batch)
@@ -104,19 +104,19 @@ class Passed:
 
 
 def _sequences(batch: Batch) -> list[dict[str, Any]]:
-    """The values of each event's sequence columns, by their numbers."""
+    """For each event the values of its sequence columns, by the columns' numbers."""
     columns = {str(i): column for i, column in enumerate(batch.sequence)}
     return _in_numbers(pa.record_batch(columns).to_struct_array())
 
 
 def _in_numbers(sequences: pa.Array) -> list[dict[str, Any]]:
-    """As Python's, but times are numbers, which compare as they do: Python has not all of the years."""
+    """Python values, but times as numbers, which sort in the same order: Python's dates do not have all years."""
     rows: list[dict[str, Any]] = sequences.cast(_with_numbers(sequences.type)).to_pylist()
     return rows
 
 
 def _with_numbers(sequence: pa.DataType) -> pa.DataType:
-    """Sequences have no structure within their struct of columns."""
+    """The struct type with numbers in place of times; a sequence column is never nested itself."""
     return pa.struct([field.with_type(_number(field.type)) for field in sequence])
 
 
@@ -127,7 +127,7 @@ def _number(type_: pa.DataType) -> pa.DataType:
 
 
 def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
-    """What orders sequences: NaN comes behind all numbers, NULL last."""
+    """The sort key of a sequence: NaN comes after all numbers, NULL last."""
     return [_placed(value) for value in sequence.values()]
 
 

@@ -1,35 +1,61 @@
-"""The events that the kernel sees, as Arrow has them and as arrays of 64-bit values.
+"""The events that the kernel reads, as Arrow batches and as arrays of 64-bit values.
 
-Those that partial matches hold stand among others that nothing holds any more, until there are so many of these that
-the rest is copied: an event is then copied a few times while it is held, and a batch costs what it has itself.
+Events that partial matches hold are stored among others that nothing holds now. When there are too many of the others,
+the held ones are copied. So an event is copied a few times while it is held, and the cost of a batch depends only on
+its own size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.intervals.compiled import CompiledIntervals
-from cepheid.compile.occurrences.compiled import CompiledOccurrences
-from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import EVENT_PREFIX, TIME, Batch, join, mask_column, row_shown
 from cepheid.events.identity import as_integers
-from cepheid.kernel.stages.kernel import JointConditionFailed
-from cepheid.kernel.stages.layout import Events, Int32s
+from cepheid.kernel.arrays import Events, Int32s
+from cepheid.kernel.failures import JointConditionFailed
 from cepheid.plan.conditions.types import is_string
+from cepheid.plan.plan_set import LiftedFor
 
-Compiled: TypeAlias = CompiledPattern | CompiledIntervals | CompiledOccurrences
 Mask: TypeAlias = npt.NDArray[np.int64]
 
 
+class Tables(Protocol):
+    """The arrays of a compiled pattern, as far as events are concerned."""
+
+    @property
+    def constants(self) -> Ints: ...
+
+
+class Compiled(Protocol):
+    """A compiled pattern of any kind."""
+
+    @property
+    def plan(self) -> LiftedFor: ...
+    @property
+    def tables(self) -> Tables: ...
+    @property
+    def string_constants(self) -> Mapping[int, str]:
+        """Strings among the constants, by number; their codes are the working set's."""
+
+    @property
+    def script_columns(self) -> frozenset[int]:
+        """The lifted columns that scripts read."""
+
+    @property
+    def orders_texts(self) -> bool:
+        """Whether scripts ask which of two strings is less."""
+
+
 class WorkingSet:
-    """Events by position: first those that were kept, then those that were added, in their order."""
+    """Events by position: first the retained ones, then those added since, in their order."""
 
     def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
@@ -40,9 +66,9 @@ class WorkingSet:
         return sum(map(len, self._parts))
 
     def add(self, batch: Batch) -> None:
-        """Puts events behind the others."""
+        """Appends events."""
         parts = self._parts
-        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # so that there are few, as in `waiting`
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # so that there are few, as in EventQueue
             last = parts.pop()
             parts[-1] = join([parts[-1], last])
         parts.append(batch)
@@ -50,7 +76,7 @@ class WorkingSet:
             self._arrays.add(batch)
 
     def take(self, positions: Int32s) -> Batch:
-        """The events at `positions`, which ascend; there has been a batch."""
+        """The events at `positions`, which ascend; at least one batch has been added."""
         found, first = [], 0
         for part in self._parts:
             begin, end = np.searchsorted(positions, [first, first + len(part)])
@@ -60,11 +86,11 @@ class WorkingSet:
         return join(found) if found else self._parts[0].take(pa.array(positions))
 
     def keep(self, positions: Int32s) -> None:
-        """Forgets all others; these, which ascend, are at 0, 1, … from now on."""
+        """Retains only the events at `positions`, which ascend; they are at 0, 1, … from now on."""
         if self._parts:
-            kept = self.take(positions)
+            retained = self.take(positions)
             self._parts, self._arrays = [], _Arrays(self._pattern)
-            self.add(kept)
+            self.add(retained)
 
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
@@ -82,21 +108,21 @@ class WorkingSet:
 
     @property
     def events(self) -> Events:
-        """As the kernel takes them, with room behind; the codes of strings hold until a batch is added."""
+        """The arrays for the kernel, with spare room at the end; codes of strings are valid until a batch is added."""
         return self._arrays.events
 
 
 def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
-    """Which condition failed on which events; `names` are those of the variables."""
+    """An error that says which condition failed on which events; `names` are the variables' names."""
     shown = []
     for number, (first, last) in failed.bound.items():
-        behind = "" if first == last else f" … {events.shown(last)}"
-        shown.append(f"{names[number]} = {events.shown(first)}{behind}")
+        rest = "" if first == last else f" … {events.shown(last)}"
+        shown.append(f"{names[number]} = {events.shown(first)}{rest}")
     return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
 
 
 class _Arrays:
-    """What the kernel reads of the events."""
+    """The events' times, masks and values as arrays, which grow by doubling."""
 
     def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
@@ -130,8 +156,8 @@ class _Arrays:
 
 
 class _TextCodes:
-    """Codes of strings, and of the pattern's string constants: equal where the strings are, and in the order of their
-    bytes where the pattern asks for it.
+    """Codes of strings and of the pattern's string constants. Equal strings have equal codes; if the pattern compares
+    their order, codes are in the order of the strings' bytes.
     """
 
     def __init__(self, pattern: Compiled) -> None:
@@ -141,7 +167,7 @@ class _TextCodes:
         self._give_constants()
 
     def add(self, texts: Mapping[int, pa.Array], values: npt.NDArray[np.int64], begin: int, end: int) -> None:
-        """Writes the codes of columns to `values`, from `begin` to `end`. In order, the codes before change, too."""
+        """Writes the codes of columns to `values[:, begin:end]`. If codes are ordered, those before change as well."""
         if not texts:
             return
         known = len(self._codes)
@@ -158,7 +184,7 @@ class _TextCodes:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
 
     def _rank(self) -> npt.NDArray[np.int64]:
-        """Makes codes of ranks; the i-th is that of code i before."""
+        """Replaces codes by ranks; element i is the new code of the former code i."""
         ordered = sorted(self._codes)  # by code points, and so by bytes
         ranks = np.empty(len(ordered), np.int64)
         ranks[[self._codes[name] for name in ordered]] = np.arange(len(ordered))
@@ -171,13 +197,13 @@ class _TextCodes:
             self._pattern.tables.constants[number] = self._codes[text]
 
 
-def relevant(batch: Batch, pattern: CompiledPattern | CompiledOccurrences) -> Batch:
-    """The batch without events that cannot matter to the pattern."""
-    return with_any(batch, None if pattern.relevant is None else (pattern.relevant,))
+def relevant(batch: Batch, bits: int | None) -> Batch:
+    """The events that have at least one of these bits; None: all events."""
+    return with_any(batch, None if bits is None else (bits,))
 
 
 def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
-    """The batch without events that have none of these bits, a number for each word of the mask; None: all of it."""
+    """The events that have at least one of these bits, given as a number per word of the mask; None: all events."""
     if words is None:
         return batch
     rows = matters([mask_of(batch, word) for word in range(len(words))], words)
@@ -185,7 +211,7 @@ def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
 
 
 def matters(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The rows of the events whose masks have one of these bits, a number for each word."""
+    """The rows of the events whose masks have at least one of these bits, given as a number per word."""
     found = np.zeros(len(masks[0]), np.bool_)
     for mask, bits in zip(masks, words, strict=True):
         if bits:
@@ -199,7 +225,7 @@ def _room(columns: int, length: int) -> Events:
 
 
 def mask_of(batch: Batch, word: int = 0) -> Mask:
-    """A word of the events' masks."""
+    """One word of the events' masks."""
     column = batch.column(mask_column(word))
     mask: Mask = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return mask

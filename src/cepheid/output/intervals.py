@@ -1,4 +1,4 @@
-"""What an interval matcher tells, as rows: insertions and retractions of matches, and events that were late."""
+"""What an interval matcher emits, as rows: insertions and retractions of matches, and late events."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, TIME_TYPE, Batch
+from cepheid.events.batch import END, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes, digests
-from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, ToldIntervals
-from cepheid.kernel.stages.layout import FOREVER, Int32s
-from cepheid.output.stages import as_typed, event_structs, hex_ids, purpose
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
+from cepheid.events.time import TIME_TYPE
+from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
+from cepheid.output import common
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, purpose
+from cepheid.plan.intervals.plan import IntervalPlan
 
-END = "_end"
-"""The column of a batch that has the events' ends; `_time` is their start."""
-INSERTION_KIND, RETRACTION_KIND = "insertion", "retraction"
-KINDS = {LATE: "late", INSERTION: INSERTION_KIND, RETRACTION: RETRACTION_KIND}
+KINDS = {LATE: common.LATE, INSERTION: common.INSERTION, RETRACTION: common.RETRACTION}
 
 
-def told_schema(plan: IntervalPlan) -> pa.Schema:
+def row_schema(plan: IntervalPlan) -> pa.Schema:
     """The columns of all rows."""
-    event = _event_type(plan)
+    event = event_type(plan)
     return pa.schema(
         [
             pa.field("kind", pa.string(), nullable=False),
@@ -35,32 +34,44 @@ def told_schema(plan: IntervalPlan) -> pa.Schema:
     )
 
 
-def matches_schema(plans: IntervalPlans) -> pa.Schema:
-    """The columns of those rows that say what matches, where all are insertions: those of all patterns, a name once."""
-    left_out = _OF_ARRIVAL if plans.named else (*_OF_ARRIVAL, "pattern")
-    fields = {field.name: field for plan in plans.each for field in told_schema(plan)}
-    return pa.schema([field for name, field in fields.items() if name not in left_out])
-
-
-_OF_ARRIVAL = ("kind", "detected_at", "event")
-
-
-def told_rows(plan: IntervalPlan, told: ToldIntervals, events: Batch, place: Int32s) -> pa.Table:
-    """The rows. `events` has the events that these are about, with ordinals; `place` says for each position in `told`
-    which it is.
+def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
+    """The columns of the matches in a finite input, which has no retractions and no late events; with the pattern's
+    name if it was given by name.
     """
-    schema, count = told_schema(plan), len(told.event)
-    late = told.sign == LATE
-    variables = [place[np.where(late, told.event, told.match[:, v])] for v in range(plan.positives)]
-    first = place[np.where(late, told.event, told.match[:, 0])]
+    if plan.outputs is not None:
+        return row_schema(plan)
+    left_out = ("event",) if named else ("kind", "pattern", "event")
+    return pa.schema([field for field in row_schema(plan) if field.name not in left_out])
+
+
+def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.Table:
+    """Rows of `row_schema` as rows of `finite_schema`. A match is certain when its last event ends: no later event can
+    forbid it.
+    """
+    at = insertions.schema.names.index("detected_at")
+    known = insertions.set_column(at, insertions.schema.field(at), insertions.column("match_end"))
+    known = known.set_column(0, known.schema.field(0), pa.array([MATCH] * len(known), pa.string()))
+    if plan.outputs is not None and "matches" not in plan.outputs:
+        known = known.slice(0, 0)
+    return known.select(finite_schema(plan, named=named).names)
+
+
+def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s) -> pa.Table:
+    """The emitted rows. `events` has the events of these rows, with ordinals; `place` gives for each position in
+    `emitted` the row in `events`.
+    """
+    schema, count = row_schema(plan), len(emitted.event)
+    late = emitted.sign == LATE
+    variables = [place[np.where(late, emitted.event, emitted.match[:, v])] for v in range(plan.positives)]
+    first = place[np.where(late, emitted.event, emitted.match[:, 0])]
     identities = canonical_bytes([*identity(plan, events), events.column(ORDINAL)], len(events))
     columns = [
-        pa.array([KINDS[sign] for sign in told.sign.tolist()], pa.string()),
+        pa.array([KINDS[sign] for sign in emitted.sign.tolist()], pa.string()),
         pa.array([plan.pattern.name] * count, pa.string()),
         _ids(plan, identities, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        *(_times(times, late) for times in (told.start, told.end)),
-        _times(told.clock, (told.clock == BEGINNING) | (told.clock == FOREVER)),
+        *(_times(times, late) for times in (emitted.start, emitted.end)),
+        _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
         *(_structs(plan, events, rows, late) for rows in variables),
         _structs(plan, events, first, ~late),
     ]
@@ -72,17 +83,13 @@ def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Ar
     return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
 
 
-def _event_type(plan: IntervalPlan) -> pa.DataType:
-    return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
-
-
 def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
-    return event_structs(_event_type(plan), plan.columns, events, rows, absent=absent)
+    return event_structs(event_type(plan), plan.columns, events, rows, absent=absent)
 
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
-    """What an event is known by: its key, its times and its chosen columns; with an ordinal among those that agree."""
-    known = *plan.schema.key, plan.schema.start, plan.schema.end
+    """What identifies an event, with an ordinal among equal ones: its key, its times and its chosen columns."""
+    known = *plan.schema.key, *plan.schema.times
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
     return [*events.keys, events.column(TIME), events.column(END), *chosen]
 
@@ -90,8 +97,8 @@ def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
 def _ids(
     plan: IntervalPlan, identities: pa.Array, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
 ) -> pa.Array:
-    """Of a match a digest of the pattern's name and the identity of each variable's event; of a late event of its own.
-    An insertion and the retraction that takes it back have the same.
+    """For a match, a digest of the pattern's name and the identity of each variable's event; for a late event, of its
+    own identity. An insertion and its retraction have the same id.
     """
     found: list[bytes] = [b""] * len(late)
     for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):

@@ -1,4 +1,4 @@
-"""What measures need of matches: values and folds over the events of a stage, computed for all matches at once."""
+"""The inputs of measures: values and folds over the events of a stage, computed for all matches at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
 from cepheid.events.batch import VALUE_PREFIX, Batch
-from cepheid.kernel.stages.kernel import Emitted
-from cepheid.kernel.stages.layout import Int32s
+from cepheid.kernel.arrays import Int32s
 from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
-from cepheid.plan.stages.plan import Slot
+from cepheid.plan.lifted import Slot
 
 
 @dataclass(frozen=True)
@@ -25,23 +24,17 @@ class StageEvents:
     rows: Int32s
     offsets: npt.NDArray[np.int64]
 
-    @staticmethod
-    def of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
-        mine = emitted.stage == stage
-        before = np.concatenate([[0], np.cumsum(mine)])
-        return StageEvents(position[mine], before[np.concatenate([[0], emitted.end])])
-
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         return np.diff(self.offsets)
 
     @property
     def match(self) -> npt.NDArray[np.int64]:
-        """The match of each row."""
+        """The match that each row belongs to."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def nth(self, place: int, *, from_last: bool = False) -> Int32s:
-        """For each match the row `place` after the first or before the last, -1 where there is none."""
+        """For each match the row `place` after the first or before the last, -1 if there is none."""
         at = self.offsets[1:] - 1 - place if from_last else self.offsets[:-1] + place
         there = self.counts > place
         rows = np.full(len(there), -1, np.int32)
@@ -72,7 +65,7 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
 
 
 def _extremes(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], fold: Fold) -> pa.Array:
-    """Least or greatest value of each match, NaN the greatest, as Arrow sorts."""
+    """The least or greatest value of each match; NaN is the greatest, as Arrow sorts."""
     table = pa.table({"match": match, "value": values})
     order = pc.sort_indices(table, sort_keys=[("match", "ascending"), ("value", "ascending")])
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -1,4 +1,4 @@
-"""From occurrences to rows: one each, in the documented columns."""
+"""From occurrences to rows, one row each, in the documented columns."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
-from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, TIME_TYPE, VALUE_PREFIX, Batch
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, VALUE_PREFIX, Batch
 from cepheid.events.identity import digests, joined, raw_bytes
-from cepheid.kernel.occurrences.results import ToldOccurrences
-from cepheid.kernel.stages.layout import Int32s, distinct
+from cepheid.events.time import TIME_TYPE
+from cepheid.kernel.arrays import Int32s, distinct
+from cepheid.kernel.occurrences.results import EmittedOccurrences
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.output.measures import StageEvents, slot_values
-from cepheid.output.stages import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.plan.conditions.script import Aggregate, Fold
+from cepheid.plan.lifted import Slot
 from cepheid.plan.occurrences.plan import OccurrencePlan, Variable
-from cepheid.plan.stages.plan import Slot
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 _EVENT, _CLOSES, _OPENS = 0, 1, 2
-"""What stands in the identity of an occurrence: an event; and a temporal event, with its delay, around the members of
-what it comes behind.
+"""Marks in the identity of an occurrence: an event; or the end and the start of a temporal event, which enclose the
+members of the occurrence before it. The start has its delay.
 """
 _MARK = np.dtype([("what", np.int64), ("delay", np.int64)])
 
 
-def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
-    """The columns of a matcher's rows: match_id, the key, times, then the slots of the measures or a column a variable
-    and the events. Of several patterns with the name in front; with outputs beside matches kind and name, and the late
-    event behind.
+def row_schema(plan: OccurrencePlan) -> pa.Schema:
+    """The columns of a matcher's rows: match_id, the key, times, then the slots of the measures, or one column per
+    variable and the events. For several patterns, the pattern's name comes first; if other outputs than matches are
+    requested, kind and name come first, and the late event last.
     """
-    told = ["kind"] if plan.outputs is not None else []
-    told += ["pattern"] if plan.outputs is not None or plan.named else []
+    leading = ["kind", "pattern"] if plan.outputs is not None or plan.named else []
     fields = [
-        *(pa.field(name, pa.string(), nullable=False) for name in told),
+        *(pa.field(name, pa.string(), nullable=False) for name in leading),
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,
         *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
@@ -52,31 +52,31 @@ def occurrence_schema(plan: OccurrencePlan) -> pa.Schema:
     return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
 
 
-def positions_in(told: ToldOccurrences, length: int) -> Int32s:
-    """Of all events that the occurrences and their variables are made of, each once, in order, all below `length`."""
-    found = np.concatenate([told.position, told.first.ravel(), told.last.ravel()])
+def positions_in(emitted: EmittedOccurrences, length: int) -> Int32s:
+    """The positions of all events of the occurrences and their variables, each once, in order, all below `length`."""
+    found = np.concatenate([emitted.position, emitted.first.ravel(), emitted.last.ravel()])
     return distinct(found[found >= 0], length)
 
 
-def occurrence_rows(plan: OccurrencePlan, told: ToldOccurrences, events: Batch, positions: Int32s) -> pa.Table:
-    """The occurrences as rows; `events` are those that they and their variables are made of, at ascending positions."""
-    schema = occurrence_schema(plan)
-    if not len(told.start):
+def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, positions: Int32s) -> pa.Table:
+    """The occurrences as rows; `events` has their events and those of their variables, at ascending positions."""
+    schema = row_schema(plan)
+    if not len(emitted.start):
         return schema.empty_table()
-    rows = _Rows(plan, told, events, positions)
-    members = rows.of(told.position)
+    rows = _Rows(plan, emitted, events, positions)
+    members = rows.of(emitted.position)
     present = np.flatnonzero(members >= 0)
-    begins = np.append(0, told.stop[:-1])
+    begins = np.append(0, emitted.stop[:-1])
     first = pa.array(members[present[np.searchsorted(present, begins)]])
-    count = len(told.start)
+    count = len(emitted.start)
     texts = {"kind": pa.array([MATCH] * count, pa.string()), "pattern": pa.array([plan.pattern.name] * count)}
     columns = [
         *(texts[name] for name in schema.names if name in texts),
         _match_ids(rows, members),
         *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
-        _times(told.start),
-        _times(told.end),
-        _times(told.end),  # an occurrence is certain when it ends
+        _times(emitted.start),
+        _times(emitted.end),
+        _times(emitted.end),  # an occurrence is certain when it ends
     ]
     if plan.measures is None:
         columns += [_variable_column(rows, number, variable) for number, variable in _given(plan)]
@@ -91,20 +91,20 @@ def occurrence_rows(plan: OccurrencePlan, told: ToldOccurrences, events: Batch, 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Occurrences, their events, and where these stand."""
+    """Occurrences, their events, and the positions of these."""
 
     plan: OccurrencePlan
-    told: ToldOccurrences
+    emitted: EmittedOccurrences
     events: Batch
     positions: Int32s
 
     def of(self, positions: Positions) -> Int32s:
-        """The rows of the events; -1 of -1, which is no event."""
+        """The rows of the events; -1, which is not an event, stays -1."""
         return np.where(positions < 0, -1, np.searchsorted(self.positions, positions)).astype(np.int32)
 
 
 def _given(plan: OccurrencePlan) -> list[tuple[int, Variable]]:
-    """The variables that are known outside of the expression, with their numbers."""
+    """The variables that are known outside the expression, with their numbers."""
     return [(number, variable) for number, variable in enumerate(plan.variables) if variable.in_output]
 
 
@@ -117,32 +117,32 @@ def _times(times: Positions, absent: npt.NDArray[np.bool_] | None = None) -> pa.
 
 def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
     """A digest of the pattern's name, the key and the identities of the members."""
-    plan, told = rows.plan, rows.told
+    plan, emitted = rows.plan, rows.emitted
     ids = identities(plan.schema, plan.columns, rows.events)
-    ends: Positions = told.stop
+    ends: Positions = emitted.stop
     if (members < 0).any():
-        marked = list(_marks(told))
+        marked = list(_marks(emitted))
         marks = np.array([mark for mark, _, _ in marked], _MARK)
         members = np.array([-1 if member < 0 else members[member] for _, member, _ in marked], np.int32)
-        ends = np.searchsorted([row for _, _, row in marked], np.arange(len(told.stop)), side="right")
+        ends = np.searchsorted([row for _, _, row in marked], np.arange(len(emitted.stop)), side="right")
     else:
         marks = np.zeros(len(members), _MARK)
     named = joined(raw_bytes(marks), ids.take(pa.array(members, mask=members < 0)).fill_null(b""))
     return hex_ids(digests(named, ends.tolist(), purpose(plan.pattern.name, MATCH)))
 
 
-def _marks(told: ToldOccurrences) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """A mark and the member that it is of, or -1; with the row of the occurrence."""
+def _marks(emitted: EmittedOccurrences) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Each mark with its member (-1 if it is not an event) and the row of the occurrence."""
     member = 0
-    for row, stop in enumerate(told.stop.tolist()):
+    for row, stop in enumerate(emitted.stop.tolist()):
         depth = 0
         for member in range(member, stop):  # noqa: B020
-            for _ in range(depth - int(told.depth[member])):
+            for _ in range(depth - int(emitted.depth[member])):
                 yield (_CLOSES, 0), -1, row
-            depth = int(told.depth[member])
-            if told.position[member] < 0:
+            depth = int(emitted.depth[member])
+            if emitted.position[member] < 0:
                 depth += 1
-                yield (_OPENS, int(told.delay[member])), -1, row
+                yield (_OPENS, int(emitted.delay[member])), -1, row
             else:
                 yield (_EVENT, 0), member, row
         for _ in range(depth):
@@ -160,33 +160,33 @@ def _variable_type(plan: OccurrencePlan, variable: Variable) -> pa.DataType:
 
 
 def _variable_column(rows: _Rows, number: int, variable: Variable) -> pa.Array:
-    type_, first = _variable_type(rows.plan, variable), rows.of(rows.told.first[:, number])
+    type_, first = _variable_type(rows.plan, variable), rows.of(rows.emitted.first[:, number])
     if variable.is_event:
         return event_structs(type_, rows.plan.columns, rows.events, first, absent=first < 0)
-    parts = [_times(times[:, number], first < 0) for times in (rows.told.from_, rows.told.to)]
+    parts = [_times(times[:, number], first < 0) for times in (rows.emitted.from_, rows.emitted.to)]
     return pa.StructArray.from_arrays(parts, fields=[*type_], mask=pa.array(first < 0))
 
 
 def _member_type(plan: OccurrencePlan) -> pa.DataType:
-    told = [pa.field("type", plan.type_column.type), pa.field("time", TIME_TYPE)]
+    leading = [pa.field("type", plan.type_column.type), pa.field("time", TIME_TYPE)]
     if plan.has_delays:
-        told += [pa.field("delay", pa.duration("us")), pa.field("depth", pa.int32())]
-    return pa.struct([*told, *(plan.schema.columns.field(name) for name in plan.member_columns)])
+        leading += [pa.field("delay", pa.duration("us")), pa.field("depth", pa.int32())]
+    return pa.struct([*leading, *(plan.schema.columns.field(name) for name in plan.member_columns)])
 
 
 def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
-    plan, told, type_ = rows.plan, rows.told, _member_type(rows.plan)
+    plan, emitted, type_ = rows.plan, rows.emitted, _member_type(rows.plan)
     temporal = members < 0
     taken = pa.array(members, mask=temporal)
     kind, *chosen = (
         rows.events.column(EVENT_PREFIX + name).take(taken) for name in (plan.type_column.name, *plan.member_columns)
     )
-    columns = [kind, _times(told.time)]
+    columns = [kind, _times(emitted.time)]
     if plan.has_delays:
-        delays = pa.array(told.delay, pa.int64(), mask=~temporal).cast(pa.duration("us"))
-        columns += [delays, pa.array(told.depth.astype(np.int32))]
+        delays = pa.array(emitted.delay, pa.int64(), mask=~temporal).cast(pa.duration("us"))
+        columns += [delays, pa.array(emitted.depth.astype(np.int32))]
     typed = [as_typed(field.type, column) for field, column in zip(type_, [*columns, *chosen], strict=True)]
-    offsets = pa.array(np.append(0, told.stop).astype(np.int32))
+    offsets = pa.array(np.append(0, emitted.stop).astype(np.int32))
     structs = pa.StructArray.from_arrays(typed, fields=[*type_])
     return pa.ListArray.from_arrays(offsets, structs, type=pa.list_(type_))
 
@@ -195,12 +195,14 @@ def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
 
 
 def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
-    variable, plan, told = slot.stage, rows.plan, rows.told
+    variable, plan, emitted = slot.stage, rows.plan, rows.emitted
     if isinstance(slot, Aggregate) and slot.column == plan.time_value:
-        at, behind = (told.first, told.first_delay) if slot.fold is Fold.MIN else (told.last, told.last_delay)
-        return _member_times(rows, at[:, variable], behind[:, variable], slot.type)
-    single = told.is_event[:, variable]
-    stage = StageEvents(rows.of(told.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
+        at, delays = (
+            (emitted.first, emitted.first_delay) if slot.fold is Fold.MIN else (emitted.last, emitted.last_delay)
+        )
+        return _member_times(rows, at[:, variable], delays[:, variable], slot.type)
+    single = emitted.is_event[:, variable]
+    stage = StageEvents(rows.of(emitted.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
     try:
         return slot_values(slot, stage, rows.events)
     except ConditionError as error:
@@ -209,7 +211,7 @@ def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
 
 
 def _member_times(rows: _Rows, positions: Positions, delays: Positions, type_: pa.DataType) -> pa.Array:
-    """The times of members in the type of the time column, which may be one without a zone."""
+    """The times of members in the type of the time column, which may have no zone."""
     row = rows.of(positions)
     times = rows.events.column(f"{VALUE_PREFIX}{rows.plan.time_value}").take(pa.array(row, mask=row < 0))
     return pc.add(times.cast(pa.int64()), pa.array(delays, pa.int64())).cast(type_)

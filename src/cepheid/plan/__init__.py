@@ -1,1 +1,1 @@
-"""What a pattern means: names, types and clauses are checked here, all problems reported at once."""
+"""What a pattern means: names, types and clauses are checked here, and all problems reported at once."""

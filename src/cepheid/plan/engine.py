@@ -1,4 +1,4 @@
-"""What a plan needs of a host's SQL."""
+"""What a plan needs from a host's SQL engine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Question: TypeAlias = tuple[Expression, str]
 
 
 class SqlEngine(Protocol):
-    """What the host can compute, and of which type that is."""
+    """Which expressions the host can compute, and their types."""
 
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         """The type of each expression over `columns`, in order, or why it cannot be computed.
 
-        A problem's span is taken from the tree's nodes; without one the whole expression is meant. A part of an
-        expression is asked before the whole, so one problem may be answered several times: the first is reported.
+        A problem's span is taken from the tree's nodes; without a span the whole expression is meant. A part of an
+        expression comes before the whole, so several answers may have the same problem: the first is reported.
         """

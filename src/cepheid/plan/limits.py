@@ -1,4 +1,4 @@
-"""Bounds on what a key may keep open and what a single event may set free."""
+"""Bounds on what a key may hold open and on what a single event may complete."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a pattern may find or keep open, for each key.
+    """How many matches and open partial matches a pattern may have, for each key.
 
     Raises:
-        SchemaError: a number is not positive or beyond MOST, or `on_limit` is unknown.
+        SchemaError: a number is not positive or exceeds MOST, or `on_limit` is unknown.
     """
 
     max_partial_matches: int | None = None
-    """Open partial matches of a key; a set counts as all that it stands for. None: 10 million where they are kept one
-    by one, and as many nodes of sets, which are their memory: few nodes may stand for any number.
+    """Open partial matches of a key; a set counts as all partial matches that it represents. None: 10 million if they
+    are stored one by one, otherwise as many nodes of sets, which measure their memory: few nodes may represent any
+    number.
 
-    Exact at every event where they are kept one by one. A set is counted anew after one event for each 64 nodes that
-    the count looked at, and behind the key's last event of a call: so a large one may pass the limit for some events
-    within a call, but never from one call to the next. Nodes are counted when the room for them is used up. It is
-    made for up to four times those in use, at 28 bytes each (36 with a limit given): 10 million are 280 MB, and with
-    their room 1.1 GB.
+    The limit is exact at every event if they are stored one by one. A set is counted anew after one event for each 64
+    nodes that the count visited, and after the key's last event of a call. So a large set may exceed the limit for some
+    events within a call, but never from one call to the next. Nodes are counted when the space for them is used up.
+    Space is allocated for up to four times those in use, at 28 bytes each (36 with a limit given): 10 million are 280
+    MB, and with their space 1.1 GB.
     """
     max_matches_per_event: int = 10_000_000
     """Matches that one event, one deadline or the end of the input completes."""
     on_limit: OnLimit = "raise"
     """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report; partial
-    matches are then kept one by one.
+    matches are then stored one by one.
     """
 
     @property

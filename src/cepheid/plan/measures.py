@@ -1,4 +1,4 @@
-"""Measures: SQL over a match's stages → slots that the match fills, and a scalar expression over them."""
+"""Measures: SQL over a match's stages → slots that the match fills, and a scalar expression over the slots."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Name, Span
-from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.conditions.script import Aggregate, StageValue
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.stages.plan import Measure, Slot
+from cepheid.plan.lifted import Measure, Slot
 
 ResolvedMeasure: TypeAlias = tuple[str, Node]
 
 
 class Texts(Protocol):
-    """What reads texts: the parameters of a pattern, or what rewrites names besides."""
+    """Reads texts: the parameters of a pattern, or an object that also rewrites names."""
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """The expression of the source's text, None where it has problems."""
+        """The expression of the source's text, None if it has problems."""
 
 
 def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
-    """What is wrong with the names; `taken` are those of other output columns."""
+    """What is wrong with the names; `taken` are the names of other output columns."""
     problems, seen = [], set()
     for name in measures:
         if name.lower() in {t.lower() for t in taken}:
@@ -43,14 +42,13 @@ def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[
 
 
 def resolve_measures(
-    pattern: Pattern,
+    names: Sequence[str],
     measures: Mapping[str, str],
     columns: pa.Schema | None,
     texts: Texts,
     problems: list[Problem],
 ) -> list[ResolvedMeasure]:
-    """The measures with their names resolved; those with problems are left out."""
-    stages = [stage.name for stage in pattern.leaves]
+    """The measures over these stages or variables with all names resolved; those with problems are left out."""
     resolved = []
     for name, text in measures.items():
         source = Source(text, f"measure {name!r}")
@@ -58,7 +56,7 @@ def resolve_measures(
         expression = texts.parse(source, problems)
         if expression is None:
             continue
-        node = Resolver(source, columns, stages, len(stages), found, measure=True).resolve(expression)
+        node = Resolver(source, columns, names, len(names), found, measure=True).resolve(expression)
         problems += found
         if not found:
             resolved.append((name, node))
@@ -93,7 +91,7 @@ def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine) -> Meas
 
 
 def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> Expression:
-    """The node's tree with slots in the place of what is taken out of stages."""
+    """The node's tree with slots in place of what is read from stages."""
     match node:
         case Constant(literal):
             return literal
@@ -107,7 +105,7 @@ def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> 
         case Apply(call, args):
             return Call(call.function, tuple(_over_slots(lifting, arg, edits) for arg in args), call.span)
         case Called():
-            raise AssertionError(node)  # it stands in no text
+            raise AssertionError(node)  # it is not in any text
 
 
 def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:

@@ -6,5 +6,5 @@ _ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "`": "#96;", "<": "#lt;",
 
 
 def label(text: str) -> str:
-    """The text as it stands between quotes, where Mermaid takes any on one line but these characters."""
+    """The text in the form it needs between quotes: Mermaid takes any text on one line except these characters."""
     return " ".join(text.translate(_ENTITIES).split()) or " "

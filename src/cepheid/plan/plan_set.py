@@ -1,36 +1,37 @@
-"""Several plans over the same events: what a host computes for all of them, each lifted column once."""
+"""Several plans over the same events: what a host computes for all of them, each lifted column only once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, Protocol, TypeVar
+from functools import reduce
+from operator import or_
+from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
 from cepheid.lang.function import Function
+from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.resolve import Shape, shape_of
-from cepheid.plan.conditions.types import sql_name
-from cepheid.plan.engine import SqlEngine
+from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.build import Asked, Shared, plan_or_problems, refusal, schema_faults
-from cepheid.plan.stages.plan import WORD, Lifted, Measure, OutputName, Plan, Slot
 
 T = TypeVar("T")
 
+Words: TypeAlias = tuple[int, ...]
+"""Bits of an event's mask, one number for each word."""
+
 
 @dataclass(frozen=True)
-class Place:
-    """Where a plan's bits and values stand among those of all plans."""
+class ColumnMap:
+    """The numbers of a plan's bits and values among those of all plans."""
 
     bits: tuple[int, ...]
     values: tuple[int, ...]
 
 
 class LiftedFor(Protocol):
-    """What columns are lifted for: a plan of any kind, or several."""
+    """What columns are lifted for: a plan of any kind, or several plans."""
 
     @property
     def schema(self) -> Schema: ...
@@ -44,27 +45,81 @@ class LiftedFor(Protocol):
     def functions(self) -> tuple[Function, ...]: ...
 
 
-P = TypeVar("P", bound=LiftedFor)
+class NamedPattern(Protocol):
+    """A pattern of any kind."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class PatternPlan(LiftedFor, Protocol):
+    """The plan of one pattern of any kind."""
+
+    @property
+    def pattern(self) -> NamedPattern: ...
+    @property
+    def placed_functions(self) -> Sequence[tuple[str, Function]]:
+        """The functions, each with the place of its condition."""
+
+    @property
+    def measures(self) -> tuple[Measure, ...] | None:
+        """None: the output has the events of a match as they are."""
+
+    @property
+    def slots(self) -> Mapping[str, Slot]:
+        """The inputs of the measures, by the name of their column in the matcher's rows."""
+
+    @property
+    def computed_times(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of the matcher's rows with times that need be no event's, and the fields of structs that they are;
+        none for a column that is a time itself. `detected_at` and `deadline` are so in any case.
+        """
+
+    @property
+    def outputs(self) -> tuple[OutputName, ...] | None:
+        """None: matches alone."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+class Measured:
+    """What a plan has from its measures."""
+
+    measures: tuple[Measure, ...] | None
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        """Those of all measures, by name."""
+        return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
+
+
+class InSql:
+    """What a plan has whose conditions are all SQL."""
+
+    functions: ClassVar[tuple[Function, ...]] = ()
+    placed_functions: ClassVar[tuple[tuple[str, Function], ...]] = ()
+
+
+P = TypeVar("P", bound=PatternPlan)
 
 
 @dataclass(frozen=True)
-class Together(Generic[P]):
-    """Plans of one kind and one schema, with the same columns, outputs and limits; the names of their patterns
-    differ.
-    """
+class PlanSet(Generic[P]):
+    """Plans of one kind and one schema, with the same columns, outputs and limits; the patterns' names differ."""
 
     each: tuple[P, ...]
     named: bool
-    """Whether the patterns were given by name: then errors say whose they are."""
+    """Whether the patterns were given by name: then errors name the pattern."""
     bits: tuple[Lifted, ...]
-    """Those of all plans, equal ones once; WORD of them are in a word of the mask."""
+    """The bits of all plans, equal ones once; a word of the mask has WORD of them."""
     values: tuple[Lifted, ...]
-    places: tuple[Place, ...]
+    places: tuple[ColumnMap, ...]
     """One for each plan."""
 
     @property
     def only(self) -> P:
-        """The plan, where there is one."""
+        """The plan of a set that has just one."""
         (plan,) = self.each
         return plan
 
@@ -76,61 +131,36 @@ class Together(Generic[P]):
     def columns(self) -> tuple[str, ...]:
         return self.each[0].columns
 
-
-@dataclass(frozen=True)
-class Plans(Together[Plan]):
-    """Those of patterns of stages."""
-
-    @staticmethod
-    def of(each: Sequence[Plan], *, named: bool = False) -> Plans:
-        return Plans(tuple(each), named, *distinct(each))
-
     @property
     def functions(self) -> tuple[Function, ...]:
+        """The conditions in Python of all plans."""
         return tuple(function for plan in self.each for function in plan.functions)
 
+    def words(self, place: ColumnMap, bits: int) -> Words:
+        """The bits of the plan at `place`, as bits of the mask of all plans."""
+        wanted = [bit for number, bit in enumerate(place.bits) if bits >> number & 1]
+        count = len(words_of(self.bits))
+        return tuple(sum(1 << bit % WORD for bit in wanted if bit // WORD == word) for word in range(count))
 
-def distinct(plans: Sequence[LiftedFor]) -> tuple[tuple[Lifted, ...], tuple[Lifted, ...], tuple[Place, ...]]:
-    """The bits and values of all plans, equal ones once; and where those of each stand among them."""
+
+def relevant_to_any(relevant_to: Sequence[Words | None]) -> Words | None:
+    """Bits of which an event needs at least one to matter to any pattern; None: every event matters."""
+    known = [words for words in relevant_to if words is not None]
+    if len(known) < len(relevant_to):
+        return None
+    return tuple(reduce(or_, word) for word in zip(*known, strict=True))
+
+
+def distinct(plans: Sequence[LiftedFor]) -> tuple[tuple[Lifted, ...], tuple[Lifted, ...], tuple[ColumnMap, ...]]:
+    """The bits and values of all plans, equal ones once; and the numbers of each plan's bits and values there."""
     bits, values = _Distinct(), _Distinct()
-    places = tuple(Place(bits.add(plan.bits), values.add(plan.values)) for plan in plans)
+    places = tuple(ColumnMap(bits.add(plan.bits), values.add(plan.values)) for plan in plans)
     return tuple(bits.lifted), tuple(values.lifted), places
 
 
-def naming(plans: Plans, plan: Plan) -> AbstractContextManager[None]:
-    """Around what is done for one of the plans: errors say of which pattern they are, if it is one of several."""
-    return in_pattern(plan.pattern.name, named=plans.named)
-
-
 def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
-    """As many at once as a word of the mask has; at least one word."""
+    """The bits in groups that fit a word of the mask; at least one group."""
     return [bits[start : start + WORD] for start in range(0, max(1, len(bits)), WORD)]
-
-
-def build_plans(
-    asked: Sequence[Asked],
-    schema: Schema,
-    engine: SqlEngine,
-    *,
-    named: bool = False,
-    columns: Sequence[str] | None = None,
-    outputs: tuple[OutputName, ...] | None = None,
-    limits: Limits | None = None,
-) -> Plans:
-    """The plans of all patterns; `named` as in Plans.
-
-    Raises:
-        as `build_plan` does, with the problems of all patterns; and PatternError where measures of one name have not
-        one type.
-    """
-    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
-    faults = schema_faults(schema, shared)
-    build = partial(plan_or_problems, schema=schema, engine=engine, shared=shared, sound=not faults)
-    plans, problems = plans_or_problems([(one.pattern.name, partial(build, one)) for one in asked], named=named)
-    problems += _disagreements(plans)
-    if problems or faults:
-        raise refusal(problems, faults)
-    return Plans.of(plans, named=named)
 
 
 class _WithSlots(Protocol):
@@ -146,8 +176,8 @@ class _Build(Protocol[S_co]):
 
 
 def plans_or_problems(each: Iterable[tuple[str, _Build[S_co]]], *, named: bool) -> tuple[list[S_co], list[Problem]]:
-    """What is built for the patterns of these names, slots numbered through; and all problems, which say of which
-    pattern they are if those are `named`.
+    """What is built for the patterns of these names, with slots numbered across all of them; and all problems, which
+    name their pattern if the patterns are `named`.
     """
     plans, problems = list[S_co](), list[Problem]()
     for name, build in each:
@@ -161,7 +191,7 @@ def plans_or_problems(each: Iterable[tuple[str, _Build[S_co]]], *, named: bool) 
 
 
 class _Distinct:
-    """Lifted columns, equal ones once."""
+    """Lifted columns, without duplicates."""
 
     def __init__(self) -> None:
         self.lifted: list[Lifted] = []
@@ -176,22 +206,3 @@ class _Distinct:
         if number == len(self.lifted):
             self.lifted.append(one)
         return number
-
-
-def _disagreements(plans: Sequence[Plan]) -> Iterator[Problem]:
-    """A measure is one column of the output, whichever patterns have it."""
-    known: dict[str, tuple[str, Measure]] = {}
-    for plan in plans:
-        for measure in plan.measures or ():
-            pattern, first = known.setdefault(measure.name.lower(), (plan.pattern.name, measure))
-            if first.name != measure.name:
-                message = f"in pattern {pattern!r} it is written {first.name!r}, and case does not count"
-                yield _of_measure(plan, measure, message, "Write them alike, or choose another name.")
-            elif sql_name(first.type) != sql_name(measure.type):
-                message = f"it is {sql_name(measure.type)} here and {sql_name(first.type)} in pattern {pattern!r}"
-                hint = "A column has one type: cast one of them, or choose another name."
-                yield _of_measure(plan, measure, message, hint)
-
-
-def _of_measure(plan: Plan, measure: Measure, message: str, hint: str) -> Problem:
-    return Problem(message, f"measure {measure.name!r}", hint=hint).of_pattern(plan.pattern.name)

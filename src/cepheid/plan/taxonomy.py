@@ -1,6 +1,6 @@
 """`subtype` → a condition on the type column, and what is wrong with subtypes and the taxonomy.
 
-What is below a type is known before any event is seen, so the condition is an IN over the type column alone, and is
+The types below a type are known before any event arrives. So the condition is an IN over the type column alone, and is
 lifted like any other.
 """
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.parameters import string_literal
-from cepheid.lang.stages.pattern import Pattern, Subtype
 from cepheid.lang.taxonomy import Taxonomy, subtypes
 from cepheid.plan.conditions.types import is_string, sql_name
 
@@ -22,36 +21,37 @@ NO_TAXONOMY = (
 )
 
 
-def subtype_conditions(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
-    """Type → SQL for the types that the pattern's stages ask for; those with problems are left out.
+def subtype_conditions(
+    types: Taxonomy | None, asked: Sequence[tuple[str, str]], columns: pa.Schema | None, problems: list[Problem]
+) -> Mapping[str, str]:
+    """Type → SQL for the requested types; `asked` has each with its place. Types with problems are left out.
 
-    `columns` None: they are not known.
+    `columns` None: the columns are not known.
     """
-    asked = list(_asked(pattern))
-    if not asked and pattern.types is None:
+    if not asked and types is None:
         return {}
-    found = [*_type_problems(pattern, asked), *column_problems(pattern.types, columns)]
+    found = [*_type_problems(types, asked), *column_problems(types, columns)]
     problems += found
-    if pattern.types is None or found:
+    if types is None or found:
         return {}
-    below = subtypes(pattern.types)
-    return {name: type_condition(pattern.types, below.get(name, (name,))) for _, name in asked}
+    below = subtypes(types)
+    return {name: type_condition(types, below.get(name, (name,))) for _, name in asked}
 
 
 def type_condition(types: Taxonomy, names: Sequence[str]) -> str:
-    """SQL that is true of events of these types."""
+    """SQL that is true for events of these types."""
     column = types.column.replace("`", "``")
     return f"`{column}` IN ({', '.join(map(string_literal, names))})"
 
 
-def taxonomy_warnings(pattern: Pattern) -> Iterator[str]:
-    """Types that stages ask for and that seem to be declared the wrong way round, with what is below them instead of
-    what they are a kind of; the pattern then finds nothing.
+def taxonomy_warnings(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Warnings for requested types that seem to be declared the wrong way round, with the types below them in place of
+    those that they are a kind of; the pattern then finds nothing.
     """
-    above = {} if pattern.types is None else dict(pattern.types.kinds)
-    for name in dict.fromkeys(name for _, name in _asked(pattern)):
+    above = {} if types is None else dict(types.kinds)
+    for name in dict.fromkeys(name for _, name in asked):
         others = above.get(name, ())
-        # A type may be a kind of several; but hardly of several that nothing else is a kind of.
+        # A type may be a kind of several types, but hardly the only kind of each of them.
         if len(others) > 1 and all(sum(other in names for names in above.values()) == 1 for other in others):
             listed = ", ".join(map(repr, others))
             right = ", ".join(f'"{other}": "{name}"' for other in others)
@@ -61,16 +61,7 @@ def taxonomy_warnings(pattern: Pattern) -> Iterator[str]:
             )
 
 
-def _asked(pattern: Pattern) -> Iterator[tuple[str, str]]:
-    """Where, and for which type."""
-    for stage in pattern.leaves:
-        for condition in stage.conditions:
-            if isinstance(condition, Subtype):
-                yield f"{stage.label}, subtype", condition.type
-
-
-def _type_problems(pattern: Pattern, asked: list[tuple[str, str]]) -> Iterator[Problem]:
-    types = pattern.types
+def _type_problems(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     for where, name in asked:
         if types is None:
             message = "subtype needs to know which column holds the type"

@@ -1,4 +1,4 @@
-"""Arguments of the public calls, checked: what is wrong with them is appended to `faults`."""
+"""Checks of the arguments of the public calls; each problem is appended to `faults`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.families.family import Family
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.plain_value import plain_value
+from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.check import RESERVED, WITH_OUTPUTS
-from cepheid.plan.stages.plan import OutputName
+from cepheid.plan.reserved import IN_ONE_TABLE, RESERVED
 from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
 
 _OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
-"""Columns of what hosts make the output from, where key columns stand as they are named."""
+"""Names of internal columns in which hosts build the output, beside the key columns."""
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
@@ -40,9 +41,9 @@ def checked_names(argument: str, given: object, faults: list[str]) -> tuple[str,
 
 
 def checked_key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
-    """Key columns stand beside those that are reserved; case does not count, as it does not to Spark."""
+    """Key columns must not have the name of a reserved output column; case is ignored, as in Spark."""
     names = () if given is None else checked_names("key", given, faults)
-    reserved = RESERVED if with_outputs else set(RESERVED) - set(WITH_OUTPUTS)
+    reserved = RESERVED if with_outputs else set(RESERVED) - set(IN_ONE_TABLE)
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names
@@ -78,12 +79,12 @@ def checked_measures(given: object, faults: list[str], what: str = "measures") -
 def checked_outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
     allowed = get_args(OutputName)
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    told = ", ".join(map(repr, allowed))
+    choices = ", ".join(map(repr, allowed))
     if wrong := [name for name in names if name not in allowed]:
-        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {told}")
+        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {choices}")
         return ()
     if not names:
-        faults.append(f"outputs: none is named; name at least one of {told}, or leave it out for matches alone")
+        faults.append(f"outputs: none is named; name at least one of {choices}, or leave it out for matches alone")
         return ()
     return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
 
@@ -127,7 +128,7 @@ def checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
 
 
 def time_of(argument: str, given: object) -> datetime:
-    """A datetime, or text in ISO form or a time of NumPy or pandas as one; else SchemaError."""
+    """A datetime, from a datetime, ISO text, or a time of NumPy or pandas; SchemaError for anything else."""
     try:
         found = _iso_time(given) if isinstance(given, str) else plain_value(given)
     except ValueError as error:
@@ -141,7 +142,7 @@ _AS_TIME = "write it as '2026-01-31 12:00:00'"
 
 
 def _iso_time(text: str) -> datetime:
-    """Python would cut what is behind microseconds."""
+    """The time in ISO text; ValueError for digits after the microseconds, which Python would drop."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -159,28 +160,35 @@ def checked_as_of(given: object, faults: list[str]) -> datetime | None:
     return None
 
 
-def faults_of_intervals(
-    time: object, times: Sequence[object] | None, others: Mapping[str, object], limits: object
-) -> Iterator[str]:
-    """What an interval pattern is given that is of other patterns; `times` are its start and end on a stream."""
-    if time is not ... and times is None:
-        yield "time: events of an interval pattern have two: give their columns with start=… and with end=…"
-    elif time is not ... and time not in (*(times or ()),):
-        named = " or ".join(repr(name) for name in times or () if name is not None)
-        yield f"time: of an interval pattern it says which time the watermark is of: {named}, got {time!r}"
-    yield from (
-        f"{name}: interval patterns have none; leave it out" for name, given in others.items() if given is not None
-    )
-    if isinstance(limits, Limits) and limits.max_partial_matches is not None:
-        yield "limits: interval patterns have no partial matches; leave max_partial_matches out"
+def checked_time(given: object, family: Family, faults: list[str]) -> tuple[str | None, str | None]:
+    """The columns of start and end, or the time column and None; None, None: processing order."""
+    if family.has_ends:
+        names = list(given) if isinstance(given, list | tuple) else []
+        if len(names) == 2 and all(isinstance(name, str) for name in names):
+            return names[0], names[1]
+        shown = "" if given is ... else f", got {given!r}"
+        faults.append(f"time: name the columns in which events start and end, as in time=('start', 'end'){shown}")
+        return "", ""
+    if given is ...:
+        faults.append("time: name the column of event times; time=None is processing order")
+        return None, None
+    if isinstance(given, list | tuple):
+        faults.append(f"time: events of {family.noun} have one time: name its column, got {given!r}")
+        return None, None
+    return (None if given is None else checked_name("time", given, faults)), None
 
 
-def faults_of_others(time: object, intervals: Mapping[str, object]) -> Iterator[str]:
-    """What another pattern is given that is of interval patterns, or is not given."""
-    if time is ...:
-        yield "time: name the column of event times; time=None is processing order"
-    yield from (
-        f"{name}: only interval patterns have it; leave it out"
-        for name, given in intervals.items()
-        if given is not None
-    )
+def faults_of_kind(family: Family, given: Mapping[str, object], limits: object) -> Iterator[str]:
+    """Arguments that are given but that the kind of pattern does not support."""
+    for name, reason in family.lacks.items():
+        there = getattr(limits, name, None) if name == "max_partial_matches" else given.get(name)
+        if there is not None:
+            what = "limits" if name == "max_partial_matches" else name
+            yield f"{what}: {family.kind} have no {name}, as {reason}; leave it out"
+
+
+def faults_of_outputs(family: Family, outputs: object) -> Iterator[str]:
+    """Requested outputs that the kind of pattern does not have."""
+    requested = () if outputs is None else checked_outputs(outputs, [])
+    if missing := [name for name in requested if name not in family.outputs]:
+        yield f"outputs: {family.kind} have no {missing[0]}; ask for {', '.join(map(repr, family.outputs))} or both"

@@ -1,112 +1,37 @@
-"""An interval plan as arrays: bounds, checks, negations and scripts, all that the kernel knows of a pattern."""
+"""An interval plan as arrays: bounds, checks, negations and scripts, everything the kernel knows about a pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.compile.script import Program, Slot, SlotKind, columns_of, orders_texts
-from cepheid.compile.stages.tables import INSTRUCTION, Ints, Records
-from cepheid.lang.intervals.values import (
-    Comparison,
-    End,
-    Endpoint,
-    Related,
-    Relation,
-    Scope,
-    related,
-    variables_of,
+from cepheid.compile.arrays import INSTRUCTION
+from cepheid.compile.instructions import SlotKind
+from cepheid.compile.intervals.tables import (
+    CHECK,
+    DIFFERENCE,
+    JOIN_SCRIPT,
+    JOIN_SETTINGS,
+    NEGATION,
+    Check,
+    IntervalTables,
+    ScopeNumber,
 )
+from cepheid.compile.script import Program, Slot, columns_of, orders_texts
+from cepheid.lang.consistency import End
+from cepheid.lang.intervals.values import Comparison, Endpoint, Related, Relation, related, variables_of
 from cepheid.plan.conditions.script import can_fail
-from cepheid.plan.intervals.bounds import FREE, bounds_of, comparison_differences, listed_pairs
+from cepheid.plan.intervals.bounds import bounds_of, comparison_differences, listed_pairs
+from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.growth import Purge, guard_of, purge_of
 from cepheid.plan.intervals.join_order import join_order
-from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.limits import Limits
+from cepheid.plan.plan_set import Words
 
-
-class Check(IntEnum):
-    """What is looked at once the events that it is about are there."""
-
-    SCRIPT = 0
-    """Script number `script` is true."""
-    RELATION = 1
-    """What `left` and `right` (sets of variables) span is in one of `relations`, a set of numbers of Relation."""
-    COUNTS = 2
-    """Of the events of `left` so many as `counts` contain, are finished by, meet, overlap and start that of `right`."""
-    LISTED = 3
-    """The event of `left` is not behind that of `right` in order of (start, end)."""
-
-
-CHECK = np.dtype(
-    [
-        ("kind", np.int64),
-        ("left", np.int64),
-        ("right", np.int64),
-        ("relations", np.int64),
-        ("script", np.int64),
-        ("counts", np.int64, (5,)),
-    ]
-)
-NEGATION = np.dtype(
-    [
-        ("scope", np.int64),  # a number of Scope, or -1
-        ("left", np.int64),  # a set of variables
-        ("right", np.int64),
-        ("order", np.int64),  # its differences: IntervalTables.differences[order:order_end]
-        ("order_end", np.int64),
-        ("scripts", np.int64),  # IntervalTables.negation_scripts[scripts:scripts_end]
-        ("scripts_end", np.int64),
-        ("guard", np.int64),
-    ]
-)
-DIFFERENCE = np.dtype([("left", np.int64), ("right", np.int64), ("most", np.int64)])
-"""Endpoint left - endpoint right <= most; 2 v is the start of variable v, 2 v + 1 its end."""
-JOIN_SETTINGS = np.dtype(
-    [
-        ("positives", np.int64),
-        ("delay", np.int64),  # microseconds
-        ("told", np.int64),  # 1: the clock goes where it is told to; 0: it is the latest end of an event
-        ("by_end", np.int64),  # 1: lateness is that of ends
-        ("most_matches", np.int64),  # that one event completes
-        ("drops", np.int64),  # 1: of more those with the earliest start are dropped
-    ]
-)
-JOIN_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
-
-SCOPES = {scope: number for number, scope in enumerate(Scope)}
 RELATION_NUMBERS = {relation: number for number, relation in enumerate(Relation)}
-
-
-class IntervalTables(NamedTuple):
-    """A compiled interval pattern of n events and t variables."""
-
-    settings: Records
-    """(1,) JOIN_SETTINGS."""
-    bits: Ints
-    """(t,) the bit that events of a variable have."""
-    bounds: Ints
-    """(2 n, 2 n) endpoint i - endpoint j <= bounds[i, j], FREE for no bound."""
-    order: Ints
-    """(n, n) row v: the order in which events are looked for when one of variable v has come, v itself first."""
-    checks: Records
-    """(any,) CHECK."""
-    check_at: Ints
-    """(n * n + 1,) when d events of row v are there, checks[check_at[n v + d - 1]:check_at[n v + d]] are looked at."""
-    negations: Records
-    """(t - n,) NEGATION."""
-    differences: Records
-    """(any,) DIFFERENCE."""
-    negation_scripts: Ints
-    scripts: Records
-    """(scripts,) JOIN_SCRIPT: where a script is in the code."""
-    code: Records
-    """(instructions,) INSTRUCTION."""
-    constants: Ints
 
 
 @dataclass(frozen=True)
@@ -116,15 +41,15 @@ class CompiledIntervals:
     plan: IntervalPlan
     tables: IntervalTables
     string_constants: dict[int, str]
-    """Strings among the constants, by number; their codes are the matcher's."""
+    """Strings among the constants, by number; the matcher sets their codes."""
     script_columns: frozenset[int]
     orders_texts: bool
     purges: tuple[Purge, ...]
-    """Of each negation."""
+    """One per negation."""
     delay: int | None
     lateness: End
-    told: bool
-    """Whether the clock goes where it is told to, and no event moves it."""
+    external_clock: bool
+    """Whether the clock is set from outside and no event moves it."""
 
 
 def compile_intervals(
@@ -133,7 +58,7 @@ def compile_intervals(
     delay: int | None,
     lateness: End,
     frequencies: Mapping[str, float] | None = None,
-    told: bool = False,
+    external_clock: bool = False,
 ) -> CompiledIntervals:
     """`delay` None: no event is late."""
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
@@ -149,7 +74,7 @@ def compile_intervals(
                 (
                     plan.positives,
                     FREE if delay is None else delay,
-                    told,
+                    external_clock,
                     lateness is End.END,
                     *join_limits(plan.limits).values(),
                 )
@@ -177,12 +102,25 @@ def compile_intervals(
         purges=tuple(purge_of(plan.pattern, negation) for negation in plan.pattern.negations),
         delay=delay,
         lateness=lateness,
-        told=told,
+        external_clock=external_clock,
     )
 
 
+@dataclass(frozen=True)
+class CompiledIntervalPlans:
+    """Several plans, and which events matter to each: those with one of its types."""
+
+    plans: IntervalPlans
+
+    @property
+    def relevant_to(self) -> tuple[Words, ...]:
+        """For each pattern a mask of all plans' bits: an event with one of them matters to the pattern."""
+        plans = zip(self.plans.each, self.plans.places, strict=True)
+        return tuple(self.plans.words(place, (1 << len(plan.bits)) - 1) for plan, place in plans)
+
+
 def join_limits(limits: Limits) -> dict[str, int]:
-    """Those of JOIN_SETTINGS, in its order."""
+    """The fields of JOIN_SETTINGS that limits decide, in their order."""
     return {"most_matches": limits.max_matches_per_event, "drops": limits.on_limit == "drop"}
 
 
@@ -193,9 +131,9 @@ _NO_COUNTS = (0,) * 5
 
 
 def _placed_checks(plan: IntervalPlan, order: Sequence[int]) -> Iterator[list[_Row]]:
-    """For each number of events that are there, those that can be looked at then and not before.
+    """For each number of bound events, the checks that become possible with the last of them.
 
-    A script that can fail waits for all the others: SQL would not compute it for events that these refuse.
+    A script that can fail comes after all other checks: SQL would not compute it for events that they reject.
     """
     checks = list(_checks(plan))
     for there in range(1, len(order) + 1):
@@ -204,12 +142,12 @@ def _placed_checks(plan: IntervalPlan, order: Sequence[int]) -> Iterator[list[_R
         now = [row for row, fails in ready if not fails]
         if last:
             now += [row for row, _, fails in checks if fails]
-        # A condition without variables is looked at in the beginning.
+        # A condition without variables is checked at the beginning.
         yield ([row for row, about, fails in checks if not about and not fails] if there == 1 else []) + now
 
 
 def _checks(plan: IntervalPlan) -> Iterator[tuple[_Row, frozenset[int], bool]]:
-    """Each with the variables that it is about, and whether it can fail."""
+    """Each check with its variables, and whether it can fail."""
     for pair in plan.pattern.pairs:
         yield _relation_check(plan, (pair.left,), pair.relations, (pair.right,))
     for node in related(plan.pattern.tree) if plan.pattern.tree is not None else ():
@@ -217,9 +155,9 @@ def _checks(plan: IntervalPlan) -> Iterator[tuple[_Row, frozenset[int], bool]]:
         yield _relation_check(plan, left, (node.relation,), right)
         if node.counts is not None:
             yield _count_check(plan, node, left, right)
-    for before, behind in listed_pairs(plan.pattern):
-        parts = _set(plan, (before,)), _set(plan, (behind,))
-        yield (Check.LISTED, *parts, 0, 0, _NO_COUNTS), _numbers(plan, (before, behind)), False
+    for before, after in listed_pairs(plan.pattern):
+        parts = _set(plan, (before,)), _set(plan, (after,))
+        yield (Check.LISTED, *parts, 0, 0, _NO_COUNTS), _numbers(plan, (before, after)), False
     for number, one in enumerate(plan.scripts):
         yield (Check.SCRIPT, 0, 0, 0, number, _NO_COUNTS), one.variables, can_fail(one.script)
 
@@ -264,7 +202,7 @@ def _negations(
         number += len(joint)
         rows.append(
             (
-                -1 if negation.scope is None else SCOPES[negation.scope],
+                -1 if negation.scope is None else ScopeNumber[negation.scope.name],
                 _set(plan, negation.left),
                 _set(plan, negation.right),
                 *(order, len(differences)),

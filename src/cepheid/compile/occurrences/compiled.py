@@ -1,110 +1,49 @@
-"""Trees of operators over occurrences as arrays: operators, who waits for whom, windows and scripts."""
+"""Trees of operators over occurrences as arrays: operators, their parents, windows and scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.script import Program, Slot, SlotKind, columns_of, orders_texts
-from cepheid.compile.stages.tables import INSTRUCTION, Ints, Records
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.compile.arrays import INSTRUCTION
+from cepheid.compile.instructions import SlotKind
+from cepheid.compile.occurrences.tables import NONE, TREE_OPERATOR, TREE_SCRIPT, TREE_SETTINGS, AlgebraTables, Regime
+from cepheid.compile.script import Program, Slot, columns_of, orders_texts
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.growth import spans_of, windows_of
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.plan.occurrences.plan import Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.stages.plan import MAX_CONDITIONS
-
-NONE = -1
-PER_VARIABLE = 3
-"""Places of a variable among the values that scripts read: its event, its start and its end."""
-
-
-class Regime(IntEnum):
-    """What each operator makes of what its operands make."""
-
-    ALL = 0
-    MOST_RECENT = 1
-    """Of all the one of the latest start."""
-    SNOOP_RECENT = 2
-    CHRONICLE = 3
-    CONTINUOUS = 4
-    CUMULATIVE = 5
+from cepheid.plan.plan_set import Words
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Operators, and which of them are roots: the expressions that are asked for."""
+    """Operators, and which of them are roots: the expressions of the patterns."""
 
     operators: tuple[Operator, ...]
     roots: tuple[int, ...]
     regime: Regime
     variables: int
-    """How many there are."""
+    """The number of variables."""
     values: tuple[pa.DataType, ...]
     """The types of the columns that scripts read."""
     time_value: int | None
-    """Which of them is the time of an event."""
+    """The column that holds the time of an event."""
 
 
 def regime_of(policy: Policy, *, by_operator: bool) -> Regime:
-    """How operators work for a policy; the recent one may be applied behind all of them."""
+    """How operators work for a policy; the recent one may be applied after all of them."""
     if policy.is_context:
         return Regime[policy.name]
     return Regime.MOST_RECENT if by_operator else Regime.ALL
-
-
-TREE_OPERATOR = np.dtype(
-    [
-        ("kind", np.int64),  # a Kind
-        ("left", np.int64),  # rows of the operands, or NONE
-        ("right", np.int64),
-        ("number", np.int64),  # see Kind
-        ("script", np.int64),  # or NONE
-        ("memory", np.int64),  # the first of its lists
-        ("span", np.int64),  # microseconds: the longest that an occurrence of the right operand takes
-        ("window", np.int64),  # microseconds: the longest that one may take which anything still asks for
-        ("parents", np.int64),  # the operators that work on it: AlgebraTables.parents[parents:parents_end]
-        ("parents_end", np.int64),
-    ]
-)
-TREE_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
-TREE_SETTINGS = np.dtype(
-    [
-        ("regime", np.int64),
-        ("lists", np.int64),  # of a key
-        ("time_value", np.int64),  # or NONE
-        ("most_open", np.int64),  # occurrences that a key keeps
-        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the earliest start first; 0: it is an error
-    ]
-)
-
-
-class AlgebraTables(NamedTuple):
-    """Compiled trees of n operators."""
-
-    settings: Records
-    """(1,) TREE_SETTINGS."""
-    operators: Records
-    """(n,) TREE_OPERATOR."""
-    parents: Ints
-    leaves: Ints
-    """(64,) the row of the leaf for each bit of an event's mask, or NONE."""
-    delayed: Ints
-    """The rows with timers."""
-    roots: Ints
-    scripts: Records
-    """(scripts,) TREE_SCRIPT: where a script is in the code."""
-    code: Records
-    """(instructions,) INSTRUCTION."""
-    constants: Ints
-    columns: Ints
-    """The columns that scripts read."""
 
 
 class CompiledTrees(NamedTuple):
@@ -120,18 +59,24 @@ class CompiledOccurrences:
 
     plan: OccurrencePlans
     tables: AlgebraTables
-    """Those of the first trees; code and constants are those of all."""
+    """The tables of the first trees; code and constants are those of all trees."""
     each: tuple[CompiledTrees, ...]
     """One for each of the plans' tables."""
     string_constants: dict[int, str]
-    """Strings among the constants, by number; their codes are the matcher's."""
+    """Strings among the constants, by number; the matcher sets their codes."""
     script_columns: frozenset[int]
     orders_texts: bool
 
     @property
     def relevant(self) -> int:
-        """The bits of which an event must have one to matter."""
-        return self.plan.relevant[0]
+        """A mask of bits: an event matters if it has one of them."""
+        return (1 << len(self.plan.bits)) - 1
+
+    @property
+    def relevant_to(self) -> tuple[Words, ...]:
+        """For each pattern a mask of all plans' bits: an event with one of them matters to the pattern."""
+        plans = zip(self.plan.each, self.plan.places, strict=True)
+        return tuple(self.plan.words(place, (1 << len(plan.bits)) - 1) for plan, place in plans)
 
 
 def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
@@ -161,7 +106,7 @@ def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
 
 
 def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | None = None) -> tuple[CompiledTrees, ...]:
-    """Trees of the same values and variables, whose scripts are appended to the program."""
+    """Compiles trees of the same values and variables; their scripts are appended to the program."""
     program = program or _program(forest[0])
     scripts = _scripts(forest)
     ranges = np.array([program.add(script) for script in scripts], TREE_SCRIPT)
@@ -194,14 +139,14 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
 
 
 def tree_limits(limits: Limits) -> dict[str, int]:
-    """Those of TREE_SETTINGS, in its order."""
+    """The fields of TREE_SETTINGS that limits decide, in their order."""
     return {"most_open": limits.most_partial_matches, "limits_drop": limits.on_limit == "drop"}
 
 
 def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[int, ...]], list[int], int]:
-    """Rows of TREE_OPERATOR, the parents one behind the other, and how many lists a key has."""
+    """Rows of TREE_OPERATOR, the parents of all rows in one list, and how many lists a key has."""
     rows, parents = list[tuple[int, ...]](), list[int]()
-    lists = 1  # before those of operators there is the list of the events of an instant
+    lists = 1  # the first list has the events of an instant; those of operators follow
     windows, spans = windows_of(trees.operators, trees.roots), spans_of(trees.operators)
     for row, op in enumerate(trees.operators):
         script = NONE if op.script is None else scripts[op.script]
@@ -214,7 +159,7 @@ def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[
 
 
 def _scripts(forest: Iterable[Trees]) -> list[Script]:
-    """Each once."""
+    """The scripts, each once."""
     return list(dict.fromkeys(op.script for trees in forest for op in trees.operators if op.script is not None))
 
 
@@ -223,14 +168,14 @@ def _program(trees: Trees) -> Program:
 
 
 def _slots(trees: Trees) -> tuple[Slot, ...]:
-    """As many for each variable as it has places."""
+    """One slot for each place of each variable."""
     time = NONE if trees.time_value is None else trees.time_value
     kinds = (SlotKind.LAST, NONE), (SlotKind.LEAST_I, time), (SlotKind.GREATEST_I, time)
     return tuple(Slot(kind, variable, column) for variable in range(trees.variables) for kind, column in kinds)
 
 
 def _lists_of(operator: Operator) -> int:
-    """How many lists it keeps; WITHOUT has one for its latest start, too."""
+    """How many lists the operator has; WITHOUT has one for its latest start, too."""
     match operator.kind:
         case Kind.BOTH:
             return 2
@@ -240,7 +185,7 @@ def _lists_of(operator: Operator) -> int:
 
 
 def made_with(operators: Sequence[Operator], kind: Kind) -> list[bool]:
-    """For each operator whether what it makes may come of one of this kind."""
+    """For each operator, whether its occurrences may contain those of an operator of this kind."""
     found: list[bool] = []
     for op in operators:
         given = op.operands[:1] if op.kind is Kind.WITHOUT else op.operands

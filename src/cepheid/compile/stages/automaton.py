@@ -1,14 +1,14 @@
 """The automaton of a pattern: FlinkCEP's states and edges, as frozen values.
 
 A partial match is in one state. An event moves it along every edge whose guard holds: TAKE adds the event to the
-partial match, IGNORE passes the event over, PROCEED looks on from the target state with the same event, STOP ends the
-partial match whatever else holds. Several edges may hold, then the partial match branches; where none holds, it ends.
+partial match, IGNORE skips the event, PROCEED continues from the target state with the same event, STOP ends the
+partial match whatever else holds. If several edges hold, the partial match branches; if none holds, it ends.
 
 The construction is that of FlinkCEP's `NFACompiler`: states are made from the last stage to the first, each linked to
 what follows. A state that takes several roles (the first of a loop, one of its later turns) is made once for each.
 Additions: for `longest` a state in which the trailing loop has enough events is `complete` instead of proceeding to the
 final state (where the loop is over a group, the automaton is the same as without, and knows which stages are the loop);
-a state that waits for a last NOT to stay away is `complete` too; edges know how soon an event must come.
+a state that waits for a last NOT to stay away is `pending`; edges know how soon an event must come.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Edge:
 
     action: Action
     target: int
-    """Of STOP the final state, which is not reached."""
+    """For STOP the final state, which is not reached."""
     guard: Guard = ALWAYS
     stage: int | None = None
-    """The stage that takes the event, of TAKE."""
+    """For TAKE the stage that takes the event."""
     window: int | None = None
     """Microseconds: TAKE only an event that comes less than this after the one taken before it."""
 
@@ -56,9 +56,9 @@ class State:
     complete: bool = False
     """A partial match that ends here, also on its way from another state, is a match: see `longest`."""
     pending: bool = False
-    """A partial match whose deadline passes here is a match: what must not follow has not."""
+    """A partial match whose deadline passes here is a match: the forbidden event has not come."""
     window: int | None = None
-    """Microseconds from the event taken last to the deadline, beside those of edges."""
+    """Microseconds from the event taken last to the deadline, in addition to the windows of edges."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Automaton:
     start: int
     final: int
     loop: frozenset[int] = frozenset()
-    """With `longest` on a group: its stages. What would be a match without it is then one only if it cannot grow."""
+    """With `longest` on a group: its stages. What would be a match without `longest` is then one only if it cannot
+    grow.
+    """
 
 
 def leads_to_complete(automaton: Automaton, state: int) -> bool:
@@ -88,7 +90,7 @@ def waits_in_loop(automaton: Automaton, state: int) -> bool:
 def gap(automaton: Automaton, state: int) -> int | None:
     """Microseconds from the event taken last to the end of a partial match in this state; None: no such limit.
 
-    It ends when none of the events that it waits for may come any more.
+    It ends when none of the events that it waits for can come in time.
     """
     limit = automaton.states[state].window
     if limit is not None:
@@ -99,7 +101,7 @@ def gap(automaton: Automaton, state: int) -> int | None:
 
 
 def _takes(automaton: Automaton, state: int) -> Iterator[Edge]:
-    """The TAKE edges of a state, of those it proceeds to and of those where it waits on."""
+    """The TAKE edges of a state, of the states it proceeds to and of those where it goes on waiting."""
     seen, open_ = {state}, [state]
     while open_:
         for edge in automaton.states[open_.pop()].edges:
@@ -122,7 +124,7 @@ def build_automaton(pattern: Pattern) -> Automaton:
 
 @dataclass(eq=False)
 class _Node:
-    """A state in the making. Those of a loop refer to each other, so nodes change until all are made."""
+    """A state under construction. States of a loop refer to each other, so nodes change until all are made."""
 
     name: str
     edges: list[_Link] = field(default_factory=list)
@@ -143,10 +145,10 @@ class _Node:
         self.edges.append(_Link(Action.STOP, self, guard))
 
     def copy(self) -> _Node:
-        """The same state once more; edges to itself lead to the copy."""
-        twin = _Node(self.name, [], self.complete, self.pending, self.window)
-        twin.edges = [replace(edge, target=twin if edge.target is self else edge.target) for edge in self.edges]
-        return twin
+        """A copy of the state; edges to itself lead to the copy."""
+        copy = _Node(self.name, [], self.complete, self.pending, self.window)
+        copy.edges = [replace(edge, target=copy if edge.target is self else edge.target) for edge in self.edges]
+        return copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,30 +187,30 @@ class _Sequence:
     head: Contiguity = Contiguity.STRICT
     """How the first event of the first stage follows what is before the sequence."""
     unless: Guard = ALWAYS
-    """What must hold of every event: that it does not end the loop that the sequence is a turn of."""
+    """What must hold for every event: it does not end the loop that has this sequence as a turn."""
     skippable: bool = False
     """Whether the sequence is the first turn of an optional group."""
     head_window: int | None = None
     window: int | None = None
-    """The longest gap before the sequence's first event, and before each other."""
-    behind: tuple[Stage, ...] = ()
-    """The stages behind the group."""
+    """The longest gap before the sequence's first event (`head_window`), and before every other event (`window`)."""
+    following: tuple[Stage, ...] = ()
+    """The stages after the group."""
 
     def entry(self, stages: Sequence[Stage], sink: _Node) -> _Node:
-        """The state that waits for the first event of the stages; the last one's leads to `sink`."""
+        """The state that waits for the first event of the stages; the state of the last stage leads to `sink`."""
         for index in reversed(range(len(stages))):
-            stage, behind = stages[index], (*stages[index + 1 :], *self.behind)
+            stage, following = stages[index], (*stages[index + 1 :], *self.following)
             if stage.contiguity is Contiguity.NOT_FOLLOWED_BY:
                 sink = self._absent(stage, sink)
             elif stage.contiguity is Contiguity.NOT_NEXT:
                 sink = self._not_next(stage, sink)
             else:
-                nots = takewhile(lambda other: other.contiguity is Contiguity.NOT_FOLLOWED_BY, behind)
+                nots = takewhile(lambda other: other.contiguity is Contiguity.NOT_FOLLOWED_BY, following)
                 sink = _Step(self, stage, index == 0, any_of(map(self.condition, nots)), sink).entry()
         return sink
 
     def condition(self, stage: Stage) -> Guard:
-        """That the stage, or what must not be there, takes the event."""
+        """The guard that the stage, or the negated stage, takes the event."""
         return self.unless & condition(self.numbers.stages[id(stage)])
 
     def until(self, stage: Stage) -> Guard | None:
@@ -238,9 +240,9 @@ class _Step:
     sequence: _Sequence
     stage: Stage
     leads: bool
-    """Whether it is the first of its sequence."""
+    """Whether the stage is the first of its sequence."""
     nots: Guard
-    """What must not follow it."""
+    """What must not follow the stage."""
     sink: _Node
 
     def entry(self) -> _Node:
@@ -262,13 +264,13 @@ class _Step:
 
     @property
     def _take(self) -> Guard:
-        """That the stage takes the event: it may, and the event does not end its loop."""
+        """The guard that the stage takes the event: its condition holds and the event does not end its loop."""
         until = self.sequence.until(self.stage)
         takes = self.sequence.condition(self.stage)
         return takes if until is None else takes & ~until
 
     def _favour(self) -> None:
-        """What comes after a greedy loop does not get an event that the loop could take."""
+        """Lets what comes after a greedy loop take no event that the loop could take."""
         takes = self.sequence.condition(self.stage) if self.quantifier.maximum is None else self._take
         self.sink.edges = [replace(edge, guard=edge.guard & ~takes) for edge in self.sink.edges]
 
@@ -279,7 +281,7 @@ class _Step:
         return state
 
     def _once(self, after: _Node, leave: _Node | None, *, first: bool) -> _Node:
-        """A state for one turn, which leads to `after`; it may be left to `leave` without it."""
+        """A state for one turn, which leads to `after`. Without the turn it leads to `leave`, if that is given."""
         if self.stage.group:
             state = self._group(after, first=first)
             if leave is not None:
@@ -296,8 +298,8 @@ class _Step:
         if passing is not None:
             waiting = state
             if leave is not None or (self.leads and self.sequence.skippable):
-                # A state that may be left must not be left after an event was passed over (the way out was offered
-                # before it), so passing over leads to a twin without that way.
+                # A state that may be left must not be left after it ignored an event (the way out was offered before
+                # that event), so IGNORE leads to a duplicate without that way.
                 waiting = _Node(f"{self.stage.name} waiting", complete=self.quantifier.longest)
                 waiting.take(after, take, number, window)
                 waiting.ignore(waiting, passing)
@@ -338,7 +340,7 @@ class _Step:
         state.proceed(leave, self.sequence.unless & ~until)
 
     def _passing(self, *, first: bool) -> Guard | None:
-        """Which events are passed over while the stage waits for one; None: none."""
+        """The events that are ignored while the stage waits for one; None: no event is ignored."""
         if first:
             contiguity = self.sequence.head if self.leads else self.stage.contiguity
         elif self.leads and self.sequence.group is not None:
@@ -366,8 +368,8 @@ class _Step:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether the stage takes exactly one event, in no group. Its window is then, as FlinkCEP has it, that of the
-        state in which it is waited for, and no matter where the event is taken on the way out of the stage before.
+        """Whether the stage takes exactly one event, outside groups. Its window then belongs, as in FlinkCEP, to the
+        state that waits for the event, and does not count where the event is taken on the way out of the stage before.
         """
         return self.stage.quantifier == Quantifier() and self.sequence.group is None
 
@@ -378,7 +380,7 @@ class _Step:
             group=self.stage,
             head=self.stage.contiguity if first else _inner(self.quantifier),
             skippable=first and self.quantifier.optional,
-            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP that of the innermost group
+            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP, that of the innermost group
             head_window=self._window(first=first),
             window=self._window(first=False),
         )
@@ -393,7 +395,7 @@ def _inner(quantifier: Quantifier) -> Contiguity:
 
 
 def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
-    """The state once more, and all that it leads to before an event is taken, stopped by what matches."""
+    """Copies the state, and every state it leads to before an event is taken; events that match stop the copies."""
     if state in copies:
         return copies[state]
     guarded = copies[state] = _Node(state.name, [], state.complete, state.pending, state.window)
@@ -405,7 +407,7 @@ def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
 
 
 def _frozen(first: _Node, final: _Node) -> Automaton:
-    """The states that can be reached, numbered."""
+    """The reachable states, numbered."""
     nodes = [final, first]
     for node in nodes:
         nodes += dict.fromkeys(edge.target for edge in node.edges if edge.target not in nodes)
@@ -423,7 +425,7 @@ def _edge(link: _Link, numbers: dict[_Node, int], final: _Node) -> Edge:
 
 
 def _leads_to_pending(node: _Node) -> bool:
-    """Whether nothing is missing but that the deadline passes."""
+    """Whether only the deadline still has to pass."""
     return node.pending or any(_leads_to_pending(e.target) for e in node.edges if e.action is Action.PROCEED)
 
 

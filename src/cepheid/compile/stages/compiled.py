@@ -1,4 +1,4 @@
-"""A plan compiled: its automaton and scripts as arrays, all that the kernel knows of a pattern."""
+"""A compiled plan: its automaton and scripts as arrays, everything the kernel knows about a pattern."""
 
 from __future__ import annotations
 
@@ -9,24 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.compile.arrays import INSTRUCTION, NONE, Ints, Records
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
 from cepheid.compile.stages.automaton import Automaton, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
-from cepheid.compile.stages.tables import (
-    ALWAYS,
-    EDGE,
-    INSTRUCTION,
-    NO_BIT,
-    NONE,
-    SCRIPT,
-    SETTINGS,
-    SLOT,
-    STATE,
-    Ints,
-    Records,
-    SkipKind,
-    Tables,
-)
+from cepheid.compile.stages.tables import ALWAYS, EDGE, NO_BIT, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
 from cepheid.plan.limits import MOST, Limits
 from cepheid.plan.stages.plan import Plan
 
@@ -40,14 +27,13 @@ class CompiledPattern:
     tables: Tables
     """Without scripts where the plan has functions: the reference step reads the plan itself."""
     string_constants: dict[int, str]
-    """Strings among `Tables.constants`, by number; their codes are the matcher's."""
+    """Strings among `Tables.constants`, by number; the matcher sets their codes."""
     script_columns: frozenset[int]
     """The lifted columns (numbers in Plan.values) that scripts read."""
     orders_texts: bool
-    """Whether scripts ask which of two strings is less."""
+    """Whether scripts compare strings by their order."""
     relevant: int | None
-    """Mask of the lifted bits that an event must have one of to matter to any partial match; None: every event
-    matters.
+    """Mask of lifted bits: an event matters to a partial match only if it has one of them; None: every event matters.
     """
 
 

@@ -10,7 +10,7 @@ from cepheid.lang.stages.pattern import Pattern
 
 
 def automaton_text(pattern: Pattern) -> str:
-    """The states that a partial match can be in, each with where an event leads it."""
+    """The states that a partial match can be in, each with the edges that events follow."""
     automaton = build_automaton(pattern)
     lines = ["Automaton"]
     for number in _in_order(automaton):
@@ -21,7 +21,7 @@ def automaton_text(pattern: Pattern) -> str:
 
 
 def automaton_mermaid(pattern: Pattern) -> str:
-    """The same as a Mermaid `stateDiagram-v2`."""
+    """The automaton as a Mermaid `stateDiagram-v2`."""
     automaton = build_automaton(pattern)
     lines = ["stateDiagram-v2", "    direction LR"]
     for number in _in_order(automaton):
@@ -40,7 +40,7 @@ def automaton_mermaid(pattern: Pattern) -> str:
 
 
 def _in_order(automaton: Automaton) -> list[int]:
-    """The states that can be reached, each before those it leads to first; without the final one."""
+    """The reachable states without the final one, in breadth-first order."""
     found = [automaton.start]
     for number in found:
         for edge in automaton.states[number].edges:
@@ -79,5 +79,5 @@ def _guard_text(edge: Edge, pattern: Pattern) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Without the characters that end a label in Mermaid."""
+    """The text without the characters that end a label in Mermaid."""
     return text.replace("[…]", "*").replace(";", ",").replace(":", " ").replace("[", "(").replace("]", ")")

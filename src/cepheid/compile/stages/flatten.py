@@ -1,9 +1,9 @@
 """The automaton without PROCEED edges, its guards as masks.
 
-PROCEED edges are followed here, once, so that at run time a state has only edges that an event ends at. A guard is two
-masks over one word of truth bits an event and partial match: bits that must be set and bits that must not. The word's
-low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always set
-(`ALWAYS`). A guard with several terms is several edges; at most one of them holds.
+PROCEED edges are followed here, once, so that at run time an event follows a single edge to each new state. A guard is
+two masks over one word of truth bits per event and partial match: bits that must be set and bits that must not. The
+word's low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always
+set (`ALWAYS`). A guard with several terms is several edges; at most one of them holds.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.stages.guard import ALWAYS as HOLDS
 from cepheid.compile.stages.guard import NEVER, Demand, Guard, any_of
-from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NONE, STOPPED
+from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, STOPPED
 from cepheid.plan.stages.plan import Plan
 
 
@@ -43,7 +44,7 @@ class TruthBits:
         self.script_bits = [len(plan.bits) + i for i in range(len(self.scripted))]
 
     def of_stage(self, stage: int) -> int | None:
-        """The bit that says whether the condition of `stage` is true; None: it always is."""
+        """The bit that says whether the condition of `stage` is true; None: it is always true."""
         if stage in self.scripted:
             return self.script_bits[self.scripted.index(stage)]
         return self.conditions[stage].bit
@@ -93,7 +94,7 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
 
 
 def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
-    """The edges of a state and of those it proceeds to if `guard` holds, but PROCEED edges."""
+    """The edges of a state and of the states it proceeds to, if `guard` holds; without PROCEED edges."""
     for edge in automaton.states[number].edges:
         both = guard & edge.guard
         if edge.action is Action.PROCEED:
@@ -104,7 +105,7 @@ def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]
 
 def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
     """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to), each
-    with the time from which on it is followed: these events are others once the window of an edge has passed.
+    with the time after which it is followed: the set of these events changes when the window of an edge has passed.
     """
     windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
     deadline = gap(automaton, number)
@@ -116,7 +117,9 @@ def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
 
 
 def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iterator[Guard]:
-    """When, if `guard` holds, no edge of a complete state does that may be followed once `after` has passed."""
+    """When, given `guard`, none of the edges of a complete state holds that may still be followed once `after` has
+    passed.
+    """
     if automaton.states[number].complete:
         edges = _followed(automaton, number, HOLDS)
         yield guard & ~any_of(edge.guard for edge in edges if edge.window is None or edge.window > after)
@@ -156,9 +159,9 @@ def _wake(
 ) -> int:
     """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
 
-    An event for which no condition is true leads by IGNORE edges to some states. If these states together have the very
-    edges that `number` has, staying in `number` gives the same matches, so such an event need not be looked at; unless
-    it makes the partial match leave the loop of a longest group.
+    An event for which no condition is true leads by IGNORE edges to some states. If these states together have exactly
+    the edges of `number`, staying in `number` gives the same matches, so such an event can be skipped; unless it makes
+    the partial match leave the loop of a longest group.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
     rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]

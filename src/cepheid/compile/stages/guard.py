@@ -1,7 +1,7 @@
 """Guards: when an edge may be followed, as a boolean function of the conditions of a pattern.
 
-A guard is a sum of products of which at most one is true, so that an edge with several terms is several edges of which
-at most one holds.
+A guard is a sum of products, at most one of them true. So an edge with several terms is several edges, and at most one
+of these holds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from functools import reduce
 
 @dataclass(frozen=True, order=True)
 class Demand:
-    """That condition number `condition` of the plan is true or, negated, that it is not true (false or unknown)."""
+    """The demand that condition number `condition` of the plan is true or, negated, that it is not true (false or
+    unknown).
+    """
 
     condition: int
     negated: bool = False
@@ -50,10 +52,10 @@ NEVER = Guard(())
 
 
 def condition(number: int) -> Guard:
-    """That a condition is true."""
+    """The guard that a condition is true."""
     return Guard((frozenset({Demand(number)}),))
 
 
 def any_of(guards: Iterable[Guard]) -> Guard:
-    """That one of the guards is true."""
+    """The guard that one of the guards is true."""
     return reduce(Guard.__or__, guards, NEVER)

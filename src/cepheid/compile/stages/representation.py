@@ -1,4 +1,4 @@
-"""In which form the kernel keeps the partial matches of a pattern: each for itself, or in sets."""
+"""How the kernel stores the partial matches of a pattern: each by itself, or in sets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from cepheid.compile.stages.tables import SkipKind
 
 
 @dataclass(frozen=True)
-class Form:
-    """Whether sets serve and, if they do not, why: each reason in words."""
+class Representation:
+    """Whether sets can be used and, if not, why: each reason in words."""
 
     sets: bool
     reasons: tuple[str, ...] = ()
 
 
-def choose_form(compiled: CompiledPattern) -> Form:
-    """Sets, where nothing tells the partial matches of a state apart."""
+def choose_representation(compiled: CompiledPattern) -> Representation:
+    """Sets, where nothing distinguishes the partial matches of a state."""
     reasons = tuple(_reasons(compiled))
-    return Form(sets=not reasons, reasons=reasons)
+    return Representation(sets=not reasons, reasons=reasons)
 
 
-def form_text(compiled: CompiledPattern) -> str:
-    """The form of all stages, in words."""
-    form = choose_form(compiled)
-    if form.sets:
+def representation_text(compiled: CompiledPattern) -> str:
+    """The representation for all stages, in words."""
+    representation = choose_representation(compiled)
+    if representation.sets:
         return "Partial matches: in sets, so that an event costs the same however many are open"
-    return f"Partial matches: one by one, as {' and '.join(form.reasons)}"
+    return f"Partial matches: one by one, as {' and '.join(representation.reasons)}"
 
 
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:

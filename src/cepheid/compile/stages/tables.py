@@ -1,18 +1,14 @@
-"""The arrays that the kernel knows of a pattern."""
+"""The arrays that describe a pattern to the kernel."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cepheid.plan.stages.plan import MAX_CONDITIONS
-
-Ints: TypeAlias = npt.NDArray[np.int64]
-Records: TypeAlias = npt.NDArray[Any]
-"""A structured array; its dtype is named beside it. Rows are read as `array[i].field`."""
+from cepheid.compile.arrays import Ints, Records
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 
 ALWAYS = MAX_CONDITIONS
 """The truth bit that every event has."""
@@ -21,7 +17,6 @@ NO_BIT = -1
 FINAL = -1
 STOPPED = -2
 IGNORED = -1
-NONE = -1
 
 
 class SkipKind(IntEnum):
@@ -36,7 +31,7 @@ class SkipKind(IntEnum):
 
 STATE = np.dtype(
     [
-        ("edges", np.int64),  # the first of the state's edges, and the one behind the last
+        ("edges", np.int64),  # the first of the state's edges, and the one after the last
         ("edges_end", np.int64),
         ("wake", np.int64),  # truth bits that can change a partial match; without any of them it stays as it is
         ("scripts", np.int64),  # the scripts that guards read: state_scripts[scripts:scripts_end]
@@ -50,28 +45,27 @@ EDGE = np.dtype(
     [
         ("require", np.int64),  # truth bits that must be set
         ("forbid", np.int64),  # truth bits that must not be set
-        ("target", np.int64),  # state, FINAL, or STOPPED: the partial match goes on nowhere
+        ("target", np.int64),  # state, FINAL, or STOPPED: the partial match ends
         ("stage", np.int64),  # the stage that takes the event, IGNORED, or STOPPED like the target
         ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
-        ("leaves", np.int64),  # with SETTINGS.longest, 1 where what is taken is no further turn of the loop
+        ("leaves", np.int64),  # with SETTINGS.longest, 1 where the edge is not part of another turn of the loop
         ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
         ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
     ]
 )
 SCRIPT = np.dtype(
     [
-        ("start", np.int64),  # the first instruction, and the one behind the last
+        ("start", np.int64),  # the first instruction, and the one after the last
         ("end", np.int64),
         ("lifted", np.int64),  # the lifted truth bit without which the script is not run, or NO_BIT
         ("bit", np.int64),  # the truth bit that the script sets
     ]
 )
-INSTRUCTION = np.dtype([("op", np.int64), ("a", np.int64), ("b", np.int64)])
 SLOT = np.dtype(
     [
         ("kind", np.int64),  # a SlotKind
         ("column", np.int64),  # or NONE
-        ("source", np.int64),  # the slot that it looks at when it changes, or NONE
+        ("source", np.int64),  # the slot that it reads when it changes, or NONE
         ("initial", np.int64),  # NONE for positions of events, 0 for counts and sums
     ]
 )
@@ -84,27 +78,27 @@ SETTINGS = np.dtype(
         ("skip_stage", np.int64),  # the stage whose event is skipped to, or NONE
         ("skip_checked", np.int64),  # 1: it is an error if there is no event to skip to
         ("distinct", np.int64),  # 1 if branches may complete the same match
-        ("longest", np.int64),  # 1 if a match is one only when no partial match may continue it: longest on a group
+        ("longest", np.int64),  # 1 if a match counts only when no partial match may continue it: longest on a group
         ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
         ("most_partial_matches", np.int64),  # of a key
-        ("most_in_sets", np.int64),  # the same, where sets stand for them; the greatest number for no limit
-        ("most_matches", np.int64),  # that an event, a deadline or the end of the input completes
+        ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
+        ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete
         ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
     ]
 )
 
 
 class Tables(NamedTuple):
-    """A compiled pattern: few arrays, because the kernel's functions are handed all of them."""
+    """A compiled pattern: few arrays, because all of them are passed to the kernel's functions."""
 
     settings: Records
     """(1,) SETTINGS."""
     states: Records
     """(states,) STATE."""
     edges: Records
-    """(edges,) EDGE, those of a state one behind the other."""
+    """(edges,) EDGE, the edges of a state next to each other."""
     state_scripts: Ints
-    """Numbers of scripts, those of a state one behind the other."""
+    """Numbers of scripts, those of a state next to each other."""
     scripts: Records
     """(scripts,) SCRIPT."""
     code: Records

@@ -1,4 +1,4 @@
-"""`date_trunc` and `trunc`: times cut to a unit that is written as a constant."""
+"""`date_trunc` and `trunc`: times truncated to a unit, which is a constant."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def date_trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     start = f"date_trunc({quoted(unit)}, {clock})"
     if unit == "week" or zone in UTC_NAMES:
         return guarded([time], instant(start, zone), TIMESTAMP)
-    # Where the clock is set back in between, the offset of the time itself is kept, if it held at the start as well.
-    kept = f"({time.text} - ({clock} - {start}))"
-    shown = local(Fragment(kept, TIMESTAMP), zone)
-    return guarded([time], f"CASE WHEN {shown} = {start} THEN {kept} ELSE {instant(start, zone)} END", TIMESTAMP)
+    # If the clock is set back in between, the time's own offset is used, provided that it also applied at the start.
+    same_offset = f"({time.text} - ({clock} - {start}))"
+    shown = local(Fragment(same_offset, TIMESTAMP), zone)
+    return guarded([time], f"CASE WHEN {shown} = {start} THEN {same_offset} ELSE {instant(start, zone)} END", TIMESTAMP)
 
 
 def trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:

@@ -1,4 +1,4 @@
-"""Casts with Spark's ANSI results; what is not here (double to string, text to timestamp, …) is for Spark."""
+"""Casts with Spark's ANSI results; casts that are missing here (double to string, text to timestamp, …) need Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPACE = r"[\x00-\x20\x7f]*"
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _INTEGER = rf"\A{_SPACE}([+-]?[0-9]+){_SPACE}\z"
 _DECIMAL = rf"\A{_SPACE}({_NUMBER}){_SPACE}\z"
-# Of a DOUBLE Java trims the text: 0x7f is no space, and an F or D may follow.
+# Around a DOUBLE, Java trims the text: 0x7f is not a space, and an F or D may follow.
 _BLANK = r"[\x00-\x20]*"
 _DOUBLE = rf"\A{_BLANK}({_NUMBER})[dDfF]?{_BLANK}\z"
 _HEXADECIMAL = rf"\A{_BLANK}[+-]?0[xX]"
@@ -38,13 +38,13 @@ class Mode(Enum):
     """What happens on a row whose value cannot be cast."""
 
     STRICT = "cast"
-    """It fails."""
+    """The cast fails."""
     LENIENT = "try_cast"
-    """It gives NULL."""
+    """The cast gives NULL."""
 
 
 def cast(value: Fragment, type_: pa.DataType, zone: str, mode: Mode) -> Fragment:
-    """`value` as `type_`; where that fails on a row, an error or NULL, as the mode says."""
+    """`value` as `type_`; on a row where that fails, an error or NULL, depending on the mode."""
     wide = widened(value, type_, zone)
     if wide is not None and not (is_string(value.type) and arrow.is_timestamp(type_) and value.literal is None):
         return replace(wide, literal=None)
@@ -78,7 +78,7 @@ def _float_to_integer(value: Fragment, type_: pa.DataType, mode: Mode) -> Fragme
     cut = _plain(f"trunc({number})", value, type_, mode)
     if type_ != pa.int64():
         return cut
-    # 2^63 passes Spark's check, which compares with the double nearest to the largest BIGINT.
+    # Spark's check accepts 2^63, as it compares with the double nearest to the largest BIGINT.
     text = f"CASE WHEN {number} = 9223372036854775808 THEN CAST(9223372036854775807 AS BIGINT) ELSE {cut.text} END"
     return replace(cut, text=text)
 
@@ -102,7 +102,7 @@ def _boolean_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) 
 
 def _text_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fragment:
     form = _INTEGER if is_integer(type_) else _DECIMAL
-    # Text of another form gives '', which no cast takes.
+    # Text in another form gives '', which every cast refuses.
     return _plain(f"regexp_extract({value.text}, '{form}', 1)", value, type_, mode)
 
 
@@ -116,7 +116,7 @@ def _text_to_double(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> 
 
 
 def _when_matches(forms: Sequence[tuple[str, str]]) -> str:
-    """The branches of a CASE over the text `v`: a regular expression, and what it gives."""
+    """The branches of a CASE over the text `v`: pairs of a regular expression and its result."""
     return " ".join(f"WHEN regexp_matches(v, '{form}') THEN {result}" for form, result in forms)
 
 

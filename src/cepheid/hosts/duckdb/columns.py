@@ -1,6 +1,7 @@
-"""Names in expressions → the event columns that DuckDB is handed: those used, fields of structs taken out, renamed.
+"""Names in expressions → the event columns for DuckDB: only those in use, with fields taken out of structs, and
+renamed.
 
-The names are positions (`c0`, `c1`, …) because DuckDB, unlike Arrow, cannot tell columns apart by case.
+The names are positions (`c0`, `c1`, …) because DuckDB, unlike Arrow, ignores case in column names.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class EventColumns:
         self._names: dict[Path, str] = {}
 
     def resolve(self, name: Name) -> Fragment:
-        """The column or field that the name means; it is then among those `taken_from` gives."""
+        """The column or field that the name means; `taken_from` returns it from now on."""
         path, type_ = self._find(name)
         if arrow.is_dictionary(type_):
             type_ = type_.value_type
@@ -55,7 +56,7 @@ class EventColumns:
         return tuple(path), type_
 
     def taken_from(self, events: pa.Table) -> pa.Table:
-        """The named columns of the events, as DuckDB holds them; one column of NULLs when none is named."""
+        """The named columns of the events, as DuckDB stores them; one column of NULLs if none is named."""
         if not self._names:
             return pa.table({"none": pa.nulls(events.num_rows, pa.bool_())})
         return pa.table({name: _as_held(_at(events, path)) for path, name in self._names.items()})
@@ -81,7 +82,7 @@ def _as_held(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def viewed(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """The same bits under another type."""
+    """The same bits, read as another type."""
     return column if column.type == type_ else pa.chunked_array([chunk.view(type_) for chunk in column.chunks], type_)
 
 

@@ -1,7 +1,7 @@
-"""Decimals: division, which DuckDB does in doubles, and doubles as the decimals that Java's text of them is.
+"""Division of decimals, which DuckDB computes in doubles, and conversion of doubles to decimals by way of their text,
+as in Java.
 
-A quotient is computed on integers of up to 38 digits (HUGEINT), one digit longer than it is needed, then rounded half
-up.
+A quotient is computed on integers of up to 38 digits (HUGEINT), with one digit more than needed, then rounded half up.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _EXPONENT = "CAST(regexp_extract(v, '[0-9]+$') AS INTEGER)"
 
 
 def quotient(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
-    """`left / right` of decimals, the divisor not 0; None: it needs more digits than there are."""
+    """`left / right` of decimals, the divisor not 0; None: it needs more than 38 digits."""
     shift = type_.scale + 1 - left.type.scale + right.type.scale
-    # Spark rounds at 38 places, then at the type's: the same as at once, if the divisor is short enough.
+    # Spark rounds to 38 places, then to the type's: rounding once gives the same if the divisor is short enough.
     exact_at_once = type_.scale + right.type.precision <= MAX_DIGITS
     if not (0 <= shift <= MAX_DIGITS - left.type.precision and exact_at_once):
         return None
@@ -35,7 +35,7 @@ def quotient(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
 
 
 def remainder(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
-    """`left % right` of decimals, the divisor not 0; None: it needs more digits than there are."""
+    """`left % right` of decimals, the divisor not 0; None: it needs more than 38 digits."""
     scale = max(left.type.scale, right.type.scale)
     if any(side.type.precision + scale - side.type.scale > MAX_DIGITS for side in (left, right)):
         return None
@@ -57,7 +57,7 @@ def _power(exponent: int) -> str:
 
 
 def as_decimal_text(number: Fragment) -> str:
-    """A finite FLOAT or DOUBLE as the shortest text that stands for it, without an exponent."""
+    """A finite FLOAT or DOUBLE as the shortest text that represents it, without an exponent."""
     small = f"{_SIGN} || '0.' || repeat('0', {_EXPONENT} - 1) || {_DIGITS}"
     large = f"{_SIGN} || rpad({_DIGITS}, {_EXPONENT} + 1, '0')"
     plain = f"CASE WHEN contains(v, 'e-') THEN {small} WHEN contains(v, 'e') THEN {large} ELSE v END"
@@ -72,7 +72,7 @@ def as_decimal(number: Fragment, type_: pa.DataType, cast: str) -> str:
 
 
 def rounded_type(type_: pa.DataType, places: int) -> pa.DataType | None:
-    """The type of `round(x, places)`; None: it is not known here."""
+    """The type of `round(x, places)`; None: it is not supported here."""
     if is_integer(type_) or (is_float(type_) and places <= MAX_PLACES):
         return type_
     if not is_decimal(type_):
@@ -83,7 +83,7 @@ def rounded_type(type_: pa.DataType, places: int) -> pa.DataType | None:
 
 
 def rounded(number: Fragment, places: int, type_: pa.DataType) -> str:
-    """The number with so many decimal places, halves away from zero; of a double they are those of its text."""
+    """The number rounded to this many decimal places, halves away from zero; a double is rounded by its text."""
     if not is_float(type_):
         return f"CAST({number.text} AS {duckdb_type(type_)})"
     text = as_decimal_text(Fragment("v", type_))
@@ -92,7 +92,7 @@ def rounded(number: Fragment, places: int, type_: pa.DataType) -> str:
 
 
 def places_in(args: Sequence[Fragment]) -> int | None:
-    """The second argument of `round`, 0 without one; None: it is not a constant from 0."""
+    """The second argument of `round`, 0 without one; None: it is not a constant of at least 0."""
     if len(args) == 1:
         return 0
     literal = args[1].literal

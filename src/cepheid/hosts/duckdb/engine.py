@@ -19,21 +19,21 @@ from cepheid.hosts.duckdb.columns import EventColumns, viewed
 from cepheid.hosts.duckdb.fragment import Fragment
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
+from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import words_of
-from cepheid.plan.stages.plan import Lifted
 
 _SETTINGS = {
-    # Each of these may drop an operation that would have failed (`a + 1 > 5` becomes `a > 4`), which Spark does not.
+    # Each of these may remove an operation that would have failed (`a + 1 > 5` becomes `a > 4`); Spark does not.
     "disabled_optimizers": "expression_rewriter,statistics_propagation",
     "TimeZone": "UTC",
-    # What is used here is in the wheel; nothing is to be fetched.
+    # The wheel contains all that is used here; nothing may be downloaded.
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
 
 
 class Evaluated(NamedTuple):
-    """Lifted columns of a table of events, in its order."""
+    """Lifted columns of a table of events, in the table's order."""
 
     masks: tuple[NDArray[np.uint64], ...]
     """Words of the mask; bit i of the first is set where bits[i] is true."""
@@ -46,7 +46,7 @@ class Evaluated(NamedTuple):
 
 
 class _Translation(NamedTuple):
-    """What was asked for last, and its SQL."""
+    """The latest request, and its SQL."""
 
     bits: Sequence[Lifted]
     values: Sequence[Lifted]
@@ -56,15 +56,15 @@ class _Translation(NamedTuple):
 
 
 class DuckDbEngine:
-    """Types and evaluates expressions over columns. It has a connection of its own; one thread uses it at a time."""
+    """Types and evaluates expressions over columns. It has its own connection; only one thread may use it at a time."""
 
     def __init__(self, *, time_zone: str = "UTC") -> None:
         self.time_zone = time_zone
         self._connection = _database(os.getpid()).cursor()
-        self._kept: _Translation | None = None
+        self._latest: _Translation | None = None
 
     def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
-        """The expression's type, as Spark has it; PatternError with all its problems, spans included."""
+        """The expression's type, as in Spark; PatternError with all its problems, spans included."""
         return translate(expression, EventColumns(columns).resolve, self.time_zone).type
 
     def types_of(
@@ -95,7 +95,7 @@ class DuckDbEngine:
 
         Raises:
             ConditionError: one fails on an event, as it would on Spark; the message has its text, and the event as it
-                is in `shown`.
+                appears in `shown`.
         """
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         columns, fragments = self._translated(bits, values, table.schema)
@@ -113,13 +113,13 @@ class DuckDbEngine:
     def _translated(
         self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
     ) -> tuple[EventColumns, list[Fragment]]:
-        """The columns' SQL; kept, as a matcher asks for the same with every few events."""
-        kept = self._kept
-        if kept is None or kept.bits is not bits or kept.values is not values or kept.schema != schema:
+        """The columns' SQL; stored, as a matcher makes the same request with every few events."""
+        latest = self._latest
+        if latest is None or latest.bits is not bits or latest.values is not values or latest.schema != schema:
             columns = EventColumns(schema)
             fragments = [translate(c.expression, columns.resolve, self.time_zone) for c in (*bits, *values)]
-            self._kept = kept = _Translation(bits, values, schema, columns, fragments)
-        return kept.columns, kept.fragments
+            self._latest = latest = _Translation(bits, values, schema, columns, fragments)
+        return latest.columns, latest.fragments
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
         self._connection.register("events", held)
@@ -138,7 +138,7 @@ class DuckDbEngine:
         held: pa.Table,
         shown: pa.Table | None,
     ) -> ConditionError:
-        """Which condition failed, and on which event: each that can is evaluated alone."""
+        """Which condition failed, and on which event: each one that can fail is evaluated alone."""
         for one, fragment in zip(lifted, fragments, strict=True):
             alone = self._failure(fragment, held) if fragment.raises else None
             if alone is None:
@@ -157,20 +157,20 @@ class DuckDbEngine:
         return None
 
     def _first_failing(self, fragment: Fragment, held: pa.Table) -> int:
-        """The first row on which the fragment fails, which it does on one of them."""
-        first, behind = 0, held.num_rows
-        while behind - first > 1:
-            middle = (first + behind) // 2
+        """The first row on which the fragment fails; there is at least one."""
+        first, stop = 0, held.num_rows
+        while stop - first > 1:
+            middle = (first + stop) // 2
             if self._failure(fragment, held.slice(first, middle - first)) is None:
                 first = middle
             else:
-                behind = middle
+                stop = middle
         return first
 
 
 @lru_cache(maxsize=1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a forked process has none of its threads
-    """That of the process, without tables: to start one takes longer than to look through some thousand events."""
+    """The database of the process, without tables: starting one takes longer than a query over some thousand events."""
     database = duckdb.connect()
     for setting, value in _SETTINGS.items():
         database.execute(f"SET GLOBAL {setting} = '{value}'")
@@ -184,14 +184,14 @@ def _mask(conditions: Sequence[Fragment]) -> str:
 
 
 def _reason(error: duckdb.Error) -> str:
-    """DuckDB's message without its class and without the place in SQL that the user has not written."""
+    """DuckDB's message without its class and without the place in SQL that the user did not write."""
     first = str(error).splitlines()[0]
     return first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
 
 
 def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """A column of a result, from how DuckDB holds it to its Arrow type."""
-    if arrow.is_null(type_):  # of which DuckDB makes a column of another type
+    """A column of a result, converted from DuckDB's form to its Arrow type."""
+    if arrow.is_null(type_):  # DuckDB returns a column of another type
         return pa.chunked_array([pa.nulls(len(column))])
     if arrow.is_timestamp(type_):
         return viewed(column, pa.timestamp("us", type_.tz))

@@ -1,8 +1,8 @@
-"""Pieces of DuckDB SQL that know their Spark type, and the conversions that lose nothing.
+"""Pieces of DuckDB SQL that know their Spark type, and conversions that lose nothing.
 
-How Spark's types are held in DuckDB: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparing is then free, and only what
-needs the clock on the wall pays for the zone), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of
-microseconds; the others have the same name.
+How DuckDB stores Spark's types: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparisons then need no time zone, only
+operations on local time do), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of microseconds; the
+others have the same name.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Fragment:
     text: str
     type: pa.DataType
     raises: bool = False
-    """Whether evaluating it can fail; then it must not be evaluated where Spark would not."""
+    """Whether evaluating it can fail; it must then be evaluated only where Spark would evaluate it."""
     literal: Literal | None = None
-    """Set when the expression is a constant as written."""
+    """Set if the expression is a constant as written."""
 
 
 def duckdb_type(type_: pa.DataType) -> str:
@@ -67,12 +67,12 @@ def fail(message: str, type_: pa.DataType) -> str:
 
 
 def bound(value: str, body: str) -> str:
-    """`body`, in which `v` is the value: the way to use a value several times and write and compute it once."""
+    """`body`, in which `v` is the value: a value that is used several times is written and computed once."""
     return f"list_transform([{value}], lambda v: {body})[1]"
 
 
 def of_literal(literal: Literal, zone: str) -> Fragment:
-    """The constant; its type is always written out, since DuckDB would else choose its own."""
+    """The constant; its type is always written out, since DuckDB would otherwise choose its own."""
     value, type_ = literal.value, same_kind(literal.type)
     if isinstance(value, datetime) and type_ == TIMESTAMP and value.tzinfo is None:
         value = value.replace(tzinfo=ZoneInfo(zone))
@@ -101,7 +101,7 @@ def _constant(value: Constant) -> str:
 
 
 def local(fragment: Fragment, zone: str) -> str:
-    """What a clock on the wall of `zone` shows, for any kind of time."""
+    """The local time in `zone`, for any kind of time."""
     if fragment.type == pa.date32():
         return f"CAST({fragment.text} AS TIMESTAMP)"
     if fragment.type.tz is None or zone in UTC_NAMES:
@@ -110,9 +110,10 @@ def local(fragment: Fragment, zone: str) -> str:
 
 
 def instant(clock: str, zone: str) -> str:
-    """The instant at which a clock on the wall of `zone` shows `clock`; the first of two, and past a gap, as in Java.
+    """The instant at which the local time in `zone` is `clock`. As in Java, it is the first of two; in a gap it is
+    moved past the gap.
 
-    ICU, which DuckDB asks, gives the second of two; the offset of a day before gives the first.
+    ICU, which DuckDB uses, gives the second of two; the offset of the day before gives the first.
     """
     if zone in UTC_NAMES:
         return clock
@@ -124,7 +125,7 @@ def instant(clock: str, zone: str) -> str:
 
 
 def widened(fragment: Fragment, type_: pa.DataType, zone: str) -> Fragment | None:
-    """The value in another type that holds it, as Spark converts without being asked; None: it does not."""
+    """The value in another type that can hold it, if Spark converts it implicitly; otherwise None."""
     if fragment.type == type_ or (is_string(fragment.type) and is_string(type_)):
         return fragment
     if fragment.literal is not None and is_string(fragment.type):
@@ -171,7 +172,7 @@ def as_double(number: Fragment) -> str:
 
 
 def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
-    """A date or timestamp written as text in the full ISO form; other forms are for Spark."""
+    """A date or timestamp written as text in the full ISO form; other forms need Spark."""
     text = str(literal.value)
     try:
         if type_ == pa.date32():
@@ -187,7 +188,7 @@ def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment
 
 
 def same_kind(type_: pa.DataType) -> pa.DataType:
-    """One Arrow type for each Spark type: strings, zoned timestamps and lists come in several."""
+    """One Arrow type for each Spark type: strings, zoned timestamps and lists each have several."""
     if is_string(type_):
         return pa.string()
     if arrow.is_timestamp(type_):

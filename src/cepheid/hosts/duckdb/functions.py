@@ -1,8 +1,9 @@
 """The functions that are available in process: one entry each, with the DuckDB SQL that gives Spark's result exactly.
 
-`tests/hosts/test_functions_against_spark.py` compares every entry with Spark, values, types and failures; the page
-`docs/reference/functions.md` is generated from here. What differs has no entry: exp, ln, pow and the trigonometric
-functions, for one, because Java and C round the last digit differently (measured: in 5 % of exp's results).
+`tests/hosts/test_functions_against_spark.py` compares every entry with Spark: values, types and failures; the page
+`docs/reference/functions.md` is generated from here. Functions with different results have no entry: for example exp,
+ln, pow and the trigonometric functions, because Java and C round the last digit differently (measured: in 5 % of exp's
+results).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LOWER_DIFFERS = "İΣ\u1c89\ua7cb\ua7cc\ua7ce\ua7d2\ua7d4\ua7da\ua7dc\U00010d50-
 class Function:
     """One way to call a function.
 
-    `takes` names Spark types, or kinds: INTEGER and FLOATING (any such; the result may repeat the word for the same
+    `takes` names Spark types, or kinds: INTEGER and FLOATING (any such type; the same word in `gives` means the same
     type), ARRAY, LOCAL (a TIMESTAMP on the session's clock, a TIMESTAMP_NTZ, a DATE at midnight). `sql` has {0}, {1}, …
     for the arguments. `constants` are the arguments that must be constants: not NULL, not empty, not 0.
     """

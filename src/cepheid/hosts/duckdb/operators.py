@@ -1,8 +1,8 @@
-"""Operators in DuckDB's SQL with Spark's ANSI results: one function for each kind, `OPERATORS` says which is whose.
+"""Operators in DuckDB's SQL with Spark's ANSI results: one function for each kind, listed in `OPERATORS`.
 
-Each takes the call, its translated operands and the time zone, and gives the translation; types come from `plan.types`.
-Spark does not evaluate the right operand where the left is NULL (or decides AND and OR): where the right one can fail,
-a CASE keeps it so. `NotInProcess` is raised for what would differ.
+Each takes the call, its translated operands and the time zone, and returns the translation; types come from
+`cepheid.plan.conditions`. Spark does not evaluate the right operand if the left one is NULL (or decides AND and OR):
+where the right one can fail, a CASE has the same effect. `NotInProcess` is raised where results would differ.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_DIGITS = 38
 
 
 class NotInProcess(Exception):
-    """What cannot be made exactly as Spark has it; the message says what and why."""
+    """An expression that cannot be translated with exactly Spark's result; the message says what and why."""
 
 
 def _types(args: Sequence[Fragment]) -> list[pa.DataType]:
@@ -50,7 +50,7 @@ def _to(arg: Fragment, type_: pa.DataType, zone: str) -> Fragment:
 
 
 def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: bool = False) -> Fragment:
-    """`text` over `args`, NULL where an argument before one that can fail is NULL."""
+    """`text` over `args`, NULL if an argument before one that can fail is NULL."""
     last = max((i for i, arg in enumerate(args) if arg.raises), default=0)
     if nulls := " OR ".join(f"{arg.text} IS NULL" for arg in args[:last]):
         text = f"CASE WHEN {nulls} THEN CAST(NULL AS {duckdb_type(type_)}) ELSE {text} END"
@@ -58,7 +58,7 @@ def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: b
 
 
 def _conjunction(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """AND and OR, which do not look further once they are decided."""
+    """AND and OR, which stop once they are decided."""
     terms = [_boolean(call, i, arg, zone) for i, arg in enumerate(args)]
     joined = f" {call.function.upper()} ".join(term.text for term in terms)
     raises = any(term.raises for term in terms)
@@ -106,7 +106,7 @@ def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragmen
 
 
 def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.DataType]) -> pa.DataType:
-    """The common type, where text written beside a time counts as that time."""
+    """The common type, where text next to a time counts as that time."""
     typed = [t for arg, t in zip(args, types, strict=True) if arg.literal is None or not arrow.is_string(t)]
     common = common_type(types) or common_type(typed)
     if common is None:
@@ -151,7 +151,7 @@ def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType
 
 
 def _divided(function: str, left: Fragment, right: Fragment, type_: pa.DataType, text: str) -> Fragment:
-    """`text`, which divides, where the divisor is not 0."""
+    """`text`, which divides, guarded against a divisor of 0."""
     cases = ""
     if not _never_zero(right):
         cases = f" WHEN {right.text} = 0 AND {left.text} IS NOT NULL THEN {fail(DIVISION_BY_ZERO, type_)}"
@@ -160,7 +160,7 @@ def _divided(function: str, left: Fragment, right: Fragment, type_: pa.DataType,
         cases += f" WHEN {right.text} = -1 THEN CAST({left.text} - {left.text} AS {duckdb_type(type_)})"
     if cases:
         text = f"CASE{cases} ELSE {text} END"
-    # Spark looks at the divisor first: where it is NULL the dividend is not evaluated.
+    # Spark evaluates the divisor first: if it is NULL, the dividend is not evaluated.
     return guarded((right, left), text, type_, fails=not _never_zero(right))
 
 
@@ -179,7 +179,7 @@ def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType
             wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
             text = f"{wide[0].text} {call.function} {wide[1].text}"
         case "*":
-            # Of two decimals of up to 18 digits DuckDB makes one of 18, and fails where that is too short.
+            # For two decimals of up to 18 digits DuckDB's result has 18 digits, and it fails where they do not suffice.
             if left.type.precision <= 18 and right.type.precision <= 18:
                 left = _to(left, pa.decimal128(19, left.type.scale), zone)
             text = f"{left.text} * {right.text}"
@@ -333,4 +333,4 @@ OPERATORS: dict[str, Rule] = {
     "greatest": _extreme,
     "least": _extreme,
 }
-"""Operators, and the functions whose type follows from those of their arguments."""
+"""Operators, and functions whose type follows from the types of their arguments."""

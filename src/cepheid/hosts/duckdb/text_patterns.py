@@ -1,4 +1,4 @@
-"""LIKE and RLIKE: Java's patterns as DuckDB's, for those whose meaning is the same on both sides."""
+"""LIKE and RLIKE: Java's patterns as DuckDB's, if their meaning is the same in both."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ def _constant(arg: Fragment, word: str) -> str:
 
 
 def regular_expression(pattern: str) -> str:
-    r"""The RE2 expression that finds what the Java one finds; NotInProcess for what may differ.
+    r"""The RE2 expression that matches where the Java one does; NotInProcess for parts that may differ.
 
-    Only whether it matches counts, so greedy or not does not. Java's `.` excludes more line ends, its `$` allows one
-    after itself and its `\s` has one more character: these are written out.
+    Only whether it matches counts, not whether it is greedy. Java's `.` excludes more line ends, its `$` allows one
+    line end after it and its `\s` has one more character: these are written out.
     """
     reader = _Reader(pattern)
     text = reader.alternatives()
     if reader.position != len(pattern):
         raise NotInProcess(f"{pattern[reader.position :]!r} in a regular expression")
     if reader.ends and reader.carriage:
-        # Java's $ does not stand between \r and \n, which cannot be said in RE2.
+        # Java's $ does not match between \r and \n; RE2 cannot express that.
         raise NotInProcess("'$' beside a class that contains line ends")
     return text
 
 
 class _Reader:
-    r"""Reads a Java expression from left to right; `ends` and `carriage` say whether $ and a class with \r were met."""
+    r"""Reads a Java expression from left to right; `ends` and `carriage`: whether it has $ and a class with \r."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

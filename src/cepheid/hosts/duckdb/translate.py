@@ -1,6 +1,6 @@
-"""Expressions as DuckDB SQL, for what `functions.py`, `operators.py` and `casts.py` know to be Spark's to the last bit.
+"""Expressions as DuckDB SQL, if `functions.py`, `operators.py` and `casts.py` can give exactly Spark's results.
 
-Anything else is refused by name. `DuckDbEngine` evaluates lifted columns over Arrow tables, all in one query.
+Everything else is refused by name. `DuckDbEngine` evaluates lifted columns over Arrow tables, all in one query.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _cast(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _concat(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """Texts one after the other: NULL when one is. `concat_ws` leaves NULLs out; its first separates the others."""
+    """Texts concatenated: NULL if one is NULL. `concat_ws` skips NULLs; its first argument separates the others."""
     texts = [widened(arg, pa.string(), zone) for arg in args]
     known = [text for text in texts if text is not None]
     if not args or len(known) < len(args):
@@ -71,7 +71,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 
 
 def translate(expression: Expression, resolve: Resolve, zone: str) -> Fragment:
-    """The SQL that gives what Spark gives; PatternError with all problems."""
+    """The SQL that gives Spark's result; PatternError with all problems."""
     match expression:
         case Literal():
             return of_literal(expression, zone)
@@ -132,7 +132,7 @@ def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
-    """The argument as what a function takes; None: it is not that."""
+    """The argument as the function takes it; None: it has another type."""
     if kind in _KINDS:
         return arg if _KINDS[kind](arg.type) else None
     if kind != "LOCAL":
@@ -145,7 +145,7 @@ def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
 
 
 def _constants_fit(function: Function, args: Sequence[Fragment]) -> bool:
-    """Those arguments that must be constants are, and not NULL, not empty, not 0."""
+    """Whether the arguments that must be constants are constants, and not NULL, not empty, not 0."""
     return all((literal := args[i].literal) is not None and bool(literal.value) for i in function.constants)
 
 

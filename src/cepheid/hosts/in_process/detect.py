@@ -1,97 +1,90 @@
-"""The in-process host: a loop over pieces of an Arrow table. DuckDB computes the lifted columns and, where needed,
-the order.
-"""
+"""The in-process host: a loop over pieces of an Arrow table. DuckDB computes the lifted columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cepheid.compile.stages.compiled_plans import Words, compile_plans
-from cepheid.errors import ConditionError, SchemaError
-from cepheid.events.batch import (
-    Batch,
-    Schema,
-    microseconds,
-)
+from cepheid.errors import ConditionError, SchemaError, in_pattern
+from cepheid.events.batch import Batch
+from cepheid.events.time import microseconds
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
-from cepheid.hosts.in_process.prefetch import ahead
-from cepheid.hosts.in_process.prepare import (
-    Timed,
-    evaluated,
-    in_order_of_arrival,
-    lifted,
-    placed,
-    timed,
-    usable,
-    used_columns,
-)
+from cepheid.hosts.in_process.given_types import Sources, sources
+from cepheid.hosts.in_process.prefetch import prefetched
+from cepheid.hosts.in_process.prepare import Timed, as_batch, evaluated, in_order_of_arrival, lifted, timed, usable
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.tables import plain_schema, without_views
 from cepheid.lang.expression import Name
-from cepheid.matchers.finite import SortedMatchers
+from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import matters, with_any
-from cepheid.output.stages import filled, merged
-from cepheid.plan.intervals.plan import IntervalSchema
-from cepheid.plan.plan_set import LiftedFor, Plans, naming
-from cepheid.plan.stages.plan import Lifted, Measure, Plan
-from cepheid.requests.request import EventCounts, ReadCounts, Request, instant_of, planned, repeated_names, warn
+from cepheid.output.common import filled, merged
+from cepheid.output.times import given_rows, repeated_hours
+from cepheid.plan.lifted import Lifted, Measure
+from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.used_columns import used_columns
+from cepheid.requests.request import Request, instant_of, planned, repeated_names
+from cepheid.requests.warnings import of_each, warn
 
 PIECE = 1 << 18
-"""Rows handled at once: large enough that calls cost nothing, small enough that what is made of them stays in the
+"""Rows handled at once: so many that calls cost almost nothing, so few that what is computed from them stays in the
 cache.
 """
 
 
-def detect_in_process(events: pa.Table, request: Request) -> pa.Table:
-    """The matches in `events`, as rows in the order of patterns, key and emission.
+class Detected(NamedTuple):
+    """The result of a detection."""
+
+    rows: pa.Table
+    sources: Sources
+    """The columns of the rows that have the values of event columns."""
+
+
+def detect_in_process(events: pa.Table, request: Request) -> Detected:
+    """The matches in `events`, as rows in the order of patterns, key and emission; those of intervals in the order of
+    patterns and time.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
-        EventError: events without key or time (`nulls="error"`), a local time that is ambiguous or does not exist.
+        EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
     events, request = in_order_of_arrival(events, request)
-    zone = request.time_zone or "UTC"
+    family, zone = request.family, request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    patterns = compile_plans(plans)
+    for warning in of_each(plans, family.warnings):
+        warn(warning)
+    compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    usable_events, counts = usable(timed(events, request), plans, request, until)
-    matchers = SortedMatchers(patterns, until=until)
-    found = [
-        matchers.process(batch) for batch in ahead(ordered_batches(usable_events, plans, patterns.relevant, engine))
-    ]
-    found.append(matchers.finish())
-    counts = replace(counts, **matchers.counts)
-    tell(counts, request)
-    tell_ties(counts, request)
-    return _output(plans, [pa.concat_tables(rows) for rows in zip(*found, strict=True)], engine)
+    usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
+    matcher = family.finite(compiled, until)
+    batches = ordered_batches if family.in_order else batches_as_they_come
+    relevant = relevant_to_any(compiled.relevant_to)
+    found = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
+    found.append(matcher.finish())
+    report(counts_of(family.counts, read | matcher.counts), request)
+    if family.ties_matter(plans):
+        warn_of_ties(matcher.counts["ties"], request)
+    return Detected(_output(plans, request, [rows for rows in found if rows], engine), sources(plans))
 
 
-def plan_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plan:
-    """The plan of the request's one pattern; raises PatternError and SchemaError, as `detect_in_process` does."""
-    return plans_in_process(columns, request, engine).only
-
-
-def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> Plans:
+def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
-    columns = events.schema
-    schema = Schema(plain_schema(columns), request.key, request.time, request.sequence)
-    check_columns(schema)
-    return planned(request, schema, engine)
+    plain = plain_schema(events.schema)
+    check_columns(plain, request.key)
+    return planned(request, plain, engine)
 
 
-def check_columns(schema: Schema | IntervalSchema) -> None:
-    """Raises SchemaError where names are ambiguous or keys have no order here."""
-    faults = repeated_names(schema.columns.names)
-    for name in schema.key:
-        at = schema.columns.get_all_field_indices(name)
-        if at and not _groups(type_ := schema.columns.field(at[0]).type):
+def check_columns(columns: pa.Schema, key: Sequence[str]) -> None:
+    """Raises SchemaError if names are ambiguous or a column cannot be a key in process."""
+    faults = repeated_names(columns.names)
+    for name in key:
+        at = columns.get_all_field_indices(name)
+        if at and not _groups(type_ := columns.field(at[0]).type):
             faults.append(
                 f"key: {name!r} is of type {type_}, which is no key in process. Cast it, for example to a string"
             )
@@ -100,14 +93,14 @@ def check_columns(schema: Schema | IntervalSchema) -> None:
 
 
 def _groups(type_: pa.DataType) -> bool:
-    """Whether values of the type are told apart here; types that are no key on any host are left to the plan."""
+    """Whether values of the type can be keys here; the plan refuses types that are keys on no host."""
     if pa.types.is_struct(type_):
         return all(_groups(field.type) for field in type_)
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
-def tell(counts: ReadCounts, request: Request) -> None:
-    """The counts, in the report or, where they matter, as warnings."""
+def report(counts: ReadCounts, request: Request) -> None:
+    """Puts the counts in the report; without one, warns of those that matter."""
     if request.report is not None:
         request.report.set(lambda: counts)
         return
@@ -117,67 +110,93 @@ def tell(counts: ReadCounts, request: Request) -> None:
         warn(f"{what} were over a limit and dropped, as on_limit says")
 
 
-def tell_ties(counts: EventCounts, request: Request) -> None:
-    """Warns of them where no sequence orders them."""
-    if counts.ties and not request.sequence:
-        each = ", counted for each pattern" if len(request.asked) > 1 else ""
-        message = f"{counts.ties} events agree in key and time with another{each}; their content orders them"
+def warn_of_ties(ties: int, request: Request) -> None:
+    """Warns of ties if there is no sequence to order them."""
+    if ties and not request.sequence:
+        each = ", counted for each pattern" if len(request.patterns) > 1 else ""
+        message = f"{ties} events agree in key and time with another{each}; their content orders them"
         warn(f"{message}. Name a sequence column")
 
 
+def batches_as_they_come(
+    events: Timed, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+) -> Iterator[Batch]:
+    """The events in pieces, with the lifted columns of all patterns. Events that have none of the `relevant` bits are
+    left out.
+    """
+    for start in range(0, len(events), PIECE):
+        yield with_any(lifted(events.slice(start, PIECE), plans, engine), relevant)
+
+
 def ordered_batches(events: Timed, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine) -> Iterator[Batch]:
-    """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns, without
-    those that have none of the `relevant` bits.
+    """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns. Events
+    that have none of the `relevant` bits are left out.
     """
     ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
-        for start in range(0, len(events), PIECE):
-            yield with_any(lifted(events.slice(start, PIECE), plans, engine), relevant)
+        yield from batches_as_they_come(events, plans, relevant, engine)
         return
     found = evaluated(events, plans, engine)
     rows = _ordered_rows(ranked, found, relevant)
     events = events.in_one_piece()
     for start in range(0, len(rows), PIECE):
         piece = rows.slice(start, PIECE)
-        yield placed(events.take(piece), found.take(piece), plans, engine.time_zone)
+        yield as_batch(events.take(piece), found.take(piece), plans, engine.time_zone)
 
 
 def _ordered_rows(events: Ranked, found: Evaluated, relevant: Words | None) -> pa.Array:
-    """The numbers of the events that matter, in the order of key, time and sequence: only these need to be ordered."""
+    """The numbers of the events that matter, in the order of key, time and sequence: only these need sorting."""
     if relevant is None:
         return pa.array(order_of(events))
     rows = matters(found.masks, relevant)
     return pa.array(rows[order_of(events.take(pa.array(rows)))])
 
 
-def _output(plans: Plans, found: list[pa.Table], engine: DuckDbEngine) -> pa.Table:
-    """The rows of all patterns, each pattern's with its measures and NULL in those of others."""
-    tables = []
-    for plan, rows in zip(plans.each, found, strict=True):
-        with naming(plans, plan):
-            tables.append(rows if plan.measures is None else with_measures(rows, plan.measures, engine))
-    schema = pa.schema(merged([list(table.schema) for table in tables]))
-    return pa.concat_tables([filled(table, schema) for table in tables])
+def _output(plans: PlanSet[Any], request: Request, found: Sequence[list[pa.Table]], engine: DuckDbEngine) -> pa.Table:
+    """The rows of all patterns: each row has its pattern's measures, and NULL in the measures of others."""
+    family, tables = request.family, []
+    schemas = family.row_schemas(plans)
+    each = [pa.concat_tables([schema.empty_table(), *(rows[i] for rows in found)]) for i, schema in enumerate(schemas)]
+    for plan, rows in zip(plans.each, each, strict=True):
+        with in_pattern(plan.pattern.name, named=plans.named):
+            tables.append(finished_rows(plan, rows, engine))
+    schema = pa.schema(merged([list(table.schema) for table in tables], family.last_columns))
+    rows = pa.concat_tables([filled(table, schema) for table in tables])
+    warn_of_repeated_hours(rows, engine.time_zone)
+    return rows
+
+
+def finished_rows(plan: PatternPlan, rows: pa.Table, engine: DuckDbEngine) -> pa.Table:
+    """The rows of a matcher with their measures, and with times as users have them."""
+    given = given_rows(plan, rows, engine.time_zone)
+    return given if plan.measures is None else with_measures(given, plan.measures, engine)
+
+
+def warn_of_repeated_hours(rows: pa.Table, zone: str) -> None:
+    """Warns of local times that do not say which instant they are."""
+    if count := repeated_hours(rows, zone):
+        what = f"detected_at is in an hour that clocks in {zone} show twice, in {count} of the rows"
+        warn(f"{what}. Give events with instants (a zone) to tell them apart")
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:
-    """The rows with the measures in the place of their slots."""
+    """The rows, with the measures in place of their slots."""
     slots = {name for measure in measures for name in measure.slots}
     others = [name for name in rows.schema.names if name not in slots]
-    behind = [name for name in others if name == "event"]
-    table = rows.select([name for name in others if name not in behind])
+    last = [name for name in others if name == "event"]
+    table = rows.select([name for name in others if name not in last])
     for measure in measures:
-        if not rows.num_rows:  # as of most calls of a live matcher: no query for nothing
+        if not rows.num_rows:  # as in most calls of a live matcher: no query for nothing
             column = pa.chunked_array([], measure.type)
         elif isinstance(measure.expression, Name):
             column = rows.column(measure.expression.parts[0])
         else:
-            lifted = Lifted(measure.text, measure.expression, measure.type)  # its text is for the message
+            lifted = Lifted(measure.text, measure.expression, measure.type)  # its text is used in messages
             try:
                 column = engine.evaluate(rows, values=[lifted]).values[0]
             except ConditionError as error:
                 raise ConditionError(f"measure {measure.name!r}: {error}") from error
         table = table.append_column(pa.field(measure.name, measure.type), column.cast(measure.type))
-    for name in behind:
+    for name in last:
         table = table.append_column(rows.schema.field(name), rows.column(name))
     return table

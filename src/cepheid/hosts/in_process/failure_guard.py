@@ -1,24 +1,26 @@
-"""A matcher that has failed half-way is of no use until it is restored, and says so."""
+"""A matcher that has failed half-way refuses calls until it is restored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cepheid.errors import MatcherFailed
+from cepheid.errors import MatcherFailed, PatternError, SchemaError
 
 
-class HalfWay:
-    """What hosts of live matchers share."""
+class FailureGuard:
+    """The part that hosts of live matchers share."""
 
     _failure: str | None = None
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Around what changes the state: once that has failed half-way, nothing that comes after it would be right."""
+        """For calls that change the state: after one has failed half-way, no later result would be right."""
         self._check()
         try:
             yield
+        except (PatternError, SchemaError):
+            raise  # the call was refused before anything changed
         except BaseException as error:
             self._failure = f"{type(error).__name__}: {error}"
             raise

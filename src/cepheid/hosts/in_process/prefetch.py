@@ -1,4 +1,4 @@
-"""One piece ahead: the next is made in a thread of its own while one is worked on."""
+"""One piece ahead: a thread prepares the next piece while the caller works on this one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, in their order. Arrow, DuckDB, NumPy and the kernel let go of the interpreter, so both go on at once.
+def prefetched(items: Iterator[T]) -> Iterator[T]:
+    """The items, in their order. Arrow, DuckDB, NumPy and the kernel release the interpreter, so both run at once.
 
-    Raises what making an item raises, when its turn comes.
+    An error in preparing an item is raised when its turn comes.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="cepheid-ahead") as thread:
         coming = _begun(items, thread)
@@ -23,8 +23,8 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _begun(items: Iterator[T], thread: ThreadPoolExecutor) -> Callable[[], T | None]:
-    """The next item, or None: when it is called for."""
+    """Starts the next item; the function waits for it and returns it, or None after the last."""
     try:
         return thread.submit(next, items, None).result
-    except RuntimeError:  # the main thread has ended, and nothing new is begun beside those that have not
+    except RuntimeError:  # the main thread has ended, and then no new threads may start
         return partial(next, items, None)

@@ -1,150 +1,158 @@
-"""What happens to a table of events before a matcher sees it in process: times are read, events without a place are
-dropped or refused, and DuckDB computes the lifted columns.
+"""Prepares a table of events for a matcher in process: times are read, events without key or time are dropped or
+refused, and DuckDB computes the lifted columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
+    END,
     EVENT_PREFIX,
     KEY_PREFIX,
     ROW_PREFIX,
     SEQUENCE_PREFIX,
     TIME,
-    TIME_TYPE,
     VALUE_PREFIX,
     Batch,
+    Schema,
     mask_column,
 )
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.tables import as_plain, with_zone
-from cepheid.lang.expression import Call, Expression, Name
-from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.plan_set import LiftedFor
-from cepheid.requests.request import EventCounts, Request
-
-
-def used_columns(plan: LiftedFor) -> list[str]:
-    """The event columns that the output, the order or a condition needs."""
-    schema = plan.schema
-    if plan.functions:
-        return list(schema.columns.names)
-    needed = {*schema.key, schema.time, *schema.sequence, *plan.columns, *lifted_columns(plan)}
-    return [name for name in schema.columns.names if name in needed]
-
-
-def lifted_columns(plan: LiftedFor | IntervalPlan) -> list[str]:
-    """Those that conditions name."""
-    named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
-    return [name for name in plan.schema.columns.names if name.lower() in named]
-
-
-def _names(expression: Expression) -> Iterator[str]:
-    """The columns it names, and perhaps parameters of a lambda."""
-    match expression:
-        case Name(parts=parts):
-            yield parts[0]
-        case Call(args=args):
-            for arg in args:
-                yield from _names(arg)
-
+from cepheid.plan.used_columns import lifted_columns
+from cepheid.requests.request import Nulls, Request
 
 _MOST_BYTES = 1 << 31
 
 ARRIVAL = "_arrival"
-"""The column of the order in which events come."""
+"""The column with the order of arrival."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Events as they came, and their times as instants."""
+    """Events in their original columns, and their times as instants."""
 
     events: pa.Table
-    time: pa.ChunkedArray
+    times: tuple[pa.ChunkedArray, ...]
+    """One time per event, or starts and ends."""
 
     def __len__(self) -> int:
         return int(self.events.num_rows)
 
     def filter(self, mask: pa.Array | pa.ChunkedArray) -> Timed:
-        return Timed(self.events.filter(mask), self.time.filter(mask))
+        return Timed(self.events.filter(mask), tuple(time.filter(mask) for time in self.times))
 
     def slice(self, start: int, length: int) -> Timed:
-        return Timed(self.events.slice(start, length), self.time.slice(start, length))
+        return Timed(self.events.slice(start, length), tuple(time.slice(start, length) for time in self.times))
 
     def take(self, rows: pa.Array) -> Timed:
-        return Timed(self.events.take(rows), self.time.take(rows))
+        return Timed(self.events.take(rows), tuple(time.take(rows) for time in self.times))
 
     def in_one_piece(self) -> Timed:
-        """The same, of which rows may be taken again and again: Arrow would join all pieces each time."""
+        """The same in one piece, from which rows are taken repeatedly: Arrow would join all pieces each time."""
         columns = [wide(column) for column in self.events.columns]
         events = pa.table(columns, names=self.events.schema.names).combine_chunks()
-        return Timed(events, pa.chunked_array([whole(self.time)]))
+        return Timed(events, tuple(pa.chunked_array([whole(time)]) for time in self.times))
 
 
-def usable(timed: Timed, plan: LiftedFor, request: Request, until: int | None) -> tuple[Timed, EventCounts]:
-    """The events up to `as_of` that have a key and a time; and how many had not."""
+Read: TypeAlias = dict[str, int]
+"""How many events were read, and how many of them had no key, no time, or ended before they started."""
+
+
+def usable(timed: Timed, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[Timed, Read]:
+    """The events up to `until` that have a key and times and do not end before they start; and the counts of all.
+
+    Raises:
+        EventError: there are others, and `nulls` makes them an error.
+    """
     if until is not None:
-        reached = pc.less_equal(timed.time, pa.scalar(until, pa.int64()).cast(TIME_TYPE))
+        reached = pc.less_equal(timed.times[0], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
         timed = timed.filter(reached.fill_null(fill_value=True))
-    no_key = _any_null(timed.events, plan.schema.key)
-    no_time = timed.time.is_null().to_numpy() & ~no_key
-    counts = EventCounts(events=len(timed), null_keys=int(no_key.sum()), null_times=int(no_time.sum()))
-    if not counts.null_keys and not counts.null_times:
-        return timed, counts
-    if request.nulls == "error":
-        found = [f"{counts.null_keys} with a NULL in the key ({', '.join(plan.schema.key)})"] * bool(counts.null_keys)
-        found += [f"{counts.null_times} without a time ({plan.schema.time})"] * bool(counts.null_times)
-        how = 'Drop them before, or with nulls="drop", which counts them in the report'
-        raise EventError(f"events that have no place in the order: {', '.join(found)}. {how}")
-    return timed.filter(pa.array(~(no_key | no_time))), counts
+    no_key = _any_null([timed.events.column(name) for name in schema.key], len(timed))
+    no_time = _any_null(timed.times, len(timed)) & ~no_key
+    backwards = _reversed(timed.times, len(timed)) & ~no_key & ~no_time
+    read = {"events": len(timed), "null_keys": int(no_key.sum()), "null_times": int(no_time.sum())}
+    read["reversed"] = int(backwards.sum())
+    unfit = no_key | no_time | backwards
+    if not unfit.any():
+        return timed, read
+    if nulls == "error":
+        raise EventError(_unfit(read, schema))
+    return timed.filter(pa.array(~unfit)), read
 
 
-def _any_null(events: pa.Table, columns: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    null = np.zeros(events.num_rows, np.bool_)
+def _unfit(read: Read, schema: Schema) -> str:
+    times = " or ".join(schema.times)
+    found = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
+    found += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
+    found += [f"{read['reversed']} with {schema.end} before {schema.time}"] * bool(read["reversed"])
+    how = 'Drop them before, or with nulls="drop", which counts them in the report'
+    return f"events that have no place in the order: {', '.join(found)}. {how}"
+
+
+def _reversed(times: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:
+    """Which events end before they start."""
+    if len(times) < 2:
+        return np.zeros(count, np.bool_)
+    start, end = times
+    backwards: npt.NDArray[np.bool_] = pc.less(end, start).fill_null(fill_value=False).to_numpy()
+    return backwards
+
+
+def _any_null(columns: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:
+    null = np.zeros(count, np.bool_)
     for column in columns:
-        if events.column(column).null_count:
-            null |= events.column(column).is_null().to_numpy()
+        if column.null_count:
+            null |= column.is_null().to_numpy()
     return null
 
 
 def in_order_of_arrival(events: pa.Table, request: Request, first: int = 0) -> tuple[pa.Table, Request]:
-    """In processing order without a sequence, the events are numbered as they come, from `first`, and so ordered."""
+    """In processing order without a sequence, events are numbered in order of arrival, from `first`, and so ordered."""
     if request.time is not None or request.sequence:
         return events, request
+    if ARRIVAL in events.schema.names:
+        raise SchemaError(f"column {ARRIVAL!r} has a name that is needed where events have no time: rename it")
     chosen = tuple(events.schema.names) if request.columns is None else request.columns
     numbers = pa.array(np.arange(first, first + events.num_rows))
     return events.append_column(ARRIVAL, numbers), replace(request, sequence=(ARRIVAL,), columns=chosen)
 
 
 def timed(events: pa.Table, request: Request) -> Timed:
-    """The events with their times as instants in microseconds; those without a zone are read in the request's. In
-    processing order all have the same.
+    """The events with their times as instants in microseconds; times without a zone are read in the request's. In
+    processing order all times are equal.
 
     Raises:
         EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
     """
     if request.time is None:
         nothing = pa.array(np.zeros(events.num_rows, np.int64)).cast(TIME_TYPE)
-        return Timed(events, pa.chunked_array([nothing]))
-    return Timed(events, instants(events.column(request.time), request.time, request.time_zone or "UTC"))
+        return Timed(events, (pa.chunked_array([nothing]),))
+    names = [name for name in (request.time, request.end) if name is not None]
+    zone = request.time_zone or "UTC"
+    return Timed(events, tuple(instants(events.column(name), name, zone) for name in names))
 
 
 def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
-    """The times of the column `name` as instants in microseconds; those without a zone are read in `zone`.
+    """The times of the column `name` as instants in microseconds; times without a zone are read in `zone`.
 
     Raises:
         EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
     """
     try:
-        time = time.cast(pa.timestamp("us", time.type.tz))
+        zone_given = time.type.tz if pa.types.is_timestamp(time.type) else None  # a DATE stands for its first instant
+        time = time.cast(pa.timestamp("us", zone_given))
     except pa.ArrowInvalid as error:
         message = f"a time in {name!r} does not fit microseconds: {error}. Round the column to microseconds first"
         raise EventError(message) from error
@@ -161,7 +169,7 @@ def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
 
 def lifted(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
     """The events, in their order, as a matcher takes them."""
-    return placed(piece, evaluated(piece, plan, engine), plan, engine.time_zone)
+    return as_batch(piece, evaluated(piece, plan, engine), plan, engine.time_zone)
 
 
 def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
@@ -171,12 +179,12 @@ def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 
-def placed(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:
+def as_batch(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:
     """The events with their lifted columns as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
-        TIME: piece.time,
+        **dict(zip((TIME, END), piece.times, strict=False)),
         **{f"{SEQUENCE_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.sequence)},
         **{mask_column(word): pa.array(mask) for word, mask in enumerate(found.masks)},
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
@@ -189,7 +197,7 @@ def placed(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:
 
 
 def _in_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
-    """Instants as a clock in the zone shows them, as SQL reads them."""
+    """Instants as local times of the zone, as SQL reads them."""
     type_ = with_zone(column.type, zone)
     return column if type_ == column.type else column.cast(type_)
 
@@ -202,6 +210,6 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def wide(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column; texts that are together too long for 32 bits to count their bytes have 64."""
+    """The column; texts whose total length does not fit 32-bit offsets have 64-bit ones."""
     large = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type)
     return column if large is None or column.nbytes < _MOST_BYTES else column.cast(large)

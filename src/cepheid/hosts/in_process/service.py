@@ -2,177 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import datetime, timedelta
-from operator import index
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
-from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
 from cepheid.errors import SchemaError
-from cepheid.events.batch import TIME, Batch, microseconds
+from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
-from cepheid.hosts.compatibility import made_for
+from cepheid.events.time import microseconds
+from cepheid.families.family import ServiceOptions
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.detect import plan_in_process, with_measures
-from cepheid.hosts.in_process.failure_guard import HalfWay
-from cepheid.hosts.in_process.occurrences import occurrence_plans
-from cepheid.hosts.in_process.prepare import in_order_of_arrival, lifted, timed, usable, used_columns
+from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, warn_of_repeated_hours
+from cepheid.hosts.in_process.failure_guard import FailureGuard
+from cepheid.hosts.in_process.given_types import in_types_of, sources
+from cepheid.hosts.in_process.prepare import Read, in_order_of_arrival, lifted, timed, usable
 from cepheid.hosts.in_process.tables import fitted
-from cepheid.kernel.stages.layout import NO_TIME
-from cepheid.lang.duration import microseconds as length_of
-from cepheid.lang.intervals.values import Consistency
-from cepheid.matchers.conservative import LiveMatcher
-from cepheid.matchers.real_time.matcher import RealTimeMatcher
-from cepheid.matchers.snapshot import fitting, restoring
-from cepheid.output.changes import FOUND, change_schema
-from cepheid.plan.occurrences.growth import occurrence_growth
-from cepheid.plan.plan_set import LiftedFor
-from cepheid.plan.stages.plan import Measure
-from cepheid.requests.request import EventCounts, MatcherCounts, Request, instant_of, warn, warn_of
+from cepheid.lang.consistency import Consistency
+from cepheid.matchers.counts import ReadCounts
+from cepheid.matchers.snapshot import restoring
+from cepheid.output.times import given_rows
+from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.used_columns import used_columns
+from cepheid.requests.request import Request, instant_of
+from cepheid.requests.warnings import of_each, warn
+
+_NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 
-class TableMatcher(HalfWay):
-    """Finds one pattern in tables of events that go on coming."""
+class TableMatcher(FailureGuard):
+    """Finds one pattern in tables of events that arrive one after the other."""
 
-    def __init__(
-        self, request: Request, columns: pa.Schema, lateness: timedelta | None, consistency: Consistency | None = None
-    ) -> None:
-        """With a consistency the rows say what changes, and the request has outputs."""
+    def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
         self._asked = request
         numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
-        columns = numbered.schema
+        self._columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
-        self._pattern, self._measures = _compiled(columns, self._request, self._engine)
-        self._plan: LiftedFor = self._pattern.plan
-        self._columns = columns
-        in_order = timedelta(0) if request.time is None else lateness
-        self._lateness = None if in_order is None else length_of(in_order)
-        self._batch_columns = self._batch(pa.Table.from_batches([], columns))[0].data.schema
-        self._made_for = made_for(self._request, self._pattern, self._zone)
-        self._matcher: LiveMatcher | RealTimeMatcher
-        if consistency is None:
-            self._matcher = LiveMatcher(self._pattern)
-        else:
-            self._matcher = _of_changes(self._pattern, consistency)
-            self._made_for["consistency"] = "given"
-        self._latest = NO_TIME
-        self._counts = EventCounts()
-        """By what it has failed half-way."""
+        plans = plans_in_process(columns, request, self._engine)
+        self.plan: PatternPlan = plans.only
+        self._sources = sources(plans)
+        self.matcher = request.family.service(self.plan, replace(options, columns=self._columns), self._zone)
+        for warning in (*of_each(plans, request.family.warnings), *self.matcher.warnings):
+            warn(warning)
+        self._batch_columns = self._batch(pa.Table.from_batches([], self._columns))[0].data.schema
+        self._read: Read = dict(_NOTHING_READ)
+        """The counts include those of a call that has failed half-way."""
 
     def process(self, events: pa.Table) -> pa.Table:
-        """The rows that these events make certain."""
-        events, _ = in_order_of_arrival(events, self._asked, self._counts.events)
-        batch, counts = self._batch(events)
+        """Takes the events and returns the rows that become certain."""
+        events, _ = in_order_of_arrival(events, self._asked, self._read["events"])
+        batch, read = self._batch(events)
         with self._changing():
-            self._counts = EventCounts(
-                null_keys=self._counts.null_keys + counts.null_keys,
-                null_times=self._counts.null_times + counts.null_times,
-                events=self._counts.events + counts.events,
-            )
-            rows = [self._matcher.process(batch)]
-            if len(batch) and self._lateness is not None:
-                rows.append(self._follow(pc.max(batch.column(TIME).cast(pa.int64())).as_py(), self._lateness))
-            return self._output(rows)
+            self._read = _sum(self._read, read)
+            rows = self._output(self.matcher.process(batch))
+        return self._warned(rows)
 
     def advance_time(self, time: datetime) -> pa.Table:
-        """The rows that are certain once time has passed to `time`: no event up to it comes any more."""
+        """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late."""
         if self._request.time is None:
             raise SchemaError("time: in processing order (time=None) none passes; finish() ends the input")
         reached = microseconds(instant_of(time, self._zone, argument="time"))
         with self._changing():
-            return self._output([self._matcher.advance_time(reached)])
+            rows = self._output(self.matcher.advance_time(reached))
+        return self._warned(rows)
 
     def finish(self) -> pa.Table:
-        """The rows that are certain as no events come any more."""
+        """Ends the input and returns the remaining rows. Later events are late."""
         with self._changing():
-            return self._output([self._matcher.finish()])
+            rows = self._output(self.matcher.finish())
+        return self._warned(rows)
 
     def switch(self, consistency: Consistency) -> pa.Table:
-        """The rows that the change of the consistency makes."""
-        if isinstance(self._matcher, LiveMatcher):
-            raise SchemaError("switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)")
+        """Changes the consistency and returns the rows that this emits."""
         with self._changing():
-            return self._output([self._matcher.switch(consistency)])
+            return self._output(self.matcher.switch(consistency))
 
     def partial_matches(self, most: int) -> pa.Table:
-        """Those that are open."""
+        """The open partial matches, at most `most` of each key."""
         self._check()
-        return self._matcher.partial_matches(most)
+        rows = given_rows(self.plan, self.matcher.partial_matches(most), self._zone)
+        return in_types_of(self._columns, rows, self._sources)
 
     def snapshot(self) -> bytes:
-        """All that is open and waits."""
+        """The complete state: what is open and what waits."""
         self._check()
-        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(self._counts)})
+        return self.matcher.snapshot(self._read)
 
     def restore(self, data: bytes) -> None:
-        """Continues where the matcher was that wrote the snapshot."""
-        with restoring(), fitting():
-            matcher, kept = self._restored(data)
-            latest, counts = index(kept["latest"]), EventCounts(**kept["counts"])
-        self._matcher, self._latest, self._counts, self._failure = matcher, latest, counts, None
-
-    def _restored(self, data: bytes) -> tuple[LiveMatcher | RealTimeMatcher, dict[str, Any]]:
-        return self._matcher.restored(self._pattern, data, self._made_for, self._batch_columns)
-
-    def _follow(self, time: int, lateness: int) -> pa.Table:
-        """Time follows the latest event."""
-        self._latest = max(self._latest, time)
-        if lateness or self._matcher.detector.whole_instants:
-            return self._matcher.advance_time(self._latest - lateness - 1)
-        return self._matcher.settle(self._latest)
+        """Replaces the state by that of the snapshot."""
+        with restoring():
+            read = self.matcher.restore(data, self._batch_columns)
+        self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
+        self._failure = None
 
     @property
-    def counts(self) -> MatcherCounts:
-        found = asdict(self._matcher.found)
-        told = {name: count for name, count in asdict(self._counts).items() if name not in found and name != "ties"}
-        return MatcherCounts(
-            **told,
-            **found,
-            ties=self._matcher.ties,
-            late=self._matcher.late,
-            waiting=len(self._matcher.waiting),
-            open_partial_matches=self._matcher.open_partial_matches,
-            withheld=self._matcher.withheld,
-        )
+    def counts(self) -> ReadCounts:
+        return self.matcher.counts(self._read)
 
-    def _batch(self, events: pa.Table) -> tuple[Batch, EventCounts]:
-        """The usable events as a matcher takes them, and how many there were."""
-        used = pa.schema([self._columns.field(name) for name in used_columns(self._plan)])
-        placed, counts = usable(timed(fitted(events, used), self._request), self._plan, self._request, None)
-        batch = lifted(placed, self._plan, self._engine)
-        check_times(batch)
-        return batch, counts
+    def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
+        """The usable events as a matcher takes them, and the counts of all."""
+        used = pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
+        given, read = usable(timed(fitted(events, used), self._request), self.plan.schema, self._request.nulls)
+        batch = lifted(given, self.plan, self._engine)
+        check_times(batch, *(TIME, END)[: max(1, len(self.plan.schema.times))])
+        return batch, read
 
-    def _output(self, rows: Sequence[pa.Table]) -> pa.Table:
-        table = pa.concat_tables(rows)
-        return table if self._measures is None else with_measures(table, self._measures, self._engine)
+    def _warned(self, rows: pa.Table) -> pa.Table:
+        """Once the state has changed for good: a warning may be an error."""
+        warn_of_repeated_hours(rows, self._zone)
+        return rows
+
+    def _output(self, rows: pa.Table) -> pa.Table:
+        return in_types_of(self._columns, finished_rows(self.plan, rows, self._engine), self._sources)
 
 
-def _compiled(
-    columns: pa.Schema, request: Request, engine: DuckDbEngine
-) -> tuple[CompiledPattern | CompiledOccurrences, tuple[Measure, ...] | None]:
-    """The request's one pattern, and its measures."""
-    if request.occurrences is None:
-        plan = plan_in_process(columns, request, engine)
-        return compile_plan(plan), plan.measures
-    plans = occurrence_plans(columns, request, engine)
-    warn_of(plans)
-    for growth in occurrence_growth(plans.only):
-        warn(f"a matcher keeps {growth}")
-    return compile_occurrences(plans), plans.only.measures
-
-
-def _of_changes(pattern: CompiledPattern | CompiledOccurrences, consistency: Consistency) -> RealTimeMatcher:
-    matcher = RealTimeMatcher(pattern, consistency)
-    plan = matcher.detector.plan
-    names = [field.name for field in change_schema(plan)]
-    names += [measure.name for measure in plan.measures or ()]
-    if names.count(FOUND) > 1:
-        raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
-    return matcher
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Read:
+    return {name: count + other[name] for name, count in one.items()}

@@ -1,7 +1,7 @@
-"""The order of key, time and sequence, for tables in this process: found where it is there, else made.
+"""The order of key, time and sequence for tables in this process: tables in this order are detected, others sorted.
 
-Events mostly come in the order of time already, all keys mixed. Then nothing is compared: the keys' ranks are sorted by
-radix, which keeps the order of the rest.
+Events are mostly in the order of time already, all keys mixed. Then nothing is compared: a radix sort orders the keys'
+codes, and it is stable, so time and sequence stay in order.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from cepheid.hosts.in_process.tables import as_plain
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _DIGIT = 16
-"""Bits that NumPy sorts by radix."""
+"""The width, in bits, of integers that NumPy sorts by radix."""
 
 _FEW = 1 << 2 * _DIGIT
-"""Integers in a range of this length are their own codes: two rounds sort them."""
+"""Integers in a range shorter than this are their own codes: two rounds sort them."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """What orders events: a value of each column for each of them."""
+    """The columns that order events, with one value per event."""
 
     keys: list[pa.Array]
     ranks: list[pa.Array]
-    """Time, then the sequence; there is at least the time."""
+    """Time, then the sequence; the time is always there."""
 
     @staticmethod
     def of(events: Timed, schema: Schema) -> Ranked:
         columns = {name: _column(events, name, schema) for name in (*schema.key, *schema.sequence)}
         keys = [leaf for name in schema.key for leaf in leaves(columns[name])]
-        return Ranked(keys, [whole(events.time), *(columns[name] for name in schema.sequence)])
+        return Ranked(keys, [whole(events.times[0]), *(columns[name] for name in schema.sequence)])
 
     def __len__(self) -> int:
         return len(self.ranks[0])
@@ -51,7 +51,7 @@ class Ranked:
 
 
 def is_ordered(events: Ranked) -> bool:
-    """Whether each key's events are together, and none is behind a later one of its key."""
+    """Whether each key's events are adjacent and in order."""
     key_start = np.zeros(len(events), np.bool_)
     key_start[:1] = True
     for column in events.keys:
@@ -91,7 +91,7 @@ def _by_rank(ranks: Sequence[pa.Array]) -> Rows:
 
 
 def _codes(leaf: pa.Array) -> npt.NDArray[np.int64]:
-    """Numbers from 0 that compare as the values do, NULL last."""
+    """Numbers from 0 in the same order as the values, NULL last."""
     if pa.types.is_integer(leaf.type) and len(leaf) > leaf.null_count:
         least, most = pc.min_max(leaf).values()
         span = most.as_py() - least.as_py()

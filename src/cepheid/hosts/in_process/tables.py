@@ -1,21 +1,27 @@
-"""Python tables of any kind ⇄ Arrow: what comes in goes out as the same kind."""
+"""Python tables of any kind ⇄ Arrow: the output is a table of the same kind as the input."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EventError, SchemaError
+from cepheid.hosts.in_process.given_types import in_types_of
 from cepheid.requests.request import repeated_names
 
-FromArrow: TypeAlias = Callable[[pa.Table], Any]
+FromArrow: TypeAlias = Callable[[pa.Table, Mapping[str, str]], Any]
+"""Makes a table of the input's kind from an Arrow table. The mapping says which columns have the values of which input
+columns: they get the types of these.
+"""
 
 _DECIMAL_DIGITS = 38
-"""Spark's most."""
+"""The most digits that Spark's decimals have."""
 
 _SIMPLE = {
     pa.uint8(): pa.int16(),
@@ -32,33 +38,35 @@ _SIMPLE = {
 
 @runtime_checkable
 class ArrowStream(Protocol):
-    """Anything that hands out its rows through the Arrow C stream interface."""
+    """Any object with the Arrow C stream interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
-    """The events as an Arrow table, and how to make the kind that they were of an Arrow table.
+    """The events as an Arrow table, and the function that makes a table of their kind from an Arrow table.
 
     Raises:
-        SchemaError: not a table of a kind that is known.
+        SchemaError: the kind of table is not known.
     """
     kind = f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
     match kind:
         case "pandas.DataFrame":
-            return _from_pandas(events), _to_pandas
+            return _from_pandas(events), partial(_to_pandas, events)
         case "polars.DataFrame":
-            return pa.table(events), type(events)
+            return _from_polars(events), partial(_to_polars, events)
         case "polars.LazyFrame":
             collected: Any = events
             frame = collected.collect()
-            return pa.table(frame), lambda table: type(frame)(table).lazy()
+            return _from_polars(frame), lambda table, sources: _to_polars(frame, table, sources).lazy()
         case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
-            return pa.table(events), _to_relation
+            table = pa.table(events)
+            return table, partial(_to_relation, table.schema)
     if isinstance(events, pa.Table):
-        return events, lambda table: table
+        return events, partial(in_types_of, events.schema)
     if isinstance(events, ArrowStream):
-        return pa.table(events), lambda table: table
+        table = pa.table(events)
+        return table, partial(in_types_of, table.schema)
     raise SchemaError(
         f"events are a {kind}; detect takes a Spark DataFrame, or a pandas, polars or pyarrow table, "
         "a DuckDB relation, or anything with the Arrow C stream interface"
@@ -68,8 +76,8 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
 def _from_pandas(frame: Any) -> pa.Table:
     """
     Raises:
-        SchemaError: with all columns whose values are of several types, or of none that Arrow has, or mix times with a
-            zone and times without, or times and dates.
+        SchemaError: columns have values of several types or of types that Arrow lacks, or they mix times with a zone
+            and times without, or times and dates; it names all of them.
     """
     if faults := repeated_names([str(name) for name in frame.columns]):
         raise SchemaError("\n".join(faults))
@@ -83,6 +91,31 @@ def _from_pandas(frame: Any) -> pa.Table:
     if faults := [fault for column, type_ in pairs if (fault := _times_fault(column, type_))]:
         raise SchemaError("\n".join(faults))
     return table
+
+
+def _from_polars(frame: Any) -> pa.Table:
+    """
+    Raises:
+        SchemaError: columns have types that Arrow lacks; it names all of them.
+    """
+    faults = [
+        f"column {name!r} of the events is of polars's type {type_}, which Arrow lacks. Cast it, or leave it out"
+        for name, type_ in frame.schema.items()
+        if not _has_arrow_type(frame[name].head(0), type_)
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return pa.table(frame)
+
+
+def _has_arrow_type(empty: Any, type_: Any) -> bool:
+    if str(type_) == "Object":  # polars gives the addresses of the objects
+        return False
+    try:
+        pa.table(empty.to_frame())
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def _pandas_fault(series: Any) -> str | None:
@@ -111,8 +144,8 @@ _MIXES_DATES = (
 
 
 def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
-    """How times are mixed, also within lists and dicts, in a column of which Arrow has made this type. It takes the
-    zone of the first time for all, and where the first is a date only the dates of the others.
+    """How times are mixed, also within lists and dicts, in a column that Arrow has given this type. Arrow takes the
+    zone of the first time for all times; if the first is a date, it takes only the dates of the others.
     """
     if pa.types.is_struct(type_):
         rows = [value for value in values if isinstance(value, Mapping)]
@@ -123,35 +156,47 @@ def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
         return mixed_times(inner, type_.value_type)
     if not pa.types.is_temporal(type_):
         return None
-    # NaT, which has no place here, is a datetime; pandas is not imported for it.
+    # NaT, which does not count here, is a datetime; pandas is not imported for it.
     times = [value for value in values if isinstance(value, datetime) and type(value).__name__ != "NaTType"]
     if pa.types.is_date(type_):
         return _MIXES_DATES if times else None
     return _MIXES_ZONES if len({time.tzinfo is None for time in times}) > 1 else None
 
 
-def _to_pandas(table: pa.Table) -> Any:
-    """Integers with NULLs have pandas's nullable types, as its own would be rounded to floats; within structs and lists
-    they are Python's.
+def _to_polars(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    frame = type(events)(table)
+    there = {name: source for name, source in sources.items() if name in frame.columns and source in events.columns}
+    return frame.with_columns([frame[name].cast(events.schema[source]) for name, source in there.items()])
+
+
+def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    """The table in pandas. Integers and booleans with NULLs get pandas's nullable types, as its default would round
+    integers to floats; within structs and lists they are Python's.
     """
     import pandas as pd
 
-    nullable = {
-        pa.int8(): pd.Int8Dtype(),
-        pa.int16(): pd.Int16Dtype(),
-        pa.int32(): pd.Int32Dtype(),
-        pa.int64(): pd.Int64Dtype(),
-    }
+    there = {name: events[source].dtype for name, source in sources.items() if source in events}
+    numbers = {name: pa.from_numpy_dtype(type_) for name, type_ in there.items() if type_ in _NUMBERS}
+    table = in_types_of(pa.schema(numbers), table, {name: name for name in numbers})
+    nullable = {pa.from_numpy_dtype(type_): pd.array(np.empty(0, type_)).dtype for type_ in _NUMBERS}
     frame = table.to_pandas(integer_object_nulls=True)
     for name in table.schema.names:
         column = table.column(name)
         if column.null_count and column.type in nullable:
             frame[name] = column.to_pandas(types_mapper=nullable.get)
+    for name, type_ in there.items():
+        if name in frame and name not in numbers:
+            with suppress(TypeError, ValueError):  # NULLs where the events have none, as in rows of other patterns
+                frame[name] = frame[name].astype(type_)
     return frame
 
 
+_NUMBERS = [np.dtype(code) for code in "?bhiqBHIQ"]
+"""NumPy's types that cannot hold NULL."""
+
+
 def without_views(table: pa.Table) -> pa.Table:
-    """The table with plain strings and binaries in the place of views, which Arrow cannot take rows of."""
+    """The table with plain strings and binaries instead of views, as Arrow cannot take rows from views."""
     for i, field in enumerate(table.schema):
         if (plain := _without_views(field.type)) != field.type:
             table = table.set_column(i, field.with_type(plain), table.column(i).cast(plain))
@@ -159,8 +204,8 @@ def without_views(table: pa.Table) -> pa.Table:
 
 
 def _without_views(type_: pa.DataType) -> pa.DataType:
-    """The type with plain strings and binaries in the place of views; a dictionary stays one, as Arrow cannot decode
-    views.
+    """The type with plain strings and binaries instead of views. A dictionary stays one, as Arrow cannot decode a
+    dictionary of views.
     """
     if pa.types.is_dictionary(type_):
         return pa.dictionary(type_.index_type, _without_views(type_.value_type), type_.ordered)
@@ -169,10 +214,10 @@ def _without_views(type_: pa.DataType) -> pa.DataType:
     return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
 
 
-def _to_relation(table: pa.Table) -> Any:
+def _to_relation(events: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
     import duckdb
 
-    return duckdb.from_arrow(table)
+    return duckdb.from_arrow(in_types_of(events, table, sources))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -183,10 +228,10 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The columns that a matcher was made with, in their types; only their encoding may be another.
+    """The columns that a matcher was made with, in their types; only their encoding may differ.
 
     Raises:
-        SchemaError: with all columns that are missing, or are of other types.
+        SchemaError: columns are missing or have other types; it names all of them.
     """
     there = events.schema.names
     faults = repeated_names(there)
@@ -217,7 +262,7 @@ _OF_PANDAS = (
 
 
 def _has_lost_integers(column: pa.ChunkedArray, type_: pa.DataType) -> bool:
-    """Whether these may be integers that pandas has made floats, as some are missing."""
+    """Whether the floats may be integers that pandas has converted because some values are missing."""
     return bool(pa.types.is_integer(type_) and pa.types.is_floating(column.type) and column.null_count)
 
 
@@ -226,7 +271,7 @@ def _is_instant(type_: pa.DataType) -> bool:
 
 
 def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table's columns in the types that the schema gives them; its other columns are left as they are.
+    """The table's columns in the types of the schema; other columns stay unchanged.
 
     Raises:
         EventError: a value does not fit, as nanoseconds do not fit microseconds.
@@ -266,14 +311,14 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 
 
 def with_zone(type_: pa.DataType, zone: str) -> pa.DataType:
-    """The type, also nested, with this zone in the place of any other."""
+    """The type with this zone in place of any other, also within nested types."""
     if pa.types.is_timestamp(type_) and type_.tz is not None:
         return pa.timestamp(type_.unit, zone)
     return _nested(type_, lambda inner: with_zone(inner, zone)) if pa.types.is_nested(type_) else type_
 
 
 def _nested(type_: pa.DataType, become: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The type with what the types in it become; a list of any kind becomes the plain one."""
+    """The type with its nested types replaced; a list of any kind becomes a plain list."""
     if pa.types.is_struct(type_):
         return pa.struct([field.with_type(become(field.type)) for field in type_])
     if pa.types.is_map(type_):

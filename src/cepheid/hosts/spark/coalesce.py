@@ -1,4 +1,4 @@
-"""Spark's small batches as larger ones, in a worker."""
+"""Joins Spark's small batches into larger ones, in a worker."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pyarrow as pa
 ROWS = 1 << 17
 """Events handed to the matcher at once. Spark sends 10,000 a batch."""
 BYTES = 1 << 28
-"""Of wide events they are fewer: a column of texts has no more than 2 GB."""
+"""The most bytes of a batch: batches of wide events are shorter, as a column of texts has no more than 2 GB."""
 
 
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least ROWS, but for the last, and for wide ones: of so many that they have at most
-    BYTES, or of one.
+def coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least ROWS rows; the last may be shorter. Batches of wide rows are joined only up
+    to BYTES; one that is larger by itself stays alone.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0

@@ -22,7 +22,7 @@ _BINARY_ORDER = "UTF8_BINARY"
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
-    """The Arrow type of a Spark type; for one that Arrow does not carry an opaque type, which nothing accepts."""
+    """The Arrow type of a Spark type; a type that Arrow does not carry becomes an opaque one, which nothing accepts."""
     if not is_carried(type_):
         return pa.opaque(pa.null(), sql_name(type_), "Spark")
     return to_arrow_type(type_, **IN_UTC)
@@ -37,10 +37,10 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def is_carried(type_: DataType) -> bool:
-    """Whether values come back from a worker as they went.
+    """Whether values come back from a worker unchanged.
 
-    Not so are intervals of months and types that Spark knows by name only; nor strings with a collation, which a worker
-    would compare as bytes.
+    Intervals of months and types that Spark knows by name only do not. Nor do strings with a collation, as a worker
+    would compare them as bytes.
     """
     match type_:
         case ArrayType():
@@ -65,9 +65,9 @@ class SparkEngine:
         self._columns = arrow_schema(events.schema)
 
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
-        """The type of each expression or Spark's reason against it.
+        """The type of each expression, or Spark's reason for refusing it.
 
-        Asked all at once, as over Spark Connect each question is a round trip; if that fails, by halves.
+        All are asked at once, as over Spark Connect each question is a round trip. If that fails, each half is asked.
         """
         frame = self._events if columns.equals(self._columns) else self._of_types(columns)
         with _quiet():
@@ -90,8 +90,8 @@ class SparkEngine:
 
 
 def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
-    """The expressions stand in a join's condition too: nothing else that Spark knows refuses aggregates, windows,
-    generators and what is not deterministic, all four, before anything runs.
+    """The expressions also go into a join's condition: nothing else in Spark refuses all four of aggregates, windows,
+    generators and nondeterministic expressions before anything runs.
     """
     condition = F.lit(True)  # noqa: FBT003
     for text in texts:
@@ -116,7 +116,7 @@ def _reason(error: PySparkException) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PySpark logs each refusal, with its stack, on standard error; here they are answers."""
+    """PySpark logs each refusal, with its stack, on standard error; here a refusal is a normal answer."""
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # not logging's: that would make one of another kind
     before = logger.disabled
     logger.disabled = True

@@ -1,4 +1,4 @@
-"""Failures of Spark that the events are the reason for, as Cepheid's own errors."""
+"""Failures of Spark that the events cause, as Cepheid's own errors."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from cepheid.errors import EventError
 
 _RAISED = "P0001"
-"""The SQL state of raise_error, which the hosts and their workers tell with."""
+"""The SQL state of raise_error, by which the hosts and their workers report failures."""
 
 _DATA_EXCEPTION = "22"
 """The class of SQL states for values that an operation fails on: division by zero, overflow, a cast that fails."""
 
 _OF_QUERY = "terminated with exception: "
-"""What stands before the reason for which a streaming query failed."""
+"""The text before the reason for which a streaming query failed."""
 
 
 @contextmanager
 def event_failures() -> Iterator[None]:
-    """Around an action on what `detect` gave back, or while waiting for a query: where events are the reason of a
-    failure, it is an EventError with the message alone; other exceptions pass.
+    """For an action on the result of `detect`, or for waiting for a query: a failure that the events cause becomes an
+    EventError with the message alone; other exceptions pass.
     """
     try:
         yield
@@ -35,10 +35,10 @@ def event_failures() -> Iterator[None]:
 
 
 def failure_message(error: PySparkException) -> str:
-    """Without the error class, the SQL state, the place in our generated SQL and the stack."""
-    told = (error.getMessageParameters() or {}).get("errorMessage")
-    if told is not None:
-        return told
+    """The message without the error class, the SQL state, the place in our generated SQL and the stack."""
+    raised = (error.getMessageParameters() or {}).get("errorMessage")
+    if raised is not None:
+        return raised
     message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", _reason(error).strip())
     return re.split(r"\s*SQLSTATE:|\n", message)[0]
 

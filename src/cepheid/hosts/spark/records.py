@@ -1,4 +1,4 @@
-"""Records of text, such as Kafka's messages, as events: one that cannot be read is told, not an event of NULLs."""
+"""Records of text, such as Kafka's messages, as events: one that cannot be read is reported, not an event of NULLs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from cepheid.requests.request import Nulls
 
 _TEXT = "_malformed"
 AS_TOLD = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
-"""Spark's options under which a reader of `telling` columns tells what is malformed."""
+"""Spark's options under which a reader with the columns of `telling` reports what is malformed."""
 
 _SHOWN = 100
 _ADVICE = ". Mend it where it is written, or leave such out with nulls='drop', which counts them"
 
 
 def telling(columns: StructType) -> StructType:
-    """The columns with one more, for the text of what is malformed."""
+    """The columns, and one more for the text of a malformed record."""
     return StructType([*columns.fields]).add(_TEXT, StringType())
 
 
 def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "error") -> DataFrame:
-    """The events that Kafka's messages are, as JSON objects with these columns (those of Spark's DDL, if text).
+    """The events in Kafka's messages: JSON objects with these columns (a text is Spark's DDL).
 
-    A message that is no such object, or has no value, fails the query; with nulls="drop" it is left out and counted, as
-    `Progress.malformed`. A column that an object has not is NULL. What stands behind the object Spark does not look at.
+    A message that is not such an object, or has no value, fails the query; with nulls="drop" it is left out and counted
+    in `Progress.malformed`. A column that an object lacks is NULL. Spark ignores any text after the object.
     """
     types = cast("StructType", StructType.fromDDL(columns)) if isinstance(columns, str) else columns
     text = F.col("value").cast("string")
@@ -45,13 +45,15 @@ def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "
 
 
 def file_events(records: DataFrame, nulls: Nulls) -> DataFrame:
-    """The events that files of JSON or CSV have, read AS_TOLD with `telling` columns; likewise."""
+    """The events in files of JSON or CSV, read AS_TOLD with the columns of `telling`. Malformed records are treated as
+    in `json_events`.
+    """
     place = F.concat(F.lit("a record of "), F.col("_metadata.file_path"))
     return _well_formed(records, named(_TEXT).isNotNull(), place, named(_TEXT), nulls).drop(_TEXT)
 
 
 def _well_formed(records: DataFrame, malformed: Column, place: Column, text: Column, nulls: Nulls) -> DataFrame:
-    """The others, counted, under a name that another source of the query has not."""
+    """The well-formed records. Malformed ones are counted, under a name that no other source of the query has."""
     count = F.count(F.when(malformed, 1)).alias("records")
     counted = records.observe(f"{MALFORMED}.{uuid4().hex}", count)
     if nulls == "drop":

@@ -26,9 +26,9 @@ def local_session(
 ) -> SparkSession:
     """A Spark session in this process, on all cores unless `cores` says how many.
 
-    A session that is active already is used as it is, so that its owner's settings stay; only the time zone, where one
-    is asked for, is set on a session of its own beside it. `settings` are Spark's, and go before those made here.
-    The session ends with the process, or with its `stop()`.
+    A session that is already active is used unchanged, so that its owner's settings stay. Only if a time zone is given,
+    it is set on a new session beside it. `settings` are Spark's, and override those made here. The session ends with
+    the process, or with its `stop()`.
     """
     from pyspark.sql import SparkSession
 
@@ -52,8 +52,8 @@ def _in_zone(session: SparkSession, time_zone: str | None) -> SparkSession:
 
 
 def _prepare_environment() -> None:
-    """Set what PySpark reads from the environment only, not from its settings."""
-    # Workers would take the first python3 of the path, which may be another version, without cepheid.
+    """Set what PySpark reads only from the environment, not from its settings."""
+    # Workers would take the first python3 on the path, which may be another version, without cepheid.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # A name that does not resolve, as in many containers, would stop Spark or make it warn; nothing here is for others.
@@ -75,21 +75,21 @@ def _settings(cores: int) -> dict[str, str]:
         # 200, Spark's default, is for clusters: on small data most of the time would go into starting tasks. A few
         # a core even out keys of different sizes.
         "spark.sql.shuffle.partitions": str(4 * cores),
-        # In local mode the driver does all the work, and its default of 1 GB would spill early; Python's workers and
-        # the page cache need the rest.
+        # In local mode the driver does all the work, and with its default of 1 GB would spill early. Python's workers
+        # and the page cache need the rest.
         "spark.driver.memory": f"{_quarter_of_memory()}m",
         # Workers have imported what they need when they are forked.
         "spark.python.daemon.module": "cepheid.hosts.spark.worker_daemon",
         # toPandas and createDataFrame go through Arrow, not row by row.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # The only value with which Spark 4.3 does not add up a batch's bytes again before each of its rows, which takes
-        # two thirds of the time of handing rows to Python. The number of rows bounds a batch, too: of 10,000 it has
-        # the 2 GB that it may have only where rows have more than 200 kB.
+        # two thirds of the time of handing rows to Python. The number of rows bounds a batch, too: 10,000 rows exceed
+        # the limit of 2 GB only if a row has more than 200 kB.
         "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-        # Python's state of streams is kept in this store only.
+        # Streaming state of Python operators needs this store.
         "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
-        # A micro-batch uploads what it changed, not whole files, which halves the time of its commit; and does not
-        # read each entry before it is written, to count them.
+        # A micro-batch uploads what it changed, not whole files, which halves the time of its commit. It does not read
+        # each entry before writing it, only to count the entries.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
         # Errors only: Spark warns of its own missing native library and host name in every run. Tried beside it and
@@ -100,5 +100,5 @@ def _settings(cores: int) -> dict[str, str]:
 
 
 def _quarter_of_memory() -> int:
-    """In megabytes, at least the gigabyte that is Spark's default."""
+    """A quarter of the machine's memory in megabytes, at least the gigabyte that is Spark's default."""
     return max(1024, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 // 2**20)

@@ -13,52 +13,52 @@ from pyspark import cloudpickle
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
-from cepheid.errors import PatternError, Problem
-from cepheid.plan.intervals.plan import IntervalPlans
-from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.plan_set import Plans, naming
-from cepheid.plan.stages.plan import Plan
+from cepheid.errors import PatternError, Problem, in_pattern
+from cepheid.matchers.protocols import PatternRunner
+from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.requests.request import ERROR
 
 IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
-"""How PySpark is told that times are in UTC; before 4.3 it takes that for granted."""
+"""The argument that says to PySpark that times are in UTC; versions before 4.3 assume it."""
 
 
-def packed(plan: Plan | Plans | OccurrencePlans | IntervalPlans) -> bytes:
-    """The plan, or plans, as they travel to the workers; functions do as those of any user do.
+def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
+    """Plans, or a pattern's runner, pickled for the workers; their functions are pickled as any user's functions are.
 
     Raises:
-        PatternError: a function does not.
+        PatternError: a function cannot be pickled.
     """
-    if isinstance(plan, OccurrencePlans | IntervalPlans) or not plan.functions:
-        return pickle.dumps(plan)
-    if isinstance(plan, Plan):
-        _check(plan)
+    if isinstance(sent, PlanSet):
+        for plan in sent.each:
+            with in_pattern(plan.pattern.name, named=sent.named):
+                _check(plan)
+        functions = sent.functions
     else:
-        for one in plan.each:
-            with naming(plan, one):
-                _check(one)
-    packed_: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
+        _check(sent.plan)
+        functions = sent.plan.functions
+    if not functions:
+        return pickle.dumps(sent)
+    packed_: bytes = cloudpickle.dumps(sent)  # type: ignore[no-untyped-call]
     return packed_
 
 
-def _check(plan: Plan) -> None:
-    for label, function in plan.pattern.functions:
+def _check(plan: PatternPlan) -> None:
+    for where, function in plan.placed_functions:
         try:
             cloudpickle.dumps(function.call)  # type: ignore[no-untyped-call]
         except Exception as error:
             message = f"function {function.name} cannot be sent to Spark's workers: {type(error).__name__}: {error}"
             hint = "Let it use nothing that belongs to this process alone, such as connections, locks and Spark itself."
-            raise PatternError(Problem(message, label, hint=hint)) from error
+            raise PatternError(Problem(message, where, hint=hint)) from error
 
 
 def mapped(
     function: str, task: tuple[object, ...], rows: StructType
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark calls in a worker: `function` of Cepheid, of the batches and the task. Where it cannot be
-    called the row's `_error` says so.
+    """The function that Spark calls in a worker: it calls Cepheid's `function` with the batches and the task. If that
+    cannot be called, the row's `_error` says why.
 
-    It is a function within a function, so it is pickled by value and can say what is wrong where cepheid is not
+    It is a function within a function, so it is pickled by value and can report the problem even where cepheid is not
     installed.
     """
     expected, error_column = _version(), ERROR
@@ -73,7 +73,7 @@ def mapped(
         try:
             found: str | None = version("cepheid")
         except PackageNotFoundError:
-            found = None  # sent as a file or found on PYTHONPATH: it has no version but that of its source
+            found = None  # sent as a file or found on PYTHONPATH: its only version is that of its source
         fault = "" if None in (found, expected) or found == expected else f"has cepheid {found}, not {expected}"
         try:
             worker = None if fault else import_module(module)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from cepheid.hosts.spark.lift import named
-from cepheid.output.intervals import INSERTION_KIND, RETRACTION_KIND
-from cepheid.output.stages import LATE, MATCH, TIMEOUT
-from cepheid.plan.stages.plan import OutputName
+from cepheid.output.common import INSERTION, LATE, MATCH, RETRACTION, TIMEOUT
+from cepheid.plan.lifted import OutputName
 
 _KINDS: dict[OutputName, tuple[str, ...]] = {
-    "matches": (MATCH, INSERTION_KIND, RETRACTION_KIND),
+    "matches": (MATCH, INSERTION, RETRACTION),
     "timeouts": (TIMEOUT,),
     "late": (LATE,),
 }
 
 
 def rows_of_output(rows: DataFrame, output: OutputName) -> DataFrame:
-    """Without the columns that are NULL in all of them."""
+    """The output's rows, without the columns that are NULL in all of them."""
     return rows.where(named("kind").isin(*_KINDS[output])).select(*map(named, _columns(output, rows.columns)))
 
 

@@ -1,8 +1,8 @@
-"""What Spark's Python workers are forked from in a local session: `python -m cepheid.hosts.spark.worker_daemon`.
+"""The process that Spark's Python workers are forked from: `python -m cepheid.hosts.spark.worker_daemon`.
 
-It imports once what each worker would import behind its fork, 1.5 seconds of processor time a worker: a streaming query
-on two cores has four. PySpark's own daemon imports nothing, as threads do not outlive a fork; of these modules pyarrow
-alone starts one, which is jemalloc's and started anew when it is needed.
+It runs in local sessions. It imports once what each worker would import after its fork, which takes 1.5 seconds of
+processor time a worker; a streaming query on two cores has four workers. PySpark's own daemon imports nothing, as
+threads do not outlive a fork. Among these modules only pyarrow starts a thread: jemalloc's, which restarts on demand.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ import pandas as pd  # noqa: F401 - PySpark's workers do
 import pyspark.worker
 from pyspark.daemon import manager
 
-with suppress(ImportError):  # streams say what they lack
+import cepheid.hosts.spark.batch.worker
+import cepheid.hosts.spark.stream.packing
+import cepheid.hosts.spark.stream.processor
+import cepheid.hosts.spark.stream.shard  # noqa: F401
+from cepheid.families import load_matchers
+
+load_matchers()
+
+with suppress(ImportError):  # streams report what is missing
     import pyspark.sql.streaming.proto.StateMessage_pb2  # noqa: F401
 
 if __name__ == "__main__":
-    gc.freeze()  # PySpark's workers collect garbage behind each task, and would look through all modules each time
+    gc.freeze()  # PySpark's workers collect garbage after each task, and would look through all modules each time
     manager()

@@ -1,8 +1,8 @@
-"""Whether bound events satisfy what is asked of them together; `interval_reference` is the definition."""
+"""Whether bound events satisfy the checks of the pattern; `kernel.intervals.reference` is the definition."""
 
 from __future__ import annotations
 
-from cepheid.compile.intervals.compiled import Check, IntervalTables
+from cepheid.compile.intervals.tables import Check, IntervalTables
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, Scratch
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
@@ -13,7 +13,7 @@ DURING, CONTAIN, FINISH, FINISHED_BY, EQUAL = range(8, 13)
 
 @inlined
 def relation_number(start: int, end: int, other_start: int, other_end: int) -> int:
-    """The number of the one relation between two intervals, as in compile.interval."""
+    """The number of the one relation between two intervals, as in `compile.intervals.compiled`."""
     if end < other_start:
         return BEFORE
     if start > other_end:
@@ -65,8 +65,8 @@ def span_end(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
 def checks_hold(
     tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, first: int, there: int
 ) -> bool:
-    """Whether what can be looked at since event number `there` is bound holds; `first` came last. Sets the cursor's
-    failure.
+    """Whether the checks hold that become possible with bound event number `there`; the event of variable `first` is
+    the one that arrived. Sets the cursor's failure.
     """
     level = first * tables.order.shape[0] + there - 1
     for number in range(tables.check_at[level], tables.check_at[level + 1]):
@@ -87,10 +87,10 @@ def checks_hold(
             if not counts_agree(tables, events, scratch, number):
                 return False
         else:
-            before, behind = span_start(events, scratch, check.left), span_start(events, scratch, check.right)
-            if before > behind:
+            before, after = span_start(events, scratch, check.left), span_start(events, scratch, check.right)
+            if before > after:
                 return False
-            if before == behind and span_end(events, scratch, check.left) > span_end(events, scratch, check.right):
+            if before == after and span_end(events, scratch, check.left) > span_end(events, scratch, check.right):
                 return False
     return True
 
@@ -108,7 +108,9 @@ def script_true(
 
 @kernel
 def counts_agree(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, number: int) -> bool:
-    """Whether so many events of the left part as are asked for have each of the five relations to the right one."""
+    """Whether each of the five relations to the right part holds for as many events of the left part as `counts`
+    says.
+    """
     check = tables.checks[number]
     start, end = span_start(events, scratch, check.right), span_end(events, scratch, check.right)
     contain, finished_by, meet, overlap, started = 0, 0, 0, 0, 0

@@ -1,4 +1,4 @@
-"""Finds the matches that an event completes: for each variable that it may be, the others are looked for in the plan's
+"""Finds the matches that an event completes: for each variable that it may be, the others are bound in the plan's
 order, by binary search over their starts or their ends, whichever leaves fewer.
 """
 
@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.intervals.compiled import IntervalTables
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.arrays import Ints
+from cepheid.compile.intervals.tables import IntervalTables
+from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.intervals.check import checks_hold, span_start
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import doubled, move_entries
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import Int32s
-from cepheid.plan.intervals.bounds import FREE
+from cepheid.plan.intervals.constants import FREE
 
 NO_ROOM = -1
 EARLIEST, LATEST = -FREE, FREE
@@ -22,7 +22,9 @@ EARLIEST, LATEST = -FREE, FREE
 
 @kernel
 def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
-    """The first of the places from `low` to `high`, whose positions are in order, that is not before the time."""
+    """The first place from `low` to `high` that is not before the time; the positions there are in order of their
+    times.
+    """
     while low < high:
         middle = (low + high) // 2
         if times[order[middle]] < time:
@@ -41,17 +43,17 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
         cursor.stored = doubled(its, cursor.stored)
         move_entries(stores.by_start, former, its)
         move_entries(stores.by_end, former, its)
-    first, behind = its.first, its.first + its.count
+    first, stop = its.first, its.first + its.count
     rows = stores.by_start
-    # Behind those of the same time, so that in a stream in order nothing is moved.
-    place = search(rows, first, behind, events.start, events.start[position] + 1)
-    for i in range(behind, place, -1):
+    # After those of the same time, so that in a stream in order nothing is moved.
+    place = search(rows, first, stop, events.start, events.start[position] + 1)
+    for i in range(stop, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
     rows = stores.by_end
-    place = search(rows, first, behind, events.end, events.end[position] + 1)
+    place = search(rows, first, stop, events.end, events.end[position] + 1)
     mark_twin(events, rows, first, place, position)
-    for i in range(behind, place, -1):
+    for i in range(stop, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
     its.count += 1
@@ -59,7 +61,7 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
 
 @kernel
 def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, position: int) -> None:
-    """Looks through the events before the place, as far as they end at the same time."""
+    """Sets `twin` if an event before the place has both times; only events with the same end are looked at."""
     at = place - 1
     while at >= first and events.end[by_end[at]] == events.end[position]:
         if events.start[by_end[at]] == events.start[position]:
@@ -70,16 +72,16 @@ def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, po
 
 @kernel
 def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
-    """Sets the candidates of a level, whose bounds are set: those by start or those by end, whichever are fewer."""
+    """Sets the candidates of a level, whose bounds are set: by start or by end, whichever are fewer."""
     row = levels[level]
     its = stores.lists[key, variable]
-    first, behind = its.first, its.first + its.count
-    row[0] = search(stores.by_start, first, behind, events.start, row[3])
-    row[1] = search(stores.by_start, row[0], behind, events.start, row[4] + 1)
+    first, stop = its.first, its.first + its.count
+    row[0] = search(stores.by_start, first, stop, events.start, row[3])
+    row[1] = search(stores.by_start, row[0], stop, events.start, row[4] + 1)
     row[2] = 0
     if row[1] - row[0] > 4:
-        low = search(stores.by_end, first, behind, events.end, row[5])
-        high = search(stores.by_end, low, behind, events.end, row[6] + 1)
+        low = search(stores.by_end, first, stop, events.end, row[5])
+        high = search(stores.by_end, low, stop, events.end, row[6] + 1)
         if high - low < row[1] - row[0]:
             row[0], row[1], row[2] = low, high, 1
 
@@ -116,7 +118,7 @@ def bind_level(
 
 @kernel
 def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, position: int) -> bool:
-    """Whether the event's own times are as the variable asks: it may have to be a proper interval, or an instant."""
+    """Whether the event's own length suits the variable, which may require a proper interval, or an instant."""
     length = events.end[position] - events.start[position]
     shortest, longest = -tables.bounds[2 * variable, 2 * variable + 1], tables.bounds[2 * variable + 1, 2 * variable]
     return shortest <= length <= longest
@@ -132,9 +134,9 @@ def join(
     cursor: JoinCursor,
     position: int,
 ) -> int:
-    """Writes the matches that the event completes, negations aside, behind those that are open; how many these are, or
-    NO_ROOM. Of more than the limit allows those with the latest start are there or, where that is an error, it ends
-    with the first that is too many. Sets the cursor's failure.
+    """Writes the matches that the event completes after the open ones, without looking at negations, and returns how
+    many they are, or NO_ROOM. Above the limit only those with the latest start are written or, where that is an error,
+    it ends with the first one over it. Sets the cursor's failure.
     """
     found = 0
     positives = tables.settings[0].positives
@@ -166,7 +168,7 @@ def join_from(
     first: int,
     found: int,
 ) -> int:
-    """The same for one variable that the event is."""
+    """As `join`, for one variable that the event is."""
     positives = tables.settings[0].positives
     level = 1
     bind_level(tables, events, stores, scratch, first, level)
@@ -202,7 +204,7 @@ def join_from(
 
 @kernel
 def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, candidate: int) -> bool:
-    """Whether the event is that of another variable."""
+    """Whether the event is bound to another variable."""
     for before in range(level):
         if scratch.slots[0, tables.order[first, before]] == candidate:
             return True
@@ -211,7 +213,7 @@ def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, c
 
 @kernel
 def is_over(tables: IntervalTables, found: int) -> bool:
-    """Whether there is no use in finding more."""
+    """Whether further matches need not be found."""
     settings = tables.settings[0]
     return found == NO_ROOM or (found > settings.most_matches and not settings.drops)
 
@@ -225,7 +227,7 @@ def write(
     cursor: JoinCursor,
     found: int,
 ) -> int:
-    """How many are found with the one that is bound, or NO_ROOM."""
+    """Writes the bound match and returns how many are found with it, or NO_ROOM."""
     settings = tables.settings[0]
     start = span_start(events, scratch, (1 << settings.positives) - 1)
     if found < settings.most_matches:

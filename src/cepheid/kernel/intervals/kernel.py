@@ -1,4 +1,4 @@
-"""The interval kernel with its memory: makes room when it asks for it, and hands out what is told."""
+"""The interval kernel with its memory: makes room when the kernel asks for it, and returns what is emitted."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.intervals.compiled import CompiledIntervals, join_limits
-from cepheid.compile.stages.tables import Ints, Records
 from cepheid.errors import LimitExceeded
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s, distinct, grown
+from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.intervals.layout import (
     BEGINNING,
     INSERTION,
     TOLD,
+    EmittedIntervals,
     IntervalEvents,
     Scratch,
     Stores,
-    ToldIntervals,
     new_join_cursor,
     new_open_matches,
 )
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.intervals.negation import set_all_scopes
 from cepheid.kernel.intervals.step import JoinStatus, arrive, order_anew, release
-from cepheid.kernel.stages.kernel import FAILURES, JointConditionFailed
-from cepheid.kernel.stages.layout import FOREVER, Flags, Int32s, distinct, grown
-from cepheid.lang.intervals.values import Consistency, End
-from cepheid.plan.intervals.bounds import FREE
+from cepheid.lang.consistency import Consistency, End
+from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
 
@@ -36,7 +36,7 @@ _ROOM = 1 << 10
 
 
 class IntervalKernel:
-    """Runs the kernel over the working set, and keeps what is stored of it and what is open."""
+    """Runs the kernel over the working set, and holds the stored events and the open matches."""
 
     def __init__(self, pattern: CompiledIntervals, consistency: Consistency) -> None:
         tables = pattern.tables
@@ -47,12 +47,12 @@ class IntervalKernel:
         self.stores = Stores(row, row.copy(), np.zeros((1, variables), LIST))
         self._most_stored = 0
         self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
-        self._told = np.zeros(8 * _ROOM, TOLD)
+        self._rows = np.zeros(8 * _ROOM, TOLD)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
         null: Flags = np.zeros(depth, np.bool_)
         self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), null, levels)
-        self._taken: list[ToldIntervals] = []
+        self._taken: list[EmittedIntervals] = []
         self.consistency = consistency
 
     @property
@@ -66,24 +66,24 @@ class IntervalKernel:
         self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
         order_anew(self.open, self.cursor)
 
-    def run(self, events: IntervalEvents, behind: int) -> ToldIntervals:
-        """Takes the events up to position `behind`.
+    def run(self, events: IntervalEvents, behind: int) -> EmittedIntervals:
+        """Takes the events before position `behind`.
 
         Raises:
-            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
+            JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
         """
         self._make_room_for_events(events, behind)
         while True:
-            arguments = self.stores, self.open, self._told, self._scratch, self.cursor
+            arguments = self.stores, self.open, self._rows, self._scratch, self.cursor
             match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
                 case JoinStatus.DONE:
-                    return self._all_told()
+                    return self._all_emitted()
                 case JoinStatus.MORE_MATCHES:
                     self._make_room_for_matches(events)
                 case JoinStatus.MORE_TOLD:
-                    self._take_told()
-                    if len(self._told) < 4 * len(self.open.rows):
-                        self._told = np.zeros(8 * len(self.open.rows), TOLD)
+                    self._take_rows()
+                    if len(self._rows) < 4 * len(self.open.rows):
+                        self._rows = np.zeros(8 * len(self.open.rows), TOLD)
                 case JoinStatus.TOO_MANY:
                     most = int(self.pattern.tables.settings["most_matches"][0])
                     what = f"an event completes more than {most:,} matches (max_matches_per_event)"
@@ -92,53 +92,53 @@ class IntervalKernel:
                 case JoinStatus.FAILED:
                     raise self._failure()
 
-    def switch(self, consistency: Consistency) -> ToldIntervals:
-        """What the change makes certain: for real time all that is open and not told."""
+    def switch(self, consistency: Consistency) -> EmittedIntervals:
+        """Returns what the change makes certain: for real time everything that is open and not emitted."""
         self.consistency = consistency
-        return self._tell_open() if consistency is Consistency.REALTIME else self._all_told()
+        return self._emit_open() if consistency is Consistency.REALTIME else self._all_emitted()
 
-    def advance(self, clock: int) -> ToldIntervals:
-        """Time is at `clock`, as if an event had ended then."""
+    def advance(self, clock: int) -> EmittedIntervals:
+        """Sets the clock to `clock`, as if an event had ended then."""
         if clock > self.cursor.clock:
             self.cursor.clock = clock
-            self._room_to_tell()
-            release(self.open, self._told, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
-        return self._all_told()
+            self._make_room_to_emit()
+            release(self.open, self._rows, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
+        return self._all_emitted()
 
-    def finish(self) -> ToldIntervals:
-        """No event comes any more: what does is late."""
-        told = self._tell_open()
+    def finish(self) -> EmittedIntervals:
+        """Ends the input and returns the remaining matches. Later events are late."""
+        emitted = self._emit_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
         self.cursor.clock = FOREVER
-        return told
+        return emitted
 
     def limit(self, limits: Limits) -> None:
-        """These are its limits from now on; the settings of its tables are its own."""
+        """Sets the limits from now on; no other kernel shares the settings of its tables."""
         for name, value in join_limits(limits).items():
             self.pattern.tables.settings[name] = value
 
     @property
     def next_due(self) -> int:
-        """Once the clock is behind it, a match is certain; FOREVER if none ever is."""
+        """A match is certain once the clock is after this time; FOREVER if none ever is."""
         rows = self.open.rows[: self.cursor.matches]
         rows = rows[(rows["alive"] == 1) & (rows["out"] == 0)]
         return self._reached(int(self._final_from(rows).min(initial=FREE)))
 
     def over(self, events: IntervalEvents) -> int:
-        """Once the clock is behind it and no event has come, nothing is open and no event is needed; FOREVER if that
-        never is.
+        """Once the clock is after this time and no event has come, nothing is open and no event is needed; FOREVER if
+        that never happens.
         """
         found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
         found += [self._needed_until(variable, self._stored(variable), events) for variable in self._variables]
         return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
 
     def _final_from(self, rows: Records) -> Ints:
-        """The greatest key of an event that would come too early for these matches to be final."""
+        """For each of these matches the greatest key that an event may have and still keep it from being final."""
         final: Ints = np.maximum(rows["end"], rows["until"]) if self.cursor.k_slack else rows["until"]
         return final
 
     def _reached(self, key: int) -> int:
-        """Where the clock is when no event up to the key comes any more."""
+        """The clock at which no event up to the key can come any more."""
         return FOREVER if key >= FREE else key + int(self.pattern.tables.settings["delay"][0])
 
     @property
@@ -156,38 +156,38 @@ class IntervalKernel:
         bound = {number: (positions[number], positions[number]) for number in sorted(script.variables)}
         return JointConditionFailed(condition, FAILURES[int(self.cursor.failure)], bound)
 
-    # What is told
+    # What is emitted
 
-    def _tell_open(self) -> ToldIntervals:
+    def _emit_open(self) -> EmittedIntervals:
         rows = self.open.rows[: self.cursor.matches]
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
         self._taken.append(self._shown(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock))
-        return self._all_told()
+        return self._all_emitted()
 
-    def _room_to_tell(self) -> None:
-        if len(self._told) < int(self.cursor.told) + int(self.cursor.matches):
-            self._take_told()
-            self._told = np.zeros(8 * len(self.open.rows), TOLD)
+    def _make_room_to_emit(self) -> None:
+        if len(self._rows) < int(self.cursor.told) + int(self.cursor.matches):
+            self._take_rows()
+            self._rows = np.zeros(8 * len(self.open.rows), TOLD)
 
-    def _take_told(self) -> None:
-        told = self._told[: self.cursor.told]
-        self._taken.append(self._shown(*(told[name].copy() for name in ("row", "sign", "event", "clock"))))
+    def _take_rows(self) -> None:
+        rows = self._rows[: self.cursor.told]
+        self._taken.append(self._shown(*(rows[name].copy() for name in ("row", "sign", "event", "clock"))))
         self.cursor.told = 0
 
-    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> ToldIntervals:
+    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> EmittedIntervals:
         shape = rows.shape
         matches = self.open.rows[rows]
         events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
-        return ToldIntervals(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
+        return EmittedIntervals(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
 
-    def _all_told(self) -> ToldIntervals:
-        self._take_told()
+    def _all_emitted(self) -> EmittedIntervals:
+        self._take_rows()
         parts = [*zip(*self._taken, strict=True)]
         event, sign, clock, start, end, match = (np.concatenate(part) for part in parts)
         self._taken = []
         order = np.lexsort((*match.T[::-1], start, end, sign, event))
-        return ToldIntervals(event[order], sign[order], clock[order], start[order], end[order], match[order])
+        return EmittedIntervals(event[order], sign[order], clock[order], start[order], end[order], match[order])
 
     # Memory
 
@@ -196,7 +196,7 @@ class IntervalKernel:
         return range(len(self.pattern.tables.bits))
 
     def _make_room_for_events(self, events: IntervalEvents, behind: int) -> None:
-        """Room to store those from Cursor.event to `behind`, and for lists of their keys."""
+        """Makes room to store the events from Cursor.event to before `behind`, and for lists of their keys."""
         more = slice(int(self.cursor.event), behind)
         self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
         by_start, by_end, lists = self.stores
@@ -208,10 +208,12 @@ class IntervalKernel:
         self.stores = Stores(by_start, by_end, lists)
 
     def _make_room_for_matches(self, events: IntervalEvents) -> None:
-        """Forgets matches that are over, if they are half of all: then what is done for those left is paid for."""
+        """Forgets matches that are over, if they are half of all, which pays for the work on the others; else doubles
+        the room.
+        """
         count = int(self.cursor.matches)
         if count and 2 * int(self._alive.sum()) < count:
-            self._take_told()  # it names rows, which move
+            self._take_rows()  # it names rows, which move
             # Only the keys of these matches have lists, and clearing all would cost as much as there are keys.
             self.open.lists[events.key[self.open.events[:count, 0]]] = 0
             self._keep_alive()
@@ -229,7 +231,7 @@ class IntervalKernel:
         self.cursor.matches = len(alive)
 
     def needed(self, events: IntervalEvents) -> Int32s:
-        """The positions of the events that a match to come, or an open one, may still be about."""
+        """The positions of the events that an open match or a later one may still contain or be forbidden by."""
         horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
         for variable in self._variables:
@@ -248,10 +250,10 @@ class IntervalKernel:
 
     def _needed_until(self, variable: int, positions: Int32s, events: IntervalEvents) -> Ints:
         """For each of these stored events of a variable the greatest key of an event with which it may be in a match to
-        come, or which it may forbid one of; FREE where that may be any.
+        come, or whose match it may forbid; FREE where that may be any event.
         """
         positives = len(self.pattern.tables.order)
-        if variable == 0 and positives == 1:  # in no other match; but one that is equal must be told from it
+        if variable == 0 and positives == 1:  # in no other match; but an equal one must be recognised
             return (events.end if self.pattern.lateness is End.END else events.start)[positions]
         window = self.pattern.plan.window
         purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
@@ -260,7 +262,7 @@ class IntervalKernel:
         return (events.end if purge is Purge.END else events.start)[positions] + window
 
     def keep(self, positions: Int32s, events: IntervalEvents) -> None:
-        """Forgets all events but those at `positions`, which are what is `needed`; `events` has these alone."""
+        """Forgets all events except those at `positions`, which are the `needed` ones; `events` has only these."""
         place = np.full(int(self.cursor.event), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         self._keep_alive()
@@ -288,7 +290,7 @@ class IntervalKernel:
         self._order_scopes(events)
 
     def _store_all(self, events: IntervalEvents, count: int) -> None:
-        """Stores the first `count` events in the place of what is stored; all of them are taken."""
+        """Replaces what is stored by the first `count` events; all of them are taken."""
         tables = self.pattern.tables
         self.stores = self.stores._replace(lists=np.zeros((1, len(tables.bits)), LIST))
         self.open = self.open._replace(lists=np.zeros((1, len(tables.negations)), LIST))
@@ -305,7 +307,9 @@ class IntervalKernel:
             self.stores.by_start[places], self.stores.by_end[places] = by_start, by_end
 
     def _order_scopes(self, events: IntervalEvents) -> None:
-        """Orders the open matches, which are all alive, by the scopes of negations; these are set, and no lists are."""
+        """Orders the open matches by the scopes of negations. All of them are alive, their scopes are set, and no lists
+        are.
+        """
         count = int(self.cursor.matches)
         keys = events.key[self.open.events[:count, 0]]
         self.cursor.scoped = 0

@@ -1,4 +1,4 @@
-"""What the interval kernel works on: events, their stores, the matches that are open, and what is told."""
+"""What the interval kernel works on: events, their stores, the open matches, and what is emitted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY
-from cepheid.kernel.stages.layout import Flags, Int32s
-from cepheid.plan.intervals.bounds import FREE
+from cepheid.plan.intervals.constants import FREE
 
 JoinCursor: TypeAlias = Any
 """One record of JOIN_CURSOR."""
@@ -31,7 +31,7 @@ class IntervalEvents(NamedTuple):
     twin: Flags
     """(n,) set by the kernel: whether another stored event of the same variable and key has both of its times."""
     values: Ints
-    """(c, n) as in kernel.layout.Events."""
+    """(c, n) as in `kernel.arrays.Events`."""
     missing: Flags
 
 
@@ -51,8 +51,8 @@ OPEN = np.dtype(
         ("start", np.int64),  # of the match
         ("end", np.int64),
         ("until", np.int64),  # the greatest key of an event that could forbid it
-        ("alive", np.int64),  # 0: it is forbidden, or final and told
-        ("out", np.int64),  # 1: it is told
+        ("alive", np.int64),  # 0: it is forbidden, or final and emitted
+        ("out", np.int64),  # 1: it is emitted
     ]
 )
 
@@ -65,21 +65,21 @@ class OpenMatches(NamedTuple):
     events: Int32s
     """(capacity, n) the position of each variable's event."""
     heap: Ints
-    """(capacity,) rows as a heap, the one that is final first on top; JoinCursor.heap of them."""
+    """(capacity,) rows as a heap, the one that becomes final first on top; JoinCursor.heap of them."""
     scopes: Ints
     """(capacity, g, 4) for each of g negations the least and the greatest start, and the least and the greatest end, of
-    an event that may forbid the match; a least start above the greatest: none can.
+    an event that may forbid the match. If the least start is above the greatest, no event can.
     """
     by_scope: Int32s
-    """(PLACES_PER_ENTRY * capacity * g,) rows, those of a list by the greatest start in their scope, perhaps
-    also some that are over. JoinCursor.scoped places are used.
+    """(PLACES_PER_ENTRY * capacity * g,) rows, those of a list by the greatest start in their scope; some of them may
+    be over. JoinCursor.scoped places are used.
     """
     lists: Records
     """(keys, g) LIST."""
 
 
 def new_open_matches(capacity: int, positives: int, negations: int, keys: int) -> OpenMatches:
-    """Room for so many, of a pattern with so many events and negations, and of so many keys."""
+    """Room for `capacity` matches of a pattern with so many events and negations, and for so many keys."""
     return OpenMatches(
         rows=np.zeros(capacity, OPEN),
         events=np.zeros((capacity, positives), np.int32),
@@ -94,23 +94,23 @@ TOLD = np.dtype(
     [
         ("event", np.int64),  # position of the arrival
         ("sign", np.int64),  # LATE, INSERTION or RETRACTION
-        ("row", np.int64),  # of OpenMatches; of what is late none
-        ("clock", np.int64),  # then
+        ("row", np.int64),  # of OpenMatches; -1 for a late event
+        ("clock", np.int64),  # the clock at that time
     ]
 )
 
 
-class ToldIntervals(NamedTuple):
-    """What is told, in order: of each arrival first what is taken back, then what is new, each by (end, start)."""
+class EmittedIntervals(NamedTuple):
+    """What is emitted, in order: for each arrival first the retractions, then the insertions, each by (end, start)."""
 
     event: Ints
     """(m,) the position of the arrival."""
     sign: Ints
     """(m,) LATE, INSERTION or RETRACTION."""
     clock: Ints
-    """(m,) then."""
+    """(m,) the clock at that time."""
     start: Ints
-    """(m,) of the match; of a late event nothing is said."""
+    """(m,) the start of the match; without meaning for a late event."""
     end: Ints
     match: Int32s
     """(m, n) the position of each variable's event."""
@@ -124,8 +124,8 @@ class Scratch(NamedTuple):
     stack: Ints
     null: Flags
     levels: Ints
-    """(n, 7) of each level of the join: next candidate, end of the candidates, whether they are those by end, and the
-    bounds of start and end.
+    """(n, 7) for each level of the join: the next candidate, the end of the candidates, whether they are by end, and
+    the bounds of start and end.
     """
 
 
@@ -135,16 +135,16 @@ JOIN_CURSOR = np.dtype(
         for name in (
             "event",  # the next event
             "clock",  # the latest end of an accepted event
-            "realtime",  # 1: matches are told at once
-            "k_slack",  # 1: and otherwise only when time is the delay past their end, not as soon as they are certain
+            "realtime",  # 1: matches are emitted at once
+            "k_slack",  # 1: matches wait until time is the delay past their end; 0: only until they are certain
             "matches",  # in OpenMatches
             "heap",
             "stored",  # places of Stores that are used
             "scoped",  # places of OpenMatches.by_scope that are used
-            "told",
+            "told",  # emitted rows that are not taken away yet
             "late",  # events that were late so far
             "dropped",  # matches that were over the limit so far
-            "failure",  # what made a condition fail, see interpret
+            "failure",  # what made a condition fail, see kernel.scripts.interpreter
             "failed_script",
         )
     ]

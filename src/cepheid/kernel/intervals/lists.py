@@ -1,8 +1,8 @@
-"""Lists of keys, all in one row: each has places of its own, so that what is put into one moves nothing of another.
+"""Lists of keys, all in one row: each has places of its own, so that adding to one list moves nothing of another.
 
-A full list moves to the end of what is used, with twice the room; what it leaves behind is used again once all are laid
-out anew. A row has PLACES_PER_ENTRY places for each entry that is put into it, which is always enough, so that nothing
-asks for room while an event is taken: the rooms that a list of n entries had since it was laid out double from
+A full list moves to the end of the used places, with twice the room; its former places are used again once all lists
+are laid out anew. A row has PLACES_PER_ENTRY places for each entry that is put into it. That is always enough, so that
+nothing asks for room while an event is taken: the rooms that a list of n entries had since it was laid out double from
 LEAST_ROOM, or from twice what it had then, up to less than 2 n, and are less than 4 n together; a list that never moved
 has at most 4 n.
 """
@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.stages.layout import Int32s
 
 LIST = np.dtype(
     [
@@ -32,8 +32,8 @@ PLACES_PER_ENTRY = 4
 
 
 def lay_out(lists: Records, keys: Ints, used: int) -> tuple[Ints, int]:
-    """Makes lists behind the `used` places, of entries with these keys, which are in order: the place of each entry,
-    and how many are used then. There are no lists of these keys before.
+    """Makes lists after the `used` places for entries with these keys, which are in order. Returns the place of each
+    entry, and the number of places used then. These keys have no lists yet.
     """
     if not len(keys):
         return keys, used
@@ -47,7 +47,7 @@ def lay_out(lists: Records, keys: Ints, used: int) -> tuple[Ints, int]:
 
 @kernel
 def doubled(its: List, used: int) -> int:
-    """Gives a list twice the room behind the `used` places, and says how many are used then."""
+    """Gives a list twice the room after the `used` places, and returns the number of places used then."""
     room: int = max(2 * its.room, LEAST_ROOM)
     its.first, its.room = used, room
     return used + room
@@ -61,13 +61,13 @@ def move_entries(row: Int32s, first: int, its: List) -> None:
 
 
 def entries_of(row: Int32s, lists: Records) -> Int32s:
-    """What is in these lists of a row, list after list."""
+    """The entries of these lists of a row, list after list."""
     entries: Int32s = row[_places(lists["first"], lists["count"])]
     return entries
 
 
 def _places(first: Ints, count: Ints) -> Ints:
-    """So many places from each first one on."""
+    """For each list `count` places from `first` on."""
     before = np.cumsum(count) - count
     places: Ints = np.repeat(first - before, count) + np.arange(int(count.sum()))
     return places

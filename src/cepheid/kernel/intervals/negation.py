@@ -1,28 +1,23 @@
-"""Which events forbid a match: all accepted ones in the scope of a negation, whether or not time has passed them."""
+"""Which events forbid a match: all accepted ones in the scope of a negation, whether or not the clock has reached
+them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.intervals.compiled import SCOPES, IntervalTables
+from cepheid.compile.intervals.tables import IntervalTables, ScopeNumber
 from cepheid.kernel.intervals.check import script_true, span_end, span_start
 from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidates
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import List, doubled, move_entries
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.lang.intervals.values import Scope
-from cepheid.plan.intervals.growth import Guard
+from cepheid.plan.intervals.constants import Guard
 
 NEVER_FORBIDDEN = np.iinfo(np.int64).min
 """Below every horizon, also that of an unlimited delay."""
 ALWAYS_OPEN = LATEST
-
-_START_BETWEEN = SCOPES[Scope.START_BETWEEN]
-_GAP = SCOPES[Scope.GAP]
-_SEQ_BETWEEN = SCOPES[Scope.SEQ_BETWEEN]
-_INTERSECTS_GAP = SCOPES[Scope.INTERSECTS_GAP]
-_DURING_SPAN = SCOPES[Scope.DURING_SPAN]
 
 
 @kernel
@@ -77,28 +72,28 @@ def endpoint(events: IntervalEvents, scratch: Scratch, number: int) -> int:
 
 @kernel
 def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, number: int) -> bool:
-    """Sets the bounds of level 0 to where an event forbids the bound match; False if it cannot anywhere."""
+    """Sets the bounds of level 0 to the times at which an event forbids the bound match; False if there are none."""
     negation = tables.negations[number]
     start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     if negation.scope >= 0:
         left_start, left_end = span_start(events, scratch, negation.left), span_end(events, scratch, negation.left)
         right_start, right_end = span_start(events, scratch, negation.right), span_end(events, scratch, negation.right)
-        if negation.scope == _START_BETWEEN:
+        if negation.scope == ScopeNumber.START_BETWEEN:
             start_low, start_high = left_start + 1, right_start - 1
-        elif negation.scope == _GAP:
+        elif negation.scope == ScopeNumber.GAP:
             start_low, end_high = left_end, right_start
-        elif negation.scope == _SEQ_BETWEEN:
+        elif negation.scope == ScopeNumber.SEQ_BETWEEN:
             start_low, start_high, end_high = max(left_end, left_start + 1), right_start - 1, right_start
-        elif negation.scope == _INTERSECTS_GAP:
+        elif negation.scope == ScopeNumber.INTERSECTS_GAP:
             start_high, end_low = right_start - 1, left_end + 1
-        elif negation.scope == _DURING_SPAN:
+        elif negation.scope == ScopeNumber.DURING_SPAN:
             start_low, end_high = min(left_start, right_start), max(left_end, right_end)
     own = 2 * (tables.settings[0].positives + number)
     for i in range(negation.order, negation.order_end):
         difference = tables.differences[i]
         of_left, of_right = difference.left // 2 * 2 == own, difference.right // 2 * 2 == own
         if of_left and of_right:
-            continue  # about the event alone: `forbids` looks at it
+            continue  # about the event alone: `forbids` checks it
         if of_left:
             most = endpoint(events, scratch, difference.right) + difference.most
             if difference.left == own:
@@ -163,7 +158,7 @@ def set_scopes(tables: IntervalTables, events: IntervalEvents, open_: OpenMatche
 def set_all_scopes(
     tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, count: int
 ) -> None:
-    """Sets those of the first `count` matches."""
+    """Sets the scopes of the first `count` matches."""
     for row in range(count):
         bind(open_, scratch, row)
         set_scopes(tables, events, open_, scratch, row)
@@ -184,7 +179,7 @@ def first_in_scope(open_: OpenMatches, its: List, number: int, start: int) -> in
 
 @kernel
 def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
-    """Puts an open match, whose scopes are set, where events that may forbid it find it."""
+    """Adds an open match, whose scopes are set, to the lists by which events find the matches that they may forbid."""
     key = events.key[open_.events[row, 0]]
     for number in range(open_.lists.shape[1]):
         least, greatest = open_.scopes[row, number, 0], open_.scopes[row, number, 1]
@@ -197,9 +192,9 @@ def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCurs
                 former = its.first
                 cursor.scoped = doubled(its, cursor.scoped)
                 move_entries(open_.by_scope, former, its)
-        # Behind those of the same start, so that in a stream in order nothing is moved.
-        place, behind = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
-        for i in range(behind, place, -1):
+        # After those of the same start, so that in a stream in order nothing is moved.
+        place, stop = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
+        for i in range(stop, place, -1):
             open_.by_scope[i] = open_.by_scope[i - 1]
         open_.by_scope[place] = row
         its.count += 1

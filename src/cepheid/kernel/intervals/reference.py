@@ -1,4 +1,4 @@
-"""The definition of interval patterns: all combinations of events, each looked at with plain Python.
+"""The definition of interval patterns: all combinations of events, each checked with plain Python.
 
 Zhou et al., sections 3 and 4; where these are silent, `docs/intervals.md` says what holds.
 """
@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life
 from cepheid.kernel.scripts.python_functions import Value
 from cepheid.kernel.scripts.reference import evaluate
+from cepheid.lang.consistency import End
 from cepheid.lang.intervals.values import (
     Comparison,
-    End,
     Endpoint,
     Mode,
     Negation,
@@ -55,7 +55,7 @@ def matches(plan: IntervalPlan, events: Sequence[Interval]) -> list[Match]:
 
 
 def hull(spans: Iterable[Span | Interval]) -> Span:
-    """What they span together."""
+    """The span of all of them together."""
     known = list(spans)
     return Span(min(span.start for span in known), max(span.end for span in known))
 
@@ -200,7 +200,7 @@ def _forbidden_until(negation: Negation, bound: dict[str, Interval], lateness: E
 
 
 def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
-    """Whether the comparison says that the event's key is not behind an endpoint of the match."""
+    """Whether the comparison says that the event's key is not after an endpoint of the match."""
     less, more = comparison.left, comparison.right
     if comparison.operator in (">", ">="):
         less, more = more, less
@@ -212,7 +212,7 @@ def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
 def by_acceptance(
     plan: IntervalPlan, events: Sequence[Interval], lateness: End
 ) -> Callable[[Sequence[int], float], dict[Match, Life]]:
-    """The matches of the accepted events, by their positions: what `consistency_reference.told` asks for."""
+    """The matches of the accepted events, by their positions: the function that `consistency_reference.told` calls."""
 
     def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
         found = matches(plan, [events[i] for i in accepted])

@@ -13,11 +13,11 @@ from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.layout import IntervalEvents
 
 _KEPT = ("start", "end", "until", "out")
-"""Of OPEN, what a snapshot has of a match that is alive."""
+"""The fields of OPEN that a snapshot has for a match that is alive."""
 
 
 def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
-    """What is kept beside the events, once the kernel is left with those that it needs."""
+    """What is stored beside the events, once the kernel has only those that it needs."""
     matches, cursor = int(kernel.cursor.matches), kernel.cursor
     return {
         **{name: np.array(kernel.open.rows[name][:matches]) for name in _KEPT},
@@ -29,7 +29,7 @@ def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
 def restore_kernel(
     kernel: IntervalKernel, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
 ) -> None:
-    """Continues where the kernel was whose state it is, with `count` events; this one is new.
+    """Continues from the arrays of another kernel's state, with `count` events; this kernel is new.
 
     Raises:
         SnapshotError: the arrays are not those of such a kernel.

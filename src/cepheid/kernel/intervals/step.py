@@ -1,10 +1,11 @@
-"""Takes events as they arrive: which are late, which matches they complete, which they forbid, and what is told then.
+"""Takes events as they arrive: which are late, which matches they complete, which they forbid, and what is emitted
+then.
 
-`consistency_reference` is the definition. An event is only taken once there is room for all that it may cause; until
-then nothing has changed, and the call can be repeated.
+`kernel.consistency_reference` is the definition. An event is only taken once there is room for all that it may cause;
+until then nothing has changed, and the call can be repeated.
 
-Stores, open matches and what is told are arguments of their own: taken out of one NamedTuple inside the functions, an
-event cost more where many matches are open (`benchmarks/intervals.py`, "with one of many open"): 24 to 35 % in one
+Stores, open matches and emitted rows are separate arguments: taken out of one NamedTuple inside the functions, an event
+cost more where many matches are open (`benchmarks/intervals.py`, "with one of many open"): 24 to 35 % in one
 comparison, 11 to 18 % in another.
 """
 
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from cepheid.compile.intervals.compiled import IntervalTables
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.intervals.tables import IntervalTables
 from cepheid.kernel.intervals.check import span_end, span_start
 from cepheid.kernel.intervals.join import NO_ROOM, join, store
 from cepheid.kernel.intervals.layout import (
@@ -44,7 +45,7 @@ class JoinStatus(IntEnum):
     MORE_MATCHES = 1
     """OpenMatches needs room."""
     MORE_TOLD = 2
-    """What is told must be taken away, and needs room for twice the open matches."""
+    """The emitted rows must be taken away, and need room for twice the open matches."""
     TOO_MANY = 3
     FAILED = 4
 
@@ -60,7 +61,7 @@ def arrive(
     cursor: JoinCursor,
     behind: int,
 ) -> int:
-    """Takes the events from Cursor.event to `behind`, in the order of their positions; a JoinStatus."""
+    """Takes the events from Cursor.event to before `behind`, in the order of their positions; returns a JoinStatus."""
     settings = tables.settings[0]
     while cursor.event < behind:
         position = cursor.event
@@ -83,8 +84,8 @@ def arrive(
         if cursor.told + 2 * (cursor.matches + kept) > len(told):
             return JoinStatus.MORE_TOLD
         cursor.dropped += found - kept
-        # From here on nothing is repeated: repeated, the event would be judged late by its own end.
-        if events.end[position] > cursor.clock and not settings.told:
+        # From here on nothing may be repeated: the event would then be late by its own end.
+        if events.end[position] > cursor.clock and not settings.external_clock:
             cursor.clock = events.end[position]
         if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
             return JoinStatus.FAILED
@@ -114,7 +115,7 @@ def add_matches(
     cursor: JoinCursor,
     found: int,
 ) -> bool:
-    """Opens those of the found matches that no event forbids; False where a condition failed."""
+    """Opens the found matches that no event forbids; False where a condition failed."""
     positives = tables.settings[0].positives
     first = cursor.matches
     for candidate in range(first, first + found):
@@ -175,7 +176,9 @@ def end_forbidden(
     number: int,
     position: int,
 ) -> None:
-    """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as it."""
+    """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as the
+    event.
+    """
     its, start, end = open_.lists[events.key[position], number], events.start[position], events.end[position]
     for place in range(first_in_scope(open_, its, number, start), its.first + its.count):
         row = open_.by_scope[place]
@@ -205,7 +208,7 @@ def due(open_: OpenMatches, cursor: JoinCursor, row: int) -> int:
 
 @kernel
 def release(open_: OpenMatches, told: Records, cursor: JoinCursor, horizon: int) -> None:
-    """Tells the matches that are certain now that no key below `horizon` comes any more, and forgets them."""
+    """Emits the matches that are certain because no key below `horizon` can come any more, and forgets them."""
     while cursor.heap > 0 and due(open_, cursor, open_.heap[0]) < horizon:
         row = pop(open_, cursor)
         match = open_.rows[row]

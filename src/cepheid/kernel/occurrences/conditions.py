@@ -1,13 +1,13 @@
-"""Conditions over the variables of occurrences: their values are put where scripts look for them."""
+"""Conditions over the variables of occurrences: the variables' values are put where scripts read them."""
 
 from __future__ import annotations
 
-from cepheid.compile.occurrences.compiled import NONE, PER_VARIABLE, AlgebraTables
+from cepheid.compile.occurrences.tables import NONE, PER_VARIABLE, AlgebraTables
+from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, Variables
 from cepheid.kernel.occurrences.nodes import has_room, size_of
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import Events
 
 
 @kernel
@@ -21,7 +21,9 @@ def holds(
     node: int,
     other: int,
 ) -> bool:
-    """Whether the script of the operator is true of the variables in a node and, if it is not the same, another."""
+    """Whether the script of the operator is true for the variables in a node and, if another node is given, in that
+    one.
+    """
     if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
         return False
     variables.slots[0, :] = NONE
@@ -41,7 +43,7 @@ def holds(
 def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, node: int) -> None:
     """Binds all variables in a node."""
     nodes, stack = forest.nodes, forest.members
-    top = len(stack) // 2  # the other half is for what is looked up in the meantime
+    top = len(stack) // 2  # the other half is for `outermost`
     stack[top] = node
     count = 1
     while count > 0:
@@ -60,7 +62,7 @@ def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables:
 
 @kernel
 def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int) -> None:
-    """An event has its values; anything else has the times of its first and its last member."""
+    """Binds a variable: an event with its values, anything else with the times of its first and its last member."""
     place = PER_VARIABLE * variable
     first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)
     time_value = tables.settings[0].time_value
@@ -76,14 +78,14 @@ def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Varia
     start, end = time_of(forest, events, first, time_value), time_of(forest, events, last, time_value)
     variables.values[time_value, place + 1] = min(start, end)  # local times may go back
     variables.values[time_value, place + 2] = max(start, end)
-    for behind in range(1, PER_VARIABLE):
-        variables.missing[time_value, place + behind] = False
-        variables.slots[0, place + behind] = place + behind
+    for offset in range(1, PER_VARIABLE):
+        variables.missing[time_value, place + offset] = False
+        variables.slots[0, place + offset] = place + offset
 
 
 @kernel
 def time_of(forest: Forest, events: Events, member: int, time_value: int) -> int:
-    """Of an event, or of a temporal one so far behind the last event below it."""
+    """The time of an event, or of a temporal event: so far after the last event below it."""
     nodes, delay = forest.nodes, 0
     while member >= 0:
         delay += nodes[member].number
@@ -93,7 +95,7 @@ def time_of(forest: Forest, events: Events, member: int, time_value: int) -> int
 
 @kernel
 def outermost(forest: Forest, events: Events, node: int, first: bool) -> int:
-    """The first member of a node, or the last: an event, or the node of a temporal one, which comes before events."""
+    """The first member of a node, or the last: an event, or the node of a temporal event, which comes before events."""
     nodes, stack = forest.nodes, forest.members
     stack[0] = node
     top, best = 1, 0
@@ -114,7 +116,7 @@ def outermost(forest: Forest, events: Events, node: int, first: bool) -> int:
 
 @kernel
 def precedes(forest: Forest, events: Events, member: int, other: int) -> bool:
-    """Of two members: by time, temporal ones before events, then by delay or position."""
+    """Whether a member comes before another: by time, temporal ones before events, then by delay or position."""
     nodes = forest.nodes
     time = nodes[member].end if member >= 0 else events.time[~member]
     other_time = nodes[other].end if other >= 0 else events.time[~other]

@@ -1,19 +1,19 @@
-"""Snoop's contexts, as `algebra_contexts` defines them: what waits for a partner is used up from the front."""
+"""Snoop's contexts, as `contexts_reference` defines them: what waits for a partner is used up from the front."""
 
 from __future__ import annotations
 
-from cepheid.compile.occurrences.compiled import AlgebraTables, Regime
+from cepheid.compile.occurrences.tables import AlgebraTables, Regime
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, TreeStatus
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor
 from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, reserve
 from cepheid.kernel.occurrences.nodes import is_earlier, new_node
 from cepheid.kernel.occurrences.operators import put, put_joined
-from cepheid.plan.occurrences.plan import Kind
+from cepheid.plan.occurrences.constants import Kind
 
 
 @kernel
 def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first_list: int) -> None:
-    """As `evaluate`, of BOTH, THEN and EITHER."""
+    """As `evaluate`, for BOTH, THEN and EITHER."""
     op = tables.operators[row]
     memory = first_list + op.memory
     lefts, rights = forest.made_count[op.left], forest.made_count[op.right]
@@ -24,16 +24,16 @@ def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCurso
             made = forest.made[forest.order[i] >> 1]
             put(forest, cursor, cursor.made, False, made.start, made.node)
         return
-    others = memory + 1 if op.kind == Kind.BOTH else memory  # of a sequence nothing on the right waits
+    others = memory + 1 if op.kind == Kind.BOTH else memory  # in a sequence nothing waits on the right
     if not (reserve(forest, cursor, memory, lefts) and reserve(forest, cursor, others, rights)):
         return
     waiting = forest.lists[memory].count + (forest.lists[others].count if others != memory else 0)
     most = waiting + 2 * (lefts + rights)
     if cursor.made + most > len(forest.made):
-        cursor.short = TreeStatus.MORE_MADE
+        cursor.short = OccurrenceStatus.MORE_MADE
         return
     if cursor.nodes + most > len(forest.nodes):
-        cursor.short = TreeStatus.MORE_NODES
+        cursor.short = OccurrenceStatus.MORE_NODES
         return
     for i in range(lefts + rights):
         side = forest.order[i] & 1
@@ -45,7 +45,9 @@ def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCurso
 def offer(
     forest: Forest, cursor: TreeCursor, regime: int, kind: int, memory: int, side: int, start: int, node: int
 ) -> None:
-    """What an occurrence from one side completes; it uses up what waits on the other, or waits itself."""
+    """Makes what an occurrence from one side completes. The occurrence uses up what waits on the other side, or waits
+    itself.
+    """
     own, others = memory + side, memory + 1 - side
     waits = kind == Kind.BOTH or side == 0
     if kind == Kind.BOTH:
@@ -81,11 +83,11 @@ def offer(
 
 @kernel
 def in_order(forest: Forest, cursor: TreeCursor, left: int, lefts: int, right: int, rights: int) -> bool:
-    """Writes to Forest.order what the operands have made: 2 place + side, by start, left before right, events; False
-    where there is no room.
+    """Writes to Forest.order what the operands have made, as 2 place + side: by start, left before right, then by
+    events. False where there is no room.
     """
     if lefts + rights > len(forest.order):
-        cursor.short, cursor.needed = TreeStatus.MORE_MEMBERS, lefts + rights
+        cursor.short, cursor.needed = OccurrenceStatus.MORE_MEMBERS, lefts + rights
         return False
     order, made = forest.order, forest.made
     for i in range(lefts + rights):

@@ -1,7 +1,7 @@
-"""Snoop's contexts: what an operator emits of what its operands emit, what waits for a partner, and what is used up.
+"""Snoop's contexts: what an operator emits from what its operands emit, what waits for a partner, and what is used up.
 
-After Chakravarthy and others, whose contexts are defined by what their algorithm does: here with occurrences that have
-a start and an end.
+After Chakravarthy and others, who define contexts by what their algorithm does: here with occurrences that have a start
+and an end.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cepheid.kernel.occurrences.values import Derivation, joined
-from cepheid.lang.occurrences.expression import Policy
-from cepheid.plan.occurrences.plan import Kind
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.occurrences.constants import Kind
 
 Waiting: TypeAlias = tuple[list[Derivation], list[Derivation]]
 """What waits at an operator: from its left operand, and from its right one."""
 
 
 def queue_of(left: Sequence[Derivation], right: Sequence[Derivation]) -> list[tuple[int, Derivation]]:
-    """In the order in which an operator looks at them, each with its side: by end, by start, left before right."""
+    """The occurrences in the order in which an operator takes them, each with its side: by end, by start, left before
+    right.
+    """
     queue = [*((0, o) for o in left), *((1, o) for o in right)]
     return sorted(queue, key=lambda item: (item[1].occurrence.end, item[1].occurrence.start, item[0], item[1]))
 
 
 def offer(policy: Policy, kind: Kind, waiting: Waiting, side: int, o: Derivation) -> Iterator[Derivation]:
-    """What an occurrence from one side completes; it uses up what waits on the other, or waits itself."""
+    """Yields what an occurrence from one side completes. The occurrence uses up what waits on the other side, or waits
+    itself.
+    """
     others = waiting[1 - side]
     if kind is Kind.BOTH:
         ready = list(others)

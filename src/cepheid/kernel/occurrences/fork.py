@@ -1,16 +1,15 @@
-"""Copies of what is remembered for a key, so that it can be gone back to. Nodes never change, so copies share them."""
+"""Copies of what is remembered for a key, for a rollback to this point. Nodes never change, so copies share them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernel.occurrences.kernel import TreeKernel
-from cepheid.kernel.stages.layout import Int32s
-from cepheid.kernel.stages.withheld import ranges
+from cepheid.kernel.arrays import Int32s, ranges
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel
 
 
-def fork_keys(kernel: TreeKernel, source: Int32s, target: Int32s) -> None:
-    """What is remembered for source[i] is for target[i], too, of which nothing was; each goes on without the other."""
+def fork_keys(kernel: OccurrenceKernel, source: Int32s, target: Int32s) -> None:
+    """Copies what is remembered for source[i] to target[i], which has nothing; each goes on without the other."""
     width = kernel.lists_of_key
     kernel.make_keys(int(target.max(initial=-1)) + 1)
     lists = kernel.forest.lists.reshape(-1, width)

@@ -1,4 +1,4 @@
-"""When keys have nothing open any more though no event comes: all that is remembered of them is too old to count."""
+"""When keys have nothing open although no event comes: everything that they remember is too old to count."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.compile.occurrences.compiled import NONE, Regime
-from cepheid.compile.stages.tables import Ints
-from cepheid.kernel.occurrences import step as algebra_step
-from cepheid.kernel.occurrences.kernel import TreeKernel
-from cepheid.kernel.stages.layout import FOREVER, Int32s
-from cepheid.plan.occurrences.growth import UNBOUNDED
-from cepheid.plan.occurrences.plan import Kind
+from cepheid.compile.arrays import Ints
+from cepheid.compile.occurrences.tables import NONE, Regime
+from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.kernel.occurrences import step
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel
+from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 
-def idle_from(kernel: TreeKernel, keys: Int32s) -> Ints:
-    """(k,) microseconds: once time has passed it and no event has come, what the key remembers counts no more. FOREVER
-    where that never is, or an instant is due before.
+def idle_from(kernel: OccurrenceKernel, keys: Int32s) -> Ints:
+    """(k,) microseconds: once time is after this and no event has come, what the key remembers no longer counts.
+    FOREVER where that never happens, or where an instant is due before.
     """
     forest, width = kernel.forest, kernel.lists_of_key
     found = np.full(len(keys), np.iinfo(np.int64).min)
@@ -39,14 +38,14 @@ def idle_from(kernel: TreeKernel, keys: Int32s) -> Ints:
     return found
 
 
-def forget_keys(kernel: TreeKernel, keys: Int32s) -> None:
-    """They have nothing open any more."""
-    algebra_step.forget_keys(kernel.tables, kernel.forest, np.ascontiguousarray(keys, np.int32))
+def forget_keys(kernel: OccurrenceKernel, keys: Int32s) -> None:
+    """Forgets these keys, which have nothing open."""
+    step.forget_keys(kernel.tables, kernel.forest, np.ascontiguousarray(keys, np.int32))
 
 
-def _windows(kernel: TreeKernel) -> Iterator[int]:
-    """For each list of a key how long before an instant an occurrence may have started that counts there. In a context
-    one that is too old may still use up another.
+def _windows(kernel: OccurrenceKernel) -> Iterator[int]:
+    """For each list of a key how long before an instant an occurrence that counts there may have started. In a context
+    an occurrence that is too old may still use up another.
     """
     yield UNBOUNDED  # events of an instant
     tables, in_context = kernel.tables, kernel.tables.settings["regime"][0] >= Regime.SNOOP_RECENT

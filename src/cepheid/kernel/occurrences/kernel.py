@@ -1,4 +1,6 @@
-"""The kernel of the event algebra with its memory: makes room when it asks for it, and hands out what is found."""
+"""The kernel of the event algebra with its memory: makes room when the kernel asks for it, and returns what is
+found.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,18 @@ from functools import cache
 
 import numpy as np
 
-from cepheid.compile.occurrences.compiled import CompiledTrees, Regime, Trees, compile_trees, made_with, tree_limits
-from cepheid.compile.stages.tables import Records
+from cepheid.compile.arrays import Records
+from cepheid.compile.occurrences.compiled import CompiledTrees, Trees, compile_trees, made_with, tree_limits
+from cepheid.compile.occurrences.tables import Regime
 from cepheid.errors import LimitExceeded
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, grown
+from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.occurrences.layout import (
     ENTRY,
     FOUND,
     MADE,
-    TreeStatus,
+    OccurrenceStatus,
     new_forest,
     new_keys,
     new_lists,
@@ -25,34 +30,35 @@ from cepheid.kernel.occurrences.layout import (
 from cepheid.kernel.occurrences.lists import compact
 from cepheid.kernel.occurrences.nodes import collect, mark_events, place_events
 from cepheid.kernel.occurrences.results import (
+    EmittedOccurrences,
     Reader,
-    ToldOccurrences,
     chosen_rows,
+    emitted_from,
+    emitted_of,
     joined_told,
     sizes_of,
-    told_from,
-    told_of,
 )
 from cepheid.kernel.occurrences.step import forget_keys, visit_keys
-from cepheid.kernel.stages.kernel import FAILURES, JointConditionFailed
-from cepheid.kernel.stages.layout import FOREVER, Events, Flags, Int32s, Visits, grown
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.limits import Limits
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import Operator
 
 _ROOM = 1 << 14
 
 
 @cache
 def warm_up() -> None:
-    """Loads the kernel, compiled if it is not in the disk cache; one process compiles at a time, as in `warm_up`."""
+    """Loads the kernel, and compiles it if it is not in the disk cache. One process compiles at a time, as in
+    `kernel.stages.warm_up`.
+    """
     trees = Trees((Operator(Kind.LEAF),), (0,), Regime.ALL, 1, (), None)
     (compiled,) = compile_trees([trees], Limits())
     nothing, words = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
     events = Events(words, words.copy(), nothing, np.zeros((0, 0), np.bool_))
     visits = Visits(np.zeros(0, np.int32), words.copy(), words.copy(), np.zeros(0, np.bool_))
     with compiling_alone():
-        kernel = TreeKernel(compiled, [Policy.UNRESTRICTED], Limits())
+        kernel = OccurrenceKernel(compiled, [Policy.UNRESTRICTED], Limits())
         kernel.run(events, visits)
         kernel.mark(np.zeros(0, np.int32))
         kernel.place(np.zeros(0, np.int32), 0)
@@ -62,7 +68,7 @@ def warm_up() -> None:
 _LESS = "Bound the pattern with within(…), take the policy 'recent', or raise the limit"
 
 
-class TreeKernel:
+class OccurrenceKernel:
     """Runs the kernel over the working set; `policies` are those of the roots."""
 
     def __init__(self, trees: CompiledTrees, policies: Sequence[Policy], limits: Limits) -> None:
@@ -75,48 +81,48 @@ class TreeKernel:
         temporal, bound = (made_with(trees.trees.operators, kind) for kind in (Kind.DELAYED, Kind.BOUND))
         self._temporal = [temporal[root] for root in trees.trees.roots]
         self._plain = [not (temporal[root] or bound[root]) for root in trees.trees.roots]
-        """Whether occurrences of a root are nothing but their events."""
+        """Whether occurrences of a root consist of their events alone."""
         self.cursor = new_tree_cursor()
         self.forest = new_forest(trees.tables, _ROOM)
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
         self.dropped_matches = 0
 
-    def run(self, events: Events, visits: Visits) -> list[ToldOccurrences]:
-        """What the visits make certain, for each root.
+    def run(self, events: Events, visits: Visits) -> list[EmittedOccurrences]:
+        """Returns what the visits make certain, for each root.
 
         Raises:
-            JointConditionFailed, LimitExceeded: the kernel is of no use afterwards.
+            JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
         """
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         cursor, found = self.cursor, []
         cursor.visit = 0
         while True:
-            match TreeStatus(visit_keys(self.tables, events, self.forest, self._variables, cursor, visits)):
-                case TreeStatus.DONE:
+            match OccurrenceStatus(visit_keys(self.tables, events, self.forest, self._variables, cursor, visits)):
+                case OccurrenceStatus.DONE:
                     found.append(self._take_found(events))
                     cursor.instant = 0
                     return [joined_told(parts) for parts in zip(*found, strict=True)]
-                case TreeStatus.MORE_NODES:
+                case OccurrenceStatus.MORE_NODES:
                     found.append(self._take_found(events))
                     self._make_room_for_nodes()
-                case TreeStatus.MORE_ENTRIES:
+                case OccurrenceStatus.MORE_ENTRIES:
                     self.make_entries(int(cursor.needed))
-                case TreeStatus.MORE_MADE:
+                case OccurrenceStatus.MORE_MADE:
                     made = np.zeros(2 * len(self.forest.made), MADE)
                     made[: cursor.made] = self.forest.made[: cursor.made]
                     self.forest = self.forest._replace(made=made)
-                case TreeStatus.MORE_MEMBERS:
+                case OccurrenceStatus.MORE_MEMBERS:
                     self._make_room_for_members(int(cursor.needed))
-                case TreeStatus.MORE_FOUND:
+                case OccurrenceStatus.MORE_FOUND:
                     found.append(self._take_found(events))
                     if cursor.needed > len(self.forest.found):
                         self.forest = self.forest._replace(found=np.zeros(2 * int(cursor.needed), FOUND))
-                case TreeStatus.TOO_MANY:
+                case OccurrenceStatus.TOO_MANY:
                     most = self._limits.most_partial_matches
                     raise LimitExceeded(
                         f"a key keeps more than {most:,} occurrences open (max_partial_matches). {_LESS}"
                     )
-                case TreeStatus.FAILED:
+                case OccurrenceStatus.FAILED:
                     raise self._failure()
 
     def _failure(self) -> JointConditionFailed:
@@ -125,7 +131,7 @@ class TreeKernel:
         return JointConditionFailed(f"the condition ({text})", FAILURES[int(self.cursor.failure)], bound)
 
     def limit(self, limits: Limits) -> None:
-        """These are its limits from now on; the settings of its tables are its own."""
+        """Sets the limits from now on; no other kernel shares the settings of its tables."""
         self._limits = limits
         for name, value in tree_limits(limits).items():
             self.tables.settings[name] = value
@@ -136,14 +142,16 @@ class TreeKernel:
 
     @property
     def evaluated(self) -> int:
-        """How many operators were looked at so far, each once an instant at which what it works on is there."""
+        """The number of evaluations of operators so far: one for each operator and instant at which it has something to
+        do.
+        """
         return int(self.cursor.evaluated)
 
     # What is open
 
     @property
     def remembered(self) -> int:
-        """How many occurrences, and timers, operators remember, of all keys."""
+        """The number of occurrences and timers that operators remember, for all keys."""
         return int(self.forest.keys["remembered"].sum())
 
     @property
@@ -153,8 +161,8 @@ class TreeKernel:
         return np.flatnonzero((keys["due"] < FOREVER) | (keys["remembered"] > 0)).astype(np.int32)
 
     def is_open(self, keys: Int32s) -> Flags:
-        kept = self.forest.keys[keys]
-        is_open: Flags = (kept["due"] < FOREVER) | (kept["remembered"] > 0)
+        chosen = self.forest.keys[keys]
+        is_open: Flags = (chosen["due"] < FOREVER) | (chosen["remembered"] > 0)
         return is_open
 
     def due(self, time: int) -> Int32s:
@@ -169,17 +177,17 @@ class TreeKernel:
     # Memory
 
     def mark(self, held: Int32s) -> None:
-        """Sets those of `held`, one for each event, that are still looked at."""
+        """Sets `held`, which has one entry for each event, to 1 for the events that are still needed."""
         self._collect()
         mark_events(self.forest, self.cursor, self._lists, held)
 
     def place(self, places: Int32s, count: int) -> None:
-        """From now on there are only so many events, each where `places` says; those that `mark` sets are there."""
+        """Leaves `count` events, each where `places` says; the events that `mark` sets are among them."""
         place_events(self.forest, self.cursor, self._lists, places)
         self.cursor.event = count
 
     def renumber(self, before: Int32s) -> None:
-        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
+        """Gives the key of number before[i] the number i; other keys have nothing open."""
         width = self.lists_of_key
         lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
         self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
@@ -194,9 +202,9 @@ class TreeKernel:
         before = len(self.forest.keys)
         if keys > before:
             after = max(keys, 2 * before)
-            kept = np.concatenate([self.forest.keys, new_keys(after - before)])
+            larger = np.concatenate([self.forest.keys, new_keys(after - before)])
             lists = np.concatenate([self.forest.lists, new_lists((after - before) * self.lists_of_key)])
-            self.forest = self.forest._replace(keys=kept, lists=lists)
+            self.forest = self.forest._replace(keys=larger, lists=lists)
 
     def _collect(self) -> None:
         collect(self.forest, self.cursor, self._lists, np.zeros(int(self.cursor.nodes) + 1, np.int64))
@@ -207,12 +215,12 @@ class TreeKernel:
             self.forest = self.forest._replace(nodes=grown(self.forest.nodes, 2 * len(self.forest.nodes)))
 
     def make_entries(self, more: int) -> None:
-        """Makes room for so many more in the lists."""
+        """Makes room for `more` further entries in the lists."""
         lists = self.forest.lists
-        kept = int(lists["count"].sum())
+        stored = int(lists["count"].sum())
         room = len(self.forest.entries)
-        if 8 * (kept + more) > room:
-            room = 16 * (kept + more)
+        if 8 * (stored + more) > room:
+            room = 16 * (stored + more)
         into = np.zeros(room, ENTRY)
         compact(self.forest, self.cursor, self._lists, into)
         self.forest = self.forest._replace(entries=into)
@@ -224,8 +232,8 @@ class TreeKernel:
 
     # What is found
 
-    def _take_found(self, events: Events) -> list[ToldOccurrences]:
-        """For each root."""
+    def _take_found(self, events: Events) -> list[EmittedOccurrences]:
+        """Takes away what is found, for each root."""
         count = int(self.cursor.found)
         self.cursor.found = 0
         found = self.forest.found[:count].copy()
@@ -234,15 +242,15 @@ class TreeKernel:
         if self._trees.regime is Regime.ALL:
             found = found[chosen_rows(found, self._policies, self._plain, reader)]
         found = self._within_limit(found)
-        told = []
+        emitted = []
         for root in range(len(self._policies)):
             own = found if len(self._policies) == 1 else found[found["root"] == root]
             if self._temporal[root]:
                 derivations = [reader.derivation(node) for node in own["node"].tolist()]
-                told.append(told_of(derivations, self._trees.variables))
+                emitted.append(emitted_of(derivations, self._trees.variables))
             else:
-                told.append(told_from(self.forest, events, own, self._trees.variables))
-        return told
+                emitted.append(emitted_from(self.forest, events, own, self._trees.variables))
+        return emitted
 
     def _within_limit(self, found: Records) -> Records:
         most = self._limits.max_matches_per_event

@@ -1,6 +1,6 @@
 """What the kernel of the event algebra works on: nodes, lists, what is made at an instant, and what is found.
 
-What an occurrence is made of is a number: that of a node or, below 0, `~position` of an event. A node is made of such
+The contents of an occurrence are a number: that of a node or, below 0, `~position` of an event. A node consists of such
 numbers itself, each less than its own, so occurrences share what they have in common, and nothing is copied.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.occurrences.compiled import PER_VARIABLE, AlgebraTables
-from cepheid.compile.stages.tables import Ints, Records
-from cepheid.kernel.stages.layout import FOREVER, Flags
-from cepheid.plan.occurrences.growth import UNBOUNDED
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.occurrences.tables import PER_VARIABLE, AlgebraTables
+from cepheid.kernel.arrays import FOREVER, Flags
+from cepheid.plan.occurrences.constants import UNBOUNDED
 
 TreeCursor: TypeAlias = Any
 """One record of TREE_CURSOR."""
@@ -26,7 +26,7 @@ class NodeKind(IntEnum):
     BOUND = 1
     """`left`, known as variable `number`."""
     DELAYED = 2
-    """The temporal event `number` microseconds behind `left`."""
+    """The temporal event `number` microseconds after `left`."""
 
 
 TREE_NODE = np.dtype(
@@ -48,8 +48,8 @@ LIST = np.dtype(
         ("capacity", np.int64),
         ("first", np.int64),  # and its entries are those from here
         ("count", np.int64),
-        ("latest", np.int64),  # of WITHOUT: the latest start of what is taken away
-        ("pruned_at", np.int64),  # so many entries that it is worth looking which of them are too old
+        ("latest", np.int64),  # for WITHOUT: the latest start of the right side
+        ("pruned_at", np.int64),  # the number of entries from which on it pays to forget old ones
     ]
 )
 KEPT_KEY = np.dtype(
@@ -60,11 +60,11 @@ KEPT_KEY = np.dtype(
     ]
 )
 MADE = np.dtype([("start", np.int64), ("node", np.int64)])
-"""What an operator has made; it ends at the instant."""
+"""An occurrence that an operator has made; it ends at the instant."""
 FOUND = np.dtype(
     [
-        ("root", np.int64),  # which one
-        ("instant", np.int64),  # what is found at one has one number
+        ("root", np.int64),  # its number
+        ("instant", np.int64),  # its number
         ("start", np.int64),
         ("end", np.int64),
         ("node", np.int64),
@@ -73,27 +73,27 @@ FOUND = np.dtype(
 
 
 class Forest(NamedTuple):
-    """All that operators remember, of k keys, and what they make at an instant; r operators."""
+    """Everything that operators remember for k keys, and what they make at an instant; r operators."""
 
     keys: Records
     """(k,) KEPT_KEY."""
     lists: Records
-    """(any,) LIST, those of a key one behind the other: first the events of the instant, then those of operators."""
+    """(any,) LIST, the lists of a key next to each other: first the events of the instant, then those of operators."""
     entries: Records
-    """(any,) ENTRY, the first Cursor.entries of them are given to lists."""
+    """(any,) ENTRY, the first Cursor.entries of them belong to lists."""
     nodes: Records
     """(any,) TREE_NODE, the first Cursor.nodes of them."""
     made: Records
     """(any,) MADE, the first Cursor.made of them, operator by operator."""
     made_from: Ints
-    """(r,) where those of an operator begin."""
+    """(r,) where the occurrences of an operator begin."""
     made_count: Ints
     touched: Flags
-    """(r,) whether it must be looked at."""
+    """(r,) whether the operator must be evaluated."""
     found: Records
     """(any,) FOUND, the first Cursor.found of them."""
     members: Ints
-    """Room to list members, and for a stack behind them."""
+    """Room to list members, and for a stack after them."""
     order: Ints
     """Room to order what comes at an instant."""
 
@@ -118,7 +118,7 @@ TREE_CURSOR = np.dtype(
         for name in (
             "visit",  # the visit that is under way or next
             "event",  # the next event
-            "behind",  # behind the events of the instant that is under way
+            "behind",  # the position after the events of the instant that is under way
             "now",  # the instant that is under way
             "row",  # the next operator of it; NONE if there is none
             "instant",  # its number
@@ -126,24 +126,24 @@ TREE_CURSOR = np.dtype(
             "nodes",
             "entries",
             "found",
-            "short",  # a TreeStatus: what there was no room for
-            "needed",  # how much of it, where that is known
-            "failure",  # what made a condition fail, see interpret
+            "short",  # an OccurrenceStatus: what there was no room for
+            "needed",  # how much room is needed, where that is known
+            "failure",  # what made a condition fail, see kernel.scripts.interpreter
             "failed_row",
-            "evaluated",  # operators that were looked at
+            "evaluated",  # operators that were evaluated
             "dropped",  # occurrences that were over a limit
         )
     ]
 )
 
 
-class TreeStatus(IntEnum):
+class OccurrenceStatus(IntEnum):
     DONE = 0
     MORE_NODES = 1
     MORE_ENTRIES = 2
     MORE_MADE = 3
     MORE_MEMBERS = 4
-    """Also of room to order them."""
+    """Also where room to order members is short."""
     MORE_FOUND = 5
     TOO_MANY = 6
     FAILED = 7

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from cepheid.compile.stages.tables import Records
+from cepheid.compile.arrays import Records
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.occurrences.layout import Forest, TreeCursor, TreeStatus
+from cepheid.kernel.occurrences.layout import Forest, OccurrenceStatus, TreeCursor
 
 _LEAST_PRUNED = 16
 
 
 @inlined
 def reserve(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
-    """Makes room for so many more; False where there is none, which `cursor.short` says."""
+    """Makes room for `more` further entries; False where there is none, and `cursor.short` then says so."""
     list_ = forest.lists[number]
     if list_.first - list_.base + list_.count + more <= list_.capacity:
         return True
@@ -27,7 +27,7 @@ def move(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
         capacity = 2 * (list_.count + more)
         base = cursor.entries
         if base + capacity > len(forest.entries):
-            cursor.short, cursor.needed = TreeStatus.MORE_ENTRIES, capacity
+            cursor.short, cursor.needed = OccurrenceStatus.MORE_ENTRIES, capacity
             return False
         cursor.entries += capacity
     for i in range(list_.count):
@@ -45,7 +45,7 @@ def copy(entries: Records, source: int, target: int) -> None:
 
 @inlined
 def append(forest: Forest, number: int, start: int, end: int, node: int) -> None:
-    """Where there is room."""
+    """Appends an entry, for which there is room."""
     list_ = forest.lists[number]
     entry = forest.entries[list_.first + list_.count]
     entry.start, entry.end, entry.node = start, end, node
@@ -60,7 +60,7 @@ def drop_first(forest: Forest, number: int, count: int) -> None:
 
 @inlined
 def ended_before(forest: Forest, number: int, time: int) -> int:
-    """How many have ended."""
+    """The number of entries that ended before the time."""
     first = forest.lists[number].first
     low, high = 0, forest.lists[number].count
     while low < high:
@@ -74,7 +74,7 @@ def ended_before(forest: Forest, number: int, time: int) -> int:
 
 @inlined
 def started_before(forest: Forest, number: int, time: int) -> int:
-    """How many at the front have started, where starts ascend."""
+    """The number of entries at the front that started before the time, where starts ascend."""
     first = forest.lists[number].first
     low, high = 0, forest.lists[number].count
     while low < high:
@@ -88,7 +88,7 @@ def started_before(forest: Forest, number: int, time: int) -> int:
 
 @inlined
 def prune(forest: Forest, number: int, since: int) -> None:
-    """Forgets what started before `since`, now and then."""
+    """Forgets entries that started before `since`, if there are so many that it pays."""
     list_ = forest.lists[number]
     if list_.count >= max(list_.pruned_at, _LEAST_PRUNED):
         keep_since(forest, number, since)

@@ -1,15 +1,15 @@
-"""Nodes: how occurrences are joined and compared, and how those that nothing is made of any more are forgotten.
+"""Nodes: how occurrences are joined and compared, and how unused nodes are forgotten.
 
-Of two that start and end alike the one with the latest events is the more recent, and the one with the earliest events
-the first; events are looked at alone, also those that temporal ones come behind.
+Of two occurrences with the same start and end, the one with the latest events is the more recent, and the one with the
+earliest events the first. Only events are compared, including those that temporal events come after.
 """
 
 from __future__ import annotations
 
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, TreeStatus
-from cepheid.kernel.stages.layout import Int32s
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor
 
 
 @inlined
@@ -21,9 +21,9 @@ def size_of(nodes: Records, node: int) -> int:
 def new_node(
     forest: Forest, cursor: TreeCursor, kind: int, left: int, right: int, number: int, start: int, end: int
 ) -> int:
-    """Its number; where there is no room `cursor.short` says so."""
+    """Makes a node and returns its number; where there is no room `cursor.short` says so."""
     if cursor.nodes >= len(forest.nodes):
-        cursor.short = TreeStatus.MORE_NODES
+        cursor.short = OccurrenceStatus.MORE_NODES
         return 0
     number_of = cursor.nodes
     node = forest.nodes[number_of]
@@ -37,9 +37,9 @@ def new_node(
 
 @kernel
 def list_events(nodes: Records, node: int, members: Ints, first: int) -> int:
-    """Writes the positions of the events below a node from `first` on, in order, each once; where they end.
+    """Writes the positions of the events below a node from `first` on, in order, each once; returns where they end.
 
-    What is behind them is used as a stack: there must be twice the room for all of them.
+    The room after them is used as a stack: there must be twice the room for all of them.
     """
     end, top = first, len(members) - 1
     members[top] = node
@@ -71,51 +71,53 @@ def list_events(nodes: Records, node: int, members: Ints, first: int) -> int:
 
 @inlined
 def has_room(forest: Forest, cursor: TreeCursor, size: int) -> bool:
-    """Whether so many events can be listed."""
+    """Whether `size` events can be listed."""
     if 2 * size + 2 > len(forest.members):
-        cursor.short, cursor.needed = TreeStatus.MORE_MEMBERS, 2 * size + 2
+        cursor.short, cursor.needed = OccurrenceStatus.MORE_MEMBERS, 2 * size + 2
         return False
     return True
 
 
 @kernel
 def is_later(forest: Forest, cursor: TreeCursor, node: int, other: int) -> bool:
-    """Whether a node has the later events: the last that one of them has alone."""
+    """Whether a node has the later events: the last event that only one of the two has is its own."""
     nodes, members = forest.nodes, forest.members
     if node == other or not has_room(forest, cursor, size_of(nodes, node) + size_of(nodes, other)):
         return False
     middle = list_events(nodes, node, members, 0)
     last = list_events(nodes, other, members, middle)
-    at, behind = middle - 1, last - 1
-    while at >= 0 and behind >= middle:
-        if members[at] != members[behind]:
-            return bool(members[at] > members[behind])
+    at, other_at = middle - 1, last - 1
+    while at >= 0 and other_at >= middle:
+        if members[at] != members[other_at]:
+            return bool(members[at] > members[other_at])
         at -= 1
-        behind -= 1
+        other_at -= 1
     return at >= 0
 
 
 @kernel
 def is_earlier(forest: Forest, cursor: TreeCursor, node: int, other: int) -> bool:
-    """Whether a node has the earlier events: the first that one of them has alone, and none before any."""
+    """Whether a node has the earlier events: its event at the first difference is the earlier one, or it has none
+    there.
+    """
     nodes, members = forest.nodes, forest.members
     if node == other or not has_room(forest, cursor, size_of(nodes, node) + size_of(nodes, other)):
         return False
     middle = list_events(nodes, node, members, 0)
     last = list_events(nodes, other, members, middle)
-    at, behind = 0, middle
-    while at < middle and behind < last:
-        if members[at] != members[behind]:
-            return bool(members[at] < members[behind])
+    at, other_at = 0, middle
+    while at < middle and other_at < last:
+        if members[at] != members[other_at]:
+            return bool(members[at] < members[other_at])
         at += 1
-        behind += 1
-    return behind < last
+        other_at += 1
+    return other_at < last
 
 
 @kernel
 def collect(forest: Forest, cursor: TreeCursor, lists: int, place: Ints) -> None:
-    """Forgets the nodes that nothing is made of; nothing is found that is not taken away yet. `place` is scratch, with
-    room for all nodes.
+    """Forgets the nodes that nothing refers to; everything found has been taken away. `place` is scratch, with room for
+    all nodes.
     """
     nodes = forest.nodes
     place[: cursor.nodes] = 0
@@ -157,7 +159,9 @@ def collect(forest: Forest, cursor: TreeCursor, lists: int, place: Ints) -> None
 
 @kernel
 def mark_events(forest: Forest, cursor: TreeCursor, lists: int, held: Int32s) -> None:
-    """Sets those of `held`, one for each event, that are still looked at, once nodes are collected."""
+    """Sets `held`, which has one entry for each event, to 1 for the events that are still needed. Nodes are collected
+    before.
+    """
     for node in range(cursor.nodes):
         if forest.nodes[node].left < 0:
             held[~forest.nodes[node].left] = 1
@@ -172,7 +176,7 @@ def mark_events(forest: Forest, cursor: TreeCursor, lists: int, held: Int32s) ->
 
 @kernel
 def place_events(forest: Forest, cursor: TreeCursor, lists: int, place: Int32s) -> None:
-    """Gives all events their places as positions."""
+    """Replaces the positions of all events by their places."""
     for node in range(cursor.nodes):
         if forest.nodes[node].left < 0:
             forest.nodes[node].left = ~place[~forest.nodes[node].left]

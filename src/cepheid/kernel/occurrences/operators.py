@@ -1,41 +1,40 @@
-"""What an operator makes at an instant, of what its operands have just made and of what it remembers.
+"""What an operator makes at an instant, from what its operands have just made and from what it remembers.
 
-With the recent policy each makes one at most (Carlson and Lisper: the starts and ends are the same as if all were made
-first), and remembers little:
+With the recent policy each operator makes one occurrence at most (Carlson and Lisper: the starts and ends are the same
+as if all were made first), and remembers little:
 
-    and     the one of the latest start from each side
-    minus   the latest start of what it takes away; without the recent policy, too
-    then    of the left side those that no other has both a later start and an earlier end than; only the latest of
+    and     the one with the latest start from each side
+    minus   the latest start of the right side; without the recent policy, too
+    then    from the left side those for which no other has both a later start and an earlier end; only the latest of
             these where the right side takes no time, and none that ended too long ago where its length is bounded
 
 Otherwise a window around an operator bounds what it remembers. An operator for which there is no room says so
-(`TreeCursor.short`) before it remembers anything, and is looked at again.
+(`TreeCursor.short`) before it remembers anything, and is evaluated again.
 """
 
 from __future__ import annotations
 
-from cepheid.compile.occurrences.compiled import AlgebraTables, Regime
+from cepheid.compile.occurrences.tables import AlgebraTables, Regime
+from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.conditions import holds
-from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, TreeStatus, Variables
+from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor, Variables
 from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, prune, reserve, started_before
 from cepheid.kernel.occurrences.nodes import is_later, new_node
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import Events
-from cepheid.plan.occurrences.growth import UNBOUNDED
-from cepheid.plan.occurrences.plan import Kind
+from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 
 @inlined
 def put(forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int) -> None:
-    """Adds to what the operator makes, which begins at `first`; where it makes one alone, the more recent stays."""
+    """Adds to what the operator makes, which begins at `first`; where it makes only one, the more recent stays."""
     if recent and cursor.made > first:
         best = forest.made[first]
         if start > best.start or (start == best.start and is_later(forest, cursor, node, best.node)):
             best.start, best.node = start, node
         return
     if cursor.made >= len(forest.made):
-        cursor.short = TreeStatus.MORE_MADE
+        cursor.short = OccurrenceStatus.MORE_MADE
         return
     made = forest.made[cursor.made]
     made.start, made.node = start, node
@@ -46,7 +45,7 @@ def put(forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int
 def put_joined(
     forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int, other_start: int, other: int
 ) -> None:
-    """Adds what both are together."""
+    """Adds the occurrence that joins both."""
     start = min(start, other_start)
     if recent and cursor.made > first and start < forest.made[first].start:
         return
@@ -65,7 +64,7 @@ def evaluate(
     row: int,
     first_list: int,
 ) -> None:
-    """Makes what the operator makes at the instant, and remembers; `first_list` is that of the key."""
+    """Makes the operator's occurrences at the instant, and remembers; `first_list` is that of the key."""
     op = tables.operators[row]
     recent = tables.settings[0].regime == Regime.MOST_RECENT
     memory = first_list + op.memory
@@ -137,9 +136,10 @@ def then(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
 
 @inlined
 def forget_older(forest: Forest, memory: int, now: int, span: int, window: int) -> None:
-    """The left side of a sequence: starts ascend with ends, as one that starts no later than another which has ended
-    before is never the latest. Right sides that come take no longer than their span, so of those that have ended before
-    the earliest start of these only the last counts; and none that is too old for the window.
+    """Forgets what the left side of a sequence no longer needs. Starts ascend with ends: an occurrence that starts no
+    later than another that ended before it is never the latest. Later right sides take no longer than their span, so of
+    the occurrences that ended before their earliest start only the last counts; and none that is too old for the
+    window.
     """
     count = forest.lists[memory].count
     if count > 1 or (count and window < UNBOUNDED):
@@ -232,7 +232,7 @@ def both(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
 def remember(
     forest: Forest, cursor: TreeCursor, number: int, first: int, count: int, recent: bool, window: int
 ) -> None:
-    """All that an operand has made or, with the recent policy, one: the latest so far."""
+    """Remembers all that an operand has made or, with the recent policy, only the latest so far."""
     for at in range(first, first + count):
         start = forest.made[at].start
         list_ = forest.lists[number]
@@ -247,22 +247,22 @@ def remember(
 
 @inlined
 def delayed(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int, recent: bool) -> None:
-    """Timers are in the order of their times, as all are set so long ahead."""
+    """Timers are in the order of their times, as all are set equally far ahead."""
     op = tables.operators[row]
     left, lefts = forest.made_from[op.left], forest.made_count[op.left]
     if not reserve(forest, cursor, memory, lefts):
         return
     most = ended_before(forest, memory, cursor.now + 1) + lefts
     if cursor.made + most > len(forest.made):
-        cursor.short = TreeStatus.MORE_MADE
+        cursor.short = OccurrenceStatus.MORE_MADE
         return
     if cursor.nodes + lefts > len(forest.nodes):
-        cursor.short = TreeStatus.MORE_NODES
+        cursor.short = OccurrenceStatus.MORE_NODES
         return
     time = cursor.now + op.number
     for at in range(left, left + lefts):
-        behind = forest.made[at].node
-        node = new_node(forest, cursor, NodeKind.DELAYED, behind, behind, op.number, time, time)
+        base = forest.made[at].node
+        node = new_node(forest, cursor, NodeKind.DELAYED, base, base, op.number, time, time)
         append(forest, memory, time, time, node)
     due = ended_before(forest, memory, cursor.now + 1)
     first = cursor.made

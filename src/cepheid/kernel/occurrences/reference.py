@@ -1,8 +1,8 @@
-"""The definition of the event algebra: plain Python over sets, slow and obvious. The tree must equal it.
+"""The definition of the event algebra: plain Python over sets, slow and obvious. The compiled trees must equal it.
 
 The operators are Vaculín and Sycara's, with the decisions that their paper leaves open: sequence is strict (the left
-one ends before the right one starts), bounds of minus are closed, a temporal event is told apart by what it comes
-behind. A derivation is an occurrence with what its variables stand for; an occurrence is given if it has one.
+one ends before the right one starts), bounds of minus are closed, a temporal event is identified by what it comes
+after. A derivation is an occurrence with what its variables stand for; an occurrence is emitted if it has a derivation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from cepheid.kernel.occurrences.values import (
     of_event,
     recency,
 )
-from cepheid.kernel.stages.reference import Event
-from cepheid.lang.occurrences.expression import Policy
-from cepheid.plan.occurrences.plan import Kind, Operator
+from cepheid.kernel.reference_events import Event
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import Operator
 
 
 def reference_occurrences(
@@ -35,8 +36,8 @@ def reference_occurrences(
     time_value: int | None = None,
     until: int | None = None,
 ) -> list[Derivation]:
-    """The occurrences of one key's events, which are in order, each in its least derivation. By end, start and members
-    or, in Snoop's contexts, in the order of emission. Time passes to `until` (None: without end).
+    """The occurrences of one key's events, which are in order, each in its least derivation. They are sorted by end,
+    start and members or, in Snoop's contexts, in the order of emission. Time passes to `until` (None: without end).
     """
     if policy.is_context:
         return _Contexts(operators, policy, events).emissions(root)
@@ -87,7 +88,7 @@ class _Streams:
                 return {s for s in left if self._holds(operator, s)}
 
     def _takes_away(self, operator: Operator, s: Derivation, t: Derivation) -> bool:
-        """Whether t lies in s, and is not excepted."""
+        """Whether t lies in s, and the script, if any, holds for both."""
         inside = s.occurrence.start <= t.occurrence.start and t.occurrence.end <= s.occurrence.end
         return inside and (operator.script is None or self._holds(operator, s, t))
 
@@ -98,7 +99,7 @@ class _Streams:
 
 
 class _Contexts:
-    """Snoop's contexts: what each operator emits, in order, and uses up."""
+    """Snoop's contexts: what each operator emits, in order, and what it uses up."""
 
     def __init__(self, operators: Sequence[Operator], policy: Policy, events: Sequence[Event]) -> None:
         self._operators = operators

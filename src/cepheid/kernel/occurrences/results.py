@@ -1,4 +1,4 @@
-"""What is found as flat arrays: the members of occurrences, and what their variables stand for."""
+"""Found occurrences as flat arrays: their members, and what their variables stand for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.kernel.arrays import Events, Flags
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.conditions import outermost
 from cepheid.kernel.occurrences.layout import Forest, NodeKind
@@ -23,56 +24,55 @@ from cepheid.kernel.occurrences.values import (
     least_of_each,
     recency,
 )
-from cepheid.kernel.stages.layout import Events, Flags
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.lang.occurrences.pattern import Policy
 
 
-class ToldOccurrences(NamedTuple):
+class EmittedOccurrences(NamedTuple):
     """Occurrences in the order of emission: n of them, m members, v variables."""
 
     start: Ints
     """(n,) microseconds since 1970 UTC."""
     end: Ints
     stop: Ints
-    """(n,) where the members of an occurrence end; they begin where those of the one before do."""
+    """(n,) where the members of an occurrence end; they begin where those of the occurrence before it end."""
     position: Ints
-    """(m,) of the event; -1 of a temporal one, which is followed by the members that it comes behind."""
+    """(m,) the position of the event; -1 for a temporal event, which is followed by the members that it comes after."""
     time: Ints
     delay: Ints
-    """(m,) of a temporal event, else 0."""
+    """(m,) the delay of a temporal event, else 0."""
     depth: Ints
-    """(m,) how many temporal events it is behind."""
+    """(m,) how many temporal events the member is nested in."""
     first: Ints
-    """(n, v) of what a variable stands for the position of the first event, -1 where it stands for nothing."""
+    """(n, v) the position of the first event of what a variable stands for, -1 where it stands for nothing."""
     first_delay: Ints
-    """(n, v) how far behind this event its first member is, if that is a temporal one, else 0."""
+    """(n, v) how long after this event its first member is, if that is a temporal event, else 0."""
     last: Ints
     last_delay: Ints
     is_event: Flags
-    """(n, v) whether that is one event."""
+    """(n, v) whether the variable stands for one event."""
     from_: Ints
     """(n, v) the start and the end of what a variable stands for."""
     to: Ints
 
-    def of_variables(self, numbers: Sequence[int]) -> ToldOccurrences:
-        """With these variables alone, in this order."""
+    def of_variables(self, numbers: Sequence[int]) -> EmittedOccurrences:
+        """The same occurrences with only these variables, in this order."""
         names = ("first", "first_delay", "last", "last_delay", "is_event", "from_", "to")
         return self._replace(**{name: getattr(self, name)[:, numbers] for name in names})
 
 
-def joined_told(parts: Sequence[ToldOccurrences]) -> ToldOccurrences:
-    """One behind the other; there is one at least."""
+def joined_told(parts: Sequence[EmittedOccurrences]) -> EmittedOccurrences:
+    """The parts one after the other; there is at least one."""
     if len(parts) == 1:
         return parts[0]
     counts = np.cumsum([0, *(len(part.position) for part in parts)])
     moved = [part._replace(stop=part.stop + count) for part, count in zip(parts, counts, strict=False)]
-    return ToldOccurrences(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
+    return EmittedOccurrences(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
 
 
 def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool], reader: Reader) -> Ints:
-    """Of what is found where operators make all occurrences, those that each root gives, in their order: each once, in
-    its least derivation, by start and members, or of these the most recent. Those of a `plain` root are nothing but
-    their events.
+    """The rows that each root emits, in their order, where operators make all occurrences: each occurrence once, in its
+    least derivation, by start and members; or of these the most recent. Those of a `plain` root consist of their events
+    alone.
     """
     order: Ints = np.lexsort((found["start"], found["root"], found["instant"]))
     if not len(found):
@@ -85,7 +85,7 @@ def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool
     recent = np.array([policy is Policy.RECENT for policy in policies])[roots]
     given = ~recent | np.append(is_other, True)[ends - 1]
     kept = np.repeat(given, ends - begins)
-    # What starts and ends alike may be the same, or only its members say which comes first.
+    # Occurrences with the same start and end may be equal, or only their members say which comes first.
     alike = given & (ends - begins > 1)
     listed = order[np.repeat(alike & np.array(plain)[roots], ends - begins)]
     members = dict(zip(listed.tolist(), reader.members(found[listed]), strict=True))
@@ -103,13 +103,13 @@ def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool
 
 
 def _by_members(rows: Mapping[tuple[int, ...], int], *, recent: bool) -> list[int]:
-    """As `_by_derivation` of what is nothing but its events; to read derivations takes longer than all else."""
+    """As `_by_derivation`, for what consists of its events alone: reading derivations takes longer than all else."""
     chosen = [max(rows, key=lambda members: members[::-1])] if recent else sorted(rows)
     return [rows[members] for members in chosen]
 
 
 def _by_derivation(rows: Mapping[Derivation, int], *, recent: bool) -> list[int]:
-    """The rows of distinct occurrences that start and end alike, in order; or of the most recent one."""
+    """The rows of distinct occurrences with the same start and end, in order; or that of the most recent one."""
     least = least_of_each(rows)
     return [rows[derivation] for derivation in ([max(least, key=recency)] if recent else least)]
 
@@ -122,7 +122,7 @@ class Reader:
         self._read: dict[int, Derivation] = {}
 
     def members(self, found: Records) -> Iterator[tuple[int, ...]]:
-        """The positions of the events of each, ascending."""
+        """The positions of the events of each occurrence, ascending."""
         position, stop = np.zeros(int(sizes_of(self._forest, found).sum()), np.int64), np.zeros(len(found), np.int64)
         list_found(self._forest, found, position, stop)
         listed, stops = position.tolist(), stop.tolist()
@@ -148,8 +148,8 @@ class Reader:
                 return delayed(of, number)
 
 
-def told_of(derivations: Sequence[Derivation], variables: int) -> ToldOccurrences:
-    """The same from derivations, where there are temporal events."""
+def emitted_of(derivations: Sequence[Derivation], variables: int) -> EmittedOccurrences:
+    """The occurrences of derivations, which may have temporal events."""
     listed = [list(_listed(one.occurrence.members)) for one in derivations]
     columns = np.array([row for rows in listed for row in rows], np.int64).reshape(-1, 4).T.copy()
     bindings = np.zeros((7, len(derivations), variables), np.int64)
@@ -159,9 +159,9 @@ def told_of(derivations: Sequence[Derivation], variables: int) -> ToldOccurrence
             first, last = occurrence.members[0], occurrence.members[-1]
             is_event = first is last and not is_temporal(first)
             times = occurrence.start, occurrence.end
-            bindings[:, row, variable] = (*_behind(first), *_behind(last), is_event, *times)
+            bindings[:, row, variable] = (*_anchor(first), *_anchor(last), is_event, *times)
     position, time, delay, depth = columns
-    return ToldOccurrences(
+    return EmittedOccurrences(
         start=np.array([one.occurrence.start for one in derivations], np.int64),
         end=np.array([one.occurrence.end for one in derivations], np.int64),
         stop=np.cumsum([*map(len, listed)], dtype=np.int64),
@@ -189,16 +189,16 @@ def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, in
             yield member[1], member[0], 0, depth
 
 
-def _behind(member: Member) -> tuple[int, int]:
-    """The position of the event that the member is or comes behind in the end, and how far behind."""
+def _anchor(member: Member) -> tuple[int, int]:
+    """The position of the event that the member is, or finally comes after, and how long after it."""
     if not is_temporal(member):
         return member[1], 0
-    position, delay = _behind(member[3][-1])
+    position, delay = _anchor(member[3][-1])
     return position, delay + member[2]
 
 
-def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -> ToldOccurrences:
-    """What is chosen of what is found, where there are no temporal events; `Forest.members` has room for any of it."""
+def emitted_from(forest: Forest, events: Events, chosen: Records, variables: int) -> EmittedOccurrences:
+    """The chosen occurrences, which have no temporal events; `Forest.members` has room for any of them."""
     most = int(sizes_of(forest, chosen).sum())
     position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
     first, last = (np.full((len(chosen), variables), -1, np.int64) for _ in range(2))
@@ -207,7 +207,7 @@ def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -
         list_variables(forest, events, chosen, first, last)
     position = position[: stop[-1] if len(stop) else 0]
     nothing, none = np.zeros(len(position), np.int64), np.zeros(first.shape, np.int64)
-    return ToldOccurrences(
+    return EmittedOccurrences(
         start=chosen["start"],
         end=chosen["end"],
         stop=stop,
@@ -226,14 +226,14 @@ def told_from(forest: Forest, events: Events, chosen: Records, variables: int) -
 
 
 def sizes_of(forest: Forest, found: Records) -> Ints:
-    """How many events each has, shared ones more than once."""
+    """The number of events of each occurrence, shared ones more than once."""
     sizes: Ints = np.where(found["node"] < 0, 1, forest.nodes["size"][np.maximum(found["node"], 0)])
     return sizes
 
 
 @kernel
 def list_found(forest: Forest, chosen: Records, position: Ints, stop: Ints) -> None:
-    """Writes the events of each, one behind the other, and where they end."""
+    """Writes the events of each occurrence, one after the other, and where they end."""
     written = 0
     for row in range(len(chosen)):
         count = list_events(forest.nodes, chosen[row].node, forest.members, 0)
@@ -247,7 +247,7 @@ def list_found(forest: Forest, chosen: Records, position: Ints, stop: Ints) -> N
 def list_variables(forest: Forest, events: Events, chosen: Records, first: Ints, last: Ints) -> None:
     """Writes the first and the last event of each variable."""
     nodes, stack = forest.nodes, forest.members
-    middle = len(stack) // 2  # the front is for what is looked up in the meantime
+    middle = len(stack) // 2  # the front is for `outermost`
     for row in range(len(chosen)):
         stack[middle] = chosen[row].node
         count = 1

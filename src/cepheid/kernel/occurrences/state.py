@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.arrays import Ints
 from cepheid.errors import SnapshotError
-from cepheid.kernel.occurrences.kernel import TreeKernel
+from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel
 from cepheid.kernel.occurrences.layout import ENTRY, TREE_NODE, NodeKind, new_keys, new_lists
-from cepheid.kernel.stages.layout import FOREVER
 
 _NODE = ("kind", "left", "right", "number", "start", "end")
 _ENTRY = ("start", "end", "node")
 _OTHER = "the snapshot's occurrences are not those of this pattern: was it written by another version?"
 
 
-def kernel_state(kernel: TreeKernel) -> Mapping[str, npt.NDArray[Any]]:
-    """What is kept beside the events, once the kernel is left with those that it needs: integers."""
+def kernel_state(kernel: OccurrenceKernel) -> Mapping[str, npt.NDArray[Any]]:
+    """What is stored beside the events, once the kernel has only those that it needs: integers."""
     forest, width = kernel.forest, kernel.lists_of_key
     keys = kernel.open_keys
     lists = forest.lists.reshape(-1, width)[keys].reshape(-1)
@@ -37,8 +37,8 @@ def kernel_state(kernel: TreeKernel) -> Mapping[str, npt.NDArray[Any]]:
     }
 
 
-def restore_kernel(kernel: TreeKernel, arrays: Mapping[str, npt.NDArray[Any]], events: int) -> None:
-    """Continues where the kernel was whose state it is, with so many events; this one is new.
+def restore_kernel(kernel: OccurrenceKernel, arrays: Mapping[str, npt.NDArray[Any]], events: int) -> None:
+    """Continues from the arrays of another kernel's state, with so many events; this kernel is new.
 
     Raises:
         SnapshotError: the arrays are not those of such a kernel.
@@ -62,8 +62,8 @@ def restore_kernel(kernel: TreeKernel, arrays: Mapping[str, npt.NDArray[Any]], e
     kernel.cursor.event = events
 
 
-def _are_sound(nodes: Ints, kernel: TreeKernel, events: int) -> bool:
-    """Whether each node is made of events that are there and of nodes before it."""
+def _are_sound(nodes: Ints, kernel: OccurrenceKernel, events: int) -> bool:
+    """Whether each node consists of events that are there and of nodes before it."""
     kind, left, right, number, _, _ = nodes
     right = np.where(kind == NodeKind.JOINED, right, left)
     before = np.arange(nodes.shape[1])
@@ -72,33 +72,33 @@ def _are_sound(nodes: Ints, kernel: TreeKernel, events: int) -> bool:
     return bool((below & bound & (kind >= 0) & (kind <= max(NodeKind))).all())
 
 
-def _restore_lists(kernel: TreeKernel, arrays: Mapping[str, Ints]) -> None:
+def _restore_lists(kernel: OccurrenceKernel, arrays: Mapping[str, Ints]) -> None:
     keys, now, count, latest, entries = (arrays[name] for name in ("keys", "now", "count", "latest", "entries"))
     width, highest = kernel.lists_of_key, int(keys.max(initial=0)) + 1
-    kept, lists = new_keys(highest), new_lists(highest * width)
+    stored, lists = new_keys(highest), new_lists(highest * width)
     rows = (keys[:, None] * width + np.arange(width)).reshape(-1)
     stop = np.cumsum(count)
     for name, values in (("base", stop - count), ("first", stop - count), ("capacity", count), ("count", count)):
         lists[name][rows] = values
     lists["latest"][rows] = latest
     of_key = count.reshape(-1, width)
-    kept["now"][keys] = now
-    kept["remembered"][keys] = of_key[:, 1:].sum(axis=1)
+    stored["now"][keys] = now
+    stored["remembered"][keys] = of_key[:, 1:].sum(axis=1)
     due = np.where(of_key[:, 0] > 0, now, FOREVER)
     for timers in kernel.timers:
         at = (stop - count).reshape(-1, width)[:, timers]
         first = np.append(entries[1], FOREVER)[at]
         due = np.minimum(due, np.where(of_key[:, timers] > 0, first, FOREVER))
-    kept["due"][keys] = due
+    stored["due"][keys] = due
     forest = kernel.forest
     room = np.zeros(max(len(forest.entries), 4 * entries.shape[1]), ENTRY)
     for name, values in zip(_ENTRY, entries, strict=True):
         room[name][: entries.shape[1]] = values
-    kernel.forest = forest._replace(keys=kept, lists=lists, entries=room)
+    kernel.forest = forest._replace(keys=stored, lists=lists, entries=room)
     kernel.cursor.entries = entries.shape[1]
 
 
-def _restore_nodes(kernel: TreeKernel, nodes: Ints) -> None:
+def _restore_nodes(kernel: OccurrenceKernel, nodes: Ints) -> None:
     table = np.zeros(max(len(kernel.forest.nodes), 2 * nodes.shape[1]), TREE_NODE)
     for name, values in zip(_NODE, nodes, strict=True):
         table[name][: nodes.shape[1]] = values

@@ -1,22 +1,21 @@
 """The event algebra over the events of many keys: trees of operators or rather graphs, as equal ones are shared.
 
-`algebra_reference` is the definition. Time goes on from one instant to the next at which there are events or timers.
-Only when all events of an instant are known, the operators that these touch make, children first, what ends at it. Each
-is looked at once an instant, in whichever expressions it stands.
+`kernel.occurrences.reference` is the definition. Time goes from one instant to the next at which there are events or
+timers. Only when all events of an instant are known do the operators that these touch make the occurrences that end at
+it, children first. Each operator is evaluated once an instant, in however many expressions it stands.
 """
 
 from __future__ import annotations
 
-from cepheid.compile.occurrences.compiled import NONE, AlgebraTables, Regime
+from cepheid.compile.occurrences.tables import NONE, AlgebraTables, Regime
+from cepheid.kernel.arrays import FOREVER, Events, Int32s, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.contexts import evaluate_in_context
-from cepheid.kernel.occurrences.layout import Forest, TreeCursor, TreeStatus, Variables
+from cepheid.kernel.occurrences.layout import Forest, OccurrenceStatus, TreeCursor, Variables
 from cepheid.kernel.occurrences.lists import append, drop_earliest, drop_first, keep_since, reserve
 from cepheid.kernel.occurrences.operators import evaluate
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import FOREVER, Events, Int32s, Visits
-from cepheid.plan.occurrences.growth import UNBOUNDED
-from cepheid.plan.occurrences.plan import Kind
+from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 
 @kernel
@@ -28,7 +27,9 @@ def visit_keys(
     cursor: TreeCursor,
     visits: Visits,
 ) -> int:
-    """Works through the visits from Cursor.visit on; a TreeStatus. Short of room, a call goes on where one stopped."""
+    """Works through the visits from Cursor.visit on, and returns an OccurrenceStatus. After a call that ran short of
+    room the next one continues where it stopped.
+    """
     rows = len(tables.operators)
     in_context = tables.settings[0].regime >= Regime.SNOOP_RECENT
     while cursor.visit < len(visits.key):
@@ -56,27 +57,27 @@ def visit_keys(
                 else:
                     evaluate(tables, events, forest, variables, cursor, row, first_list)
                 if cursor.failure != NO_FAILURE:
-                    return TreeStatus.FAILED
+                    return OccurrenceStatus.FAILED
                 if cursor.short:
                     cursor.made, cursor.nodes = first, nodes
                     return take_short(cursor)
                 made_by(tables, forest, cursor, row, first)
             cursor.row += 1
         if not tell_roots(tables, forest, cursor):
-            return TreeStatus.MORE_FOUND
+            return OccurrenceStatus.MORE_FOUND
         cursor.row = NONE
         cursor.made = 0
         if not end_instant(tables, forest, cursor, key, first_list):
-            return TreeStatus.TOO_MANY
-    return TreeStatus.DONE
+            return OccurrenceStatus.TOO_MANY
+    return OccurrenceStatus.DONE
 
 
 @inlined
 def next_instant(
     events: Events, forest: Forest, cursor: TreeCursor, key: int, first_list: int, end: int, until: int
 ) -> bool:
-    """Sets Cursor.now to the next instant that is certain, and Cursor.behind behind its events; False if there is none,
-    or no room for those that wait for others of the same time.
+    """Sets Cursor.now to the next instant that is certain, and Cursor.behind to the position after its events. False if
+    there is none, or no room for the events that wait for others of the same time.
     """
     cursor.behind = cursor.event
     if cursor.event < end:
@@ -105,7 +106,7 @@ def next_instant(
 @inlined
 def take_short(cursor: TreeCursor) -> int:
     status = cursor.short
-    cursor.short = TreeStatus.DONE
+    cursor.short = OccurrenceStatus.DONE
     return status
 
 
@@ -117,7 +118,7 @@ def forget_keys(tables: AlgebraTables, forest: Forest, keys: Int32s) -> None:
 
 @inlined
 def forget_key(tables: AlgebraTables, forest: Forest, key: int) -> None:
-    """It has nothing open any more; its lists keep their room."""
+    """Forgets the key, which has nothing open; its lists keep their room."""
     forest.keys[key].due = FOREVER
     forest.keys[key].remembered = 0
     lists = tables.settings[0].lists
@@ -128,7 +129,7 @@ def forget_key(tables: AlgebraTables, forest: Forest, key: int) -> None:
 
 @inlined
 def made_by(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first: int) -> None:
-    """Notes that the operator has made what is there from `first` on."""
+    """Notes that the operator has made the occurrences from `first` on."""
     cursor.evaluated += 1
     forest.made_from[row], forest.made_count[row] = first, cursor.made - first
     if cursor.made > first:
@@ -140,7 +141,7 @@ def made_by(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
 def begin_instant(
     tables: AlgebraTables, events: Events, forest: Forest, cursor: TreeCursor, key: int, first_list: int
 ) -> bool:
-    """Lets the leaves make what the events are; False where there is no room."""
+    """Makes the occurrences of the leaves, which are events; False where there is no room."""
     now = cursor.now
     for row in range(len(tables.operators)):
         forest.made_count[row], forest.touched[row] = 0, False
@@ -181,11 +182,11 @@ def begin_instant(
 
 @inlined
 def put_event(forest: Forest, cursor: TreeCursor, first: int, recent: bool, now: int, node: int) -> None:
-    """As `put`, but events come in order, so that the last of an instant is the most recent."""
+    """As `put`, but events come in order, so the last one of an instant is the most recent."""
     if recent and cursor.made > first:
         forest.made[first].node = node
     elif cursor.made >= len(forest.made):
-        cursor.short = TreeStatus.MORE_MADE
+        cursor.short = OccurrenceStatus.MORE_MADE
     else:
         made = forest.made[cursor.made]
         made.start, made.node = now, node
@@ -194,7 +195,7 @@ def put_event(forest: Forest, cursor: TreeCursor, first: int, recent: bool, now:
 
 @inlined
 def tell_roots(tables: AlgebraTables, forest: Forest, cursor: TreeCursor) -> bool:
-    """Notes what the roots have made; False, and nothing is noted, where there is no room."""
+    """Notes what the roots have made; where there is no room nothing is noted and False is returned."""
     count = 0
     for row in tables.roots:
         count += forest.made_count[row]
@@ -222,8 +223,8 @@ def count_remembered(forest: Forest, first_list: int, lists: int) -> int:
 
 @kernel
 def forget_old(tables: AlgebraTables, forest: Forest, now: int, first_list: int) -> None:
-    """Forgets all that is too old to count in anything that ends behind `now`; but not in contexts, where it may still
-    use up another.
+    """Forgets everything that is too old to count in anything that ends after `now`; but not in contexts, where it may
+    still use up another.
     """
     for row in range(len(tables.operators)):
         op = tables.operators[row]
@@ -234,7 +235,7 @@ def forget_old(tables: AlgebraTables, forest: Forest, now: int, first_list: int)
 
 @inlined
 def end_instant(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, key: int, first_list: int) -> bool:
-    """Counts what the key remembers, and sets when something is due next; False where it is too much."""
+    """Counts what the key remembers, and sets when something is due next; False where it remembers too much."""
     settings = tables.settings[0]
     remembered = count_remembered(forest, first_list, settings.lists)
     if remembered > settings.most_open and settings.regime <= Regime.MOST_RECENT:

@@ -1,23 +1,23 @@
-"""What occurrences are to the kernel: sets of members, with a start and an end, and what their variables stand for."""
+"""Occurrences in the kernel: sets of members, with a start and an end, and what their variables stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.scripts.python_functions import Value
 from cepheid.kernel.scripts.reference import evaluate
-from cepheid.kernel.stages.reference import Event
 from cepheid.plan.conditions.script import Script
 
 Member: TypeAlias = tuple[Any, ...]
 """An event: its time (microseconds) and position. A temporal event: its time, -1, its delay, and the members of the
-occurrence that it comes behind. So members are in the order of time and, at one time, of position.
+occurrence that it comes after. So members are in the order of time and, at one time, of position.
 """
 
 
 class MemberSet(NamedTuple):
-    """Members in ascending order, each once; in the order of end, start and members."""
+    """Members in ascending order, each once; sets are ordered by end, start and members."""
 
     end: int
     start: int
@@ -48,7 +48,7 @@ def is_temporal(member: Member) -> bool:
 
 
 def joined(left: Derivation, right: Derivation) -> Derivation:
-    """What both are together."""
+    """The occurrence that joins both."""
     a, b = left.occurrence, right.occurrence
     members = tuple(sorted({*a.members, *b.members}))
     both = MemberSet(max(a.end, b.end), min(a.start, b.start), members)
@@ -56,7 +56,7 @@ def joined(left: Derivation, right: Derivation) -> Derivation:
 
 
 def delayed(derivation: Derivation, delay: int) -> Derivation:
-    """The temporal event so long behind the end."""
+    """The temporal event `delay` microseconds after the end."""
     time = derivation.occurrence.end + delay
     return Derivation(MemberSet(time, time, ((time, -1, delay, derivation.occurrence.members),)), derivation.binding)
 
@@ -66,7 +66,7 @@ def bound(derivation: Derivation, variable: int) -> Derivation:
 
 
 def events_in(members: Iterable[Member]) -> Iterator[int]:
-    """The positions of the events among the members, and of those that temporal ones come behind."""
+    """The positions of the events among the members, and of those that temporal events come after."""
     for member in members:
         if is_temporal(member):
             yield from events_in(member[3])
@@ -75,14 +75,14 @@ def events_in(members: Iterable[Member]) -> Iterator[int]:
 
 
 def events_of(derivation: Derivation) -> Iterator[int]:
-    """The positions of the events that the occurrence and its variables are made of; some more than once."""
+    """The positions of the events that the occurrence and its variables consist of; some more than once."""
     yield from events_in(derivation.occurrence.members)
     for _, occurrence in derivation.binding:
         yield from events_in(occurrence.members)
 
 
 def recency(derivation: Derivation) -> tuple[int, list[Member]]:
-    """What the recent policy prefers the greatest of: the start, then the latest members."""
+    """The sort key of the recent policy, which prefers the greatest: the start, then the latest members."""
     return derivation.occurrence.start, sorted(derivation.occurrence.members, reverse=True)
 
 
@@ -99,10 +99,10 @@ class _Row(NamedTuple):
 
 
 def holds(script: Script, binding: Iterable[tuple[int, MemberSet]], events: Events, time_value: int | None) -> bool:
-    """Whether the script is true of what the variables stand for: not false, and not unknown.
+    """Whether the script is true for what the variables stand for: not false, and not unknown.
 
-    A variable that is one event has its values. Any other has two rows without values, but for number `time_value`: its
-    start and its end.
+    A variable that is one event has the event's values. Any other has two rows, its start and its end, in which only
+    the value of number `time_value` is set.
     """
     taken = [(variable, row) for variable, occurrence in binding for row in _rows(occurrence, events, time_value)]
     return evaluate(script, taken, ()) is True
@@ -118,7 +118,7 @@ def _rows(occurrence: MemberSet, events: Events, time_value: int | None) -> list
 
 
 def _only_time(member: Member, events: Events, time_value: int) -> tuple[Value, ...]:
-    """The values of a member that has none but its time, which the lifted column may have without a zone."""
+    """The values of a member of which only the time is known; the lifted column may have it without a zone."""
     if is_temporal(member):
         _, _, delay, members = member
         values = _only_time(members[-1], events, time_value)

@@ -1,4 +1,4 @@
-"""Runs scripts: a stack machine over 64-bit values, compiled. `evaluate` is its definition."""
+"""Runs scripts: a stack machine over 64-bit values, compiled. `kernel.scripts.reference.evaluate` is its definition."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Protocol
 
 import numpy as np
 
-from cepheid.compile.script import Op
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.instructions import Op
+from cepheid.kernel.arrays import Flags
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.stages.layout import Flags
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _EXACT = 2**53
-"""Integers up to this are doubles."""
+"""Integers up to this are exact as doubles."""
 
 
 class Scripts(Protocol):
-    """What scripts are of a pattern, as in compile.tables."""
+    """The scripts of a pattern, as in `compile.stages.tables` and the tables of the other kinds."""
 
     @property
     def scripts(self) -> Records: ...
@@ -31,7 +31,7 @@ class Scripts(Protocol):
 
 
 class Lifted(Protocol):
-    """What scripts read of events, as in kernel.layout."""
+    """What scripts read of events, as in `kernel.arrays`."""
 
     @property
     def values(self) -> Ints: ...
@@ -200,7 +200,7 @@ def compare(op: int, top: int, stack: Ints) -> None:
 
 @kernel
 def choose(op: int, top: int, stack: Ints, null: Flags) -> None:
-    """LEAST and GREATEST of two values; NULLs are passed over, of equal ones the first is kept."""
+    """LEAST and GREATEST of two values; NULLs are ignored, and of equal values the first stays."""
     if null[top + 1]:
         return
     if op == Op.LEAST_F or op == Op.GREATEST_F:
@@ -297,7 +297,7 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
     return NO_FAILURE
 
 
-# Overflow is found before the operation, not by its wrapped result: LLVM takes it that signed products do not wrap, and
+# Overflow is found before the operation, not by its wrapped result: LLVM assumes that signed products do not wrap, and
 # folds (a * b) / b == a to true.
 @kernel
 def sum_overflows(left: int, right: int) -> bool:
@@ -332,7 +332,7 @@ def nearest_double(value: int, unit: int) -> float:
     if abs(value) <= _EXACT or unit == 1:
         return np.float64(value) / np.float64(unit)  # both are exact, so this is rounded once
     quotient, rest, scale = abs(value) // unit, abs(value) % unit, 1.0
-    while quotient < 4 * _EXACT:  # two bits more than a double has, and one that stands for all behind them
+    while quotient < 4 * _EXACT:  # two bits more than a double has, and one that stands for all after them
         rest *= 2
         quotient, rest, scale = 2 * quotient + rest // unit, rest % unit, scale / 2
     nearest = np.float64(quotient | np.int64(rest != 0)) * scale

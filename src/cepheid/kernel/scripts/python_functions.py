@@ -1,4 +1,4 @@
-"""Functions as conditions: what they see of events, and what they say."""
+"""Functions as conditions: what they see of events, and what they return."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Taken: TypeAlias = Sequence[tuple[int, HasValues]]
 
 
 class FunctionFailed(Exception):
-    """A function raised the exception that is this one's cause, or said what is no truth."""
+    """A function raised the exception that is this one's cause, or returned what is no truth value."""
 
 
 class UnknownName(KeyError):
@@ -43,18 +43,18 @@ class _Columns(dict[str, Any]):
 
 
 class SeenEvent:
-    """An event as functions see it. It is the last of the values that scripts have of an event."""
+    """An event as functions see it. It is the last of the event's values for scripts."""
 
     __slots__ = ("answers", "columns")
 
     def __init__(self, columns: Iterable[tuple[str, Any]]) -> None:
         self.columns: Mapping[str, Any] = MappingProxyType(_Columns(columns))
         self.answers: dict[int, bool | None] = {}
-        """What was said by functions that look at the event alone, by their identity."""
+        """The answers of functions that look at the event alone, by their identity."""
 
 
 class Matched(Mapping[str, tuple[Mapping[str, Any], ...]]):
-    """The events that a partial match has of each stage, in order; none of most."""
+    """The events that a partial match has of each stage, in order; most stages have none."""
 
     __slots__ = ("_stages", "_taken")
 
@@ -76,10 +76,10 @@ class Matched(Mapping[str, tuple[Mapping[str, Any], ...]]):
 
 
 def ask(asked: FunctionValue, taken: Taken, current: Sequence[Value]) -> bool | None:
-    """What the function says; one that looks at the event alone is asked once an event.
+    """What the function returns; one that looks at the event alone is called once per event.
 
     Raises:
-        FunctionFailed: it raises, or does not say True, False or None.
+        FunctionFailed: it raises, or does not return True, False or None.
     """
     function, event = asked.function, current[-1]
     if function.iterative:

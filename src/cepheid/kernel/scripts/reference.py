@@ -78,7 +78,9 @@ def _sum(values: Sequence[Value], type_: pa.DataType) -> Value:
 
 
 def _average(values: Sequence[Value], type_: pa.DataType) -> Value:
-    """Of a decimal column: four digits more than its scale, rounded half up; else a double, summed as doubles."""
+    """For a decimal column a decimal with four more digits than its scale, rounded half up; else a double, summed as
+    doubles.
+    """
     if pa.types.is_decimal(type_):
         return _in_range(_divide_half_up(sum(values) * 10_000, len(values)), type_)
     total = 0.0
@@ -113,7 +115,7 @@ def _operate(operation: Operation, taken: Taken, current: Sequence[Value]) -> Va
 
 
 def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, current: Sequence[Value]) -> Value:
-    """Operators that give NULL for a NULL operand; what would be evaluated after it is not."""
+    """Operators that give NULL for a NULL operand; operands after that one are not evaluated."""
     values: dict[int, Value] = {}
     for i in evaluation_order(operation):
         if (value := evaluate(operation.operands[i], taken, current)) is None:
@@ -123,7 +125,7 @@ def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, cu
 
 
 def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> bool | None:
-    """AND: what follows a false operand is not evaluated, and no function is asked where the whole cannot be true."""
+    """AND: operands after a false one are not evaluated, and no function is called where the whole cannot be true."""
     result: bool | None = True
     for operand in operands:
         if result is None and isinstance(operand, FunctionValue):
@@ -150,7 +152,7 @@ def _apply(operator: Operator, values: list[Value]) -> Value:
 
 
 def _compute(operator: Operator, operation: Operation, values: list[Value]) -> Value:
-    """On operands that are not NULL."""
+    """Operators on operands that are not NULL."""
     left, right = values[0], values[-1]
     match operator:
         case Operator.NOT:

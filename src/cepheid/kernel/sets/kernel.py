@@ -1,27 +1,36 @@
-"""The kernel of sets with its memory: makes room when it asks for it, and hands out what was emitted."""
+"""The kernel of sets with its memory: makes room when the kernel asks for it, and returns what was emitted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.compile.arrays import Ints
+from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
+from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
+from cepheid.kernel.failures import PassedLimit
 from cepheid.kernel.sets.layout import NO_SET, SetOutput, new_graph, new_set_cursor, new_set_output, new_sets
 from cepheid.kernel.sets.nodes import collect, count_open, count_paths, limit_of, owners, recount, rename_events
+from cepheid.kernel.sets.open_sets import open_in_sets
 from cepheid.kernel.sets.step import Status, nodes_needed, run
-from cepheid.kernel.stages.kernel import Emitted, PassedLimit
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.state import check_sets
+from cepheid.plan.limits import Limits
 
 MOST_NODES = 10_000_000
-"""Of a key, where no limit is given to what they stand for."""
+"""The most nodes of a key, where the number of partial matches that they stand for has no limit."""
 
 
 class SetKernel:
-    """Finds the matches of a pattern that `compile.form` finds fit for sets."""
+    """Finds the matches of a pattern for which `compile.stages.representation` chooses sets."""
+
+    drops_deadlines_silently = True
 
     def __init__(self, tables: Tables, *, capacity: int = 8192) -> None:
         self.tables = tables
@@ -35,8 +44,8 @@ class SetKernel:
         """Makes the visits; the events are those held, then the new ones.
 
         Raises:
-            PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel is of
-                no use afterwards.
+            PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel cannot
+                be used afterwards.
         """
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor.visit = 0
@@ -73,16 +82,40 @@ class SetKernel:
         return int(self.cursor.nodes)
 
     def open_partial_matches(self, now: int) -> int:
-        """How many there are of all keys, when time has passed to `now` for all; MANY_OPEN at most for a key."""
+        """The number of open partial matches of all keys, after time has passed to `now` for all; MANY_OPEN at most for
+        a key.
+        """
         return int(count_open(self.sets, self.cursor, self.window, now).sum())
 
     @property
     def withheld(self) -> int:
-        """No matches: where one may wait they are kept one by one."""
+        """0: where a match may wait, partial matches are stored one by one."""
         return 0
 
+    def listed(self, _times: Ints, now: int, most: int) -> Emitted:
+        """For each key the `most` open partial matches that started last, in order of their start, when time has passed
+        to `now` for all keys; detected_at is the deadline, NO_TIME where there is none. `times` are those of the
+        working set.
+        """
+        return open_in_sets(self.sets, self.window, now, most)
+
+    @contextmanager
+    def only(self, keys: Int32s) -> Iterator[None]:
+        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
+        sets = self.sets
+        try:
+            self.renumber(keys)
+            yield
+        finally:
+            self.sets = sets
+
+    def limit(self, limits: Limits) -> None:
+        """Applies these limits from now on."""
+        for name, value in limit_settings(limits).items():
+            self.tables.settings[name] = value
+
     def is_open(self, keys: Int32s) -> Flags:
-        """(k,) of each of the keys, whether it has open partial matches."""
+        """(k,) whether each of the keys has open partial matches."""
         flags: Flags = (self.sets.heads[keys] != NO_SET).any(axis=1)
         return flags
 
@@ -92,38 +125,39 @@ class SetKernel:
         return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys for which time up to `time` ends all that is open, ascending. That part of it ends
-        sooner changes nothing that is told.
+        """The numbers of the keys for which everything open ends by `time`, ascending. Parts of it that end sooner
+        change nothing that is emitted.
         """
         return np.flatnonzero(self.sets.due <= time).astype(np.int32)
 
     @property
     def next_due(self) -> int:
-        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        """The earliest time for which `due` has a key; FOREVER if there is none."""
         return int(self.sets.due.min(initial=FOREVER))
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """No partial matches and no matches: where they are to be dropped they are kept one by one."""
+        """0 and 0: where partial matches or matches are to be dropped, partial matches are stored one by one."""
         return 0, 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        """Everything that is open, as arrays; call it right after `hold`, so that there is no rubbish."""
         keys, sets = int(self.open_keys.max(initial=-1)) + 1, self.sets
         return {"heads": sets.heads[:keys], "now": sets.now[:keys], "nodes": sets.nodes[: self.cursor.nodes]}
 
     def renumber(self, keys: Int32s) -> None:
-        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
         sets = self.sets
         self.sets = sets._replace(heads=sets.heads[keys], now=sets.now[keys], due=sets.due[keys])
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
-        """Continues from what `state` gave, with `held` events held.
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
+        """Continues from the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: it does not fit the pattern.
+            SnapshotError: they do not fit the pattern.
         """
-        check_sets(self.tables, state, held)
+        count = 0 if held is None else len(held)
+        check_sets(self.tables, state, count)
         nodes = state["nodes"]
         fresh = new_sets(self.tables, max(len(self.sets.nodes), 2 * len(nodes)))
         fresh.nodes[: len(nodes)] = nodes
@@ -133,23 +167,23 @@ class SetKernel:
         due = np.where(ends, latest + self.window, FOREVER)
         self.sets = fresh._replace(heads=heads, now=state["now"].copy(), due=due)
         self.cursor = new_set_cursor(self.tables)
-        self.cursor.nodes, self.cursor.event = len(nodes), held
+        self.cursor.nodes, self.cursor.event = len(nodes), count
         if self.cursor.limited:
             count_paths(self.sets, len(nodes))
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
-        other. Sets are never changed, so they share them.
+        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other. Sets
+        never change, so both share them.
         """
         self.make_keys(int(target.max(initial=-1)) + 1)
         sets = self.sets
-        if self.cursor.limited:  # what was counted of a key's own time may be too few at an earlier one
+        if self.cursor.limited:  # what was counted at a key's own time may be too few at an earlier time
             count_paths(sets, int(self.cursor.nodes))
         for array in (sets.heads, sets.now, sets.due):
             array[target] = array[source]
 
     def drop(self, keys: Int32s) -> None:
-        """Nothing is open for these keys any more, and nothing is told of it."""
+        """Drops what is open for these keys, and emits nothing."""
         self.sets.heads[keys], self.sets.now[keys], self.sets.due[keys] = NO_SET, NO_TIME, FOREVER
 
     def make_keys(self, keys: int) -> None:
@@ -162,15 +196,15 @@ class SetKernel:
             self.sets = sets._replace(heads=heads, now=now, due=grown(sets.due, more, FOREVER))
 
     def _check_open(self, key: int, events: Events) -> None:
-        """Whether the key has too many partial matches behind the event before the cursor."""
+        """Raises PassedLimit if the key has too many partial matches after the event before the cursor."""
         limit = limit_of(self.window, int(events.time[int(self.cursor.event) - 1]))
         count, first = recount(self.sets, self.cursor, key, limit)
         if count > self.tables.settings["most_in_sets"][0]:
             raise PassedLimit(first, "max_partial_matches")
 
     def _make_nodes(self, key: int) -> None:
-        """Half of the nodes are free afterwards, or more, so that the next time is far off. Without a limit to what
-        they stand for, it is their number that is limited, if there are many.
+        """Makes room so that half of the nodes or more are free, and the next time is far off. Where the number of
+        partial matches has no limit, the number of a key's nodes is limited, if there are many.
         """
         collect(self.sets, self.cursor, self.window)
         if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
@@ -191,7 +225,9 @@ class SetKernel:
         self.graph = larger._replace(moving=graph.moving, roots=graph.roots, before=graph.before, after=graph.after)
 
     def _grow_edges(self) -> None:
-        """Each edge of the graph is on some match: there are at least as many matches as edges, less the vertices."""
+        """Doubles the room for edges. Each edge of the graph is on some match: there are at least as many matches as
+        edges, less the vertices.
+        """
         graph, most = self.graph, int(self.tables.settings["most_matches"][0])
         if len(graph.before) - len(graph.vertices) > most:
             raise PassedLimit(int(self.cursor.event) - 1, "max_matches_per_event")
@@ -210,7 +246,7 @@ class SetKernel:
         )
 
     def _take_output(self) -> Emitted:
-        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        """Returns the arrays themselves if they are well filled, and makes new ones of their size."""
         output, matches, events = self.output, int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]

@@ -1,13 +1,13 @@
 """What the kernel of sets works on: records and NamedTuples of arrays, with shape, dtype and unit of each.
 
-A set of partial matches is the number of a node (NO_SET: empty). A node stands for its event behind each partial match
-of the set `before` (NO_SET: as the first event) and, beside these, for all of the set `beside`. A node without an event
-stands for `before` itself and `beside`. Nodes are never changed, so sets share them: adding an event to a whole set is
-one node. This is the tECS of Bucchi, Grez, Quintana, Riveros and Vansummeren, CORE: a Complex Event Recognition Engine,
-PVLDB 2022, with output and union node in one where that can be.
+A set of partial matches is the number of a node (NO_SET: empty). A node stands for its event after each partial match
+of the set `before` (NO_SET: as the first event) and, in addition, for all of the set `beside`. A node without an event
+stands for `before` itself and `beside`. Nodes never change, so sets share them: adding an event to a whole set is one
+node. This is the tECS of Bucchi, Grez, Quintana, Riveros and Vansummeren, CORE: a Complex Event Recognition Engine,
+PVLDB 2022, with output and union node in one where that is possible.
 
-Of the two parts of a node the one with the later start is the first, and `start` is that: where it is out of the
-window all is, and whoever walks the nodes may turn back.
+Of the two parts of a node the one with the later start is the first, and `start` is that start: where it is out of the
+window everything is, and a walk over the nodes may turn back.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.stages.tables import Ints, Records, Tables
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Cursor, Int32s
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s
+from cepheid.kernel.stages.layout import Cursor
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
-"""Numbers that are never negative: Numba asks of others whether they count from the end."""
+"""Numbers that are never negative: for others Numba checks whether they count from the end."""
 
 NO_SET = -1
 NO_EVENT = -1
 NOTHING_TAKEN = -1
 
 MANY_OPEN = 1 << 50
-"""More are not counted, so that sums over thousands of keys are right."""
+"""Counting stops here, so that sums over thousands of keys are right."""
 
 SET_NODE = np.dtype(
     [
         ("event", np.int32),  # position of the event, or NO_EVENT
         ("stage", np.int32),  # the stage that took it
         ("before", np.int32),  # a set, or NO_SET; its nodes have smaller numbers
-        ("beside", np.int32),  # likewise
+        ("beside", np.int32),  # a set, or NO_SET; its nodes have smaller numbers
         ("start", np.int64),  # microseconds: the latest start of all partial matches it stands for
     ]
 )
@@ -43,7 +45,7 @@ MOVING = np.dtype(
     [
         ("state", np.int32),
         ("set", np.int32),  # NO_SET in the start state
-        ("goes_on", np.int32),  # 0: what matches may still match, nothing goes on
+        ("goes_on", np.int32),  # 0: matches may still be completed, but no partial match goes on
     ]
 )
 ROOT = np.dtype([("set", np.int32), ("stage", np.int32)])  # the stage that takes the event that completes, or IGNORED
@@ -51,7 +53,7 @@ VERTEX = np.dtype(
     [
         ("taken", np.int64),  # event and stage in one, see `taken_of`
         ("lengths", np.int64),  # bit i: a match may have i more vertices; bit 63: 63 or more
-        ("matches", np.int64),  # that go on from here, MANY_OPEN for more
+        ("matches", np.int64),  # how many go on from here, MANY_OPEN for more
         ("longest", np.int32),  # the most vertices that follow in a match
         ("node", np.int32),  # the node with its event and stage
         ("event", np.int32),
@@ -72,35 +74,38 @@ class Sets(NamedTuple):
     now: Ints
     """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
     due: Ints
-    """(keys,) microseconds: when all that is open for the key is out of time, FOREVER if that is never or nothing is.
+    """(keys,) microseconds: when everything open for the key is out of time, FOREVER if that is never or nothing is
+    open.
     """
     nodes: Records
-    """(any,) SET_NODE, the first SetCursor.nodes of them in use. Of one key they are in the order of their events."""
+    """(any,) SET_NODE, the first SetCursor.nodes of them in use. The nodes of a key are in the order of their
+    events.
+    """
     paths: Ints
     """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
-    or counted, so that there may be fewer now. Empty if not SetCursor.limited.
+    or counted, so there may be fewer now. Empty if not SetCursor.limited.
     """
     vertex: Numbers
-    """(any,) scratch: the number of a node's vertex, if there is one of that number and it names the node."""
+    """(any,) scratch: the number of a node's vertex; it counts if there is such a vertex and it names the node."""
 
 
 class Graph(NamedTuple):
-    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end, and
-    SetCursor.tail behind it.
+    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end,
+    followed by SetCursor.tail.
     """
 
     moving: Records
     """(states,) MOVING: the sets that the event wakes."""
     roots: Records
-    """(edges,) ROOT: the sets that are complete, but for SetCursor.tail."""
+    """(edges,) ROOT: the sets that are complete, except for SetCursor.tail."""
     vertices: Records
     """(v + 1,) VERTEX"""
     order: Numbers
     """(2, v) vertices by event, on side SetCursor.side; the other side is for sorting."""
     steps: Records
-    """(v,) STEP, for each vertex of the path in the making."""
+    """(v,) STEP, for each vertex of the current path."""
     path: Ints
-    """(v + 2,) what the path takes, without its last vertex if it has several, and NOTHING_TAKEN."""
+    """(v + 2,) what the vertices of the path take, without the last one if it has several, and NOTHING_TAKEN."""
     before: Numbers
     """(e,) vertices that come directly before another."""
     after: Numbers
@@ -108,7 +113,7 @@ class Graph(NamedTuple):
 
 
 class SetOutput(NamedTuple):
-    """Emitted matches as flat arrays: those of `kernel.compiled.Emitted`, with room behind."""
+    """Emitted matches as flat arrays: those of `kernel.stages.emitted.Emitted`, with room after them."""
 
     end: Ints
     detected_at: Ints
@@ -124,14 +129,14 @@ SET_CURSOR = np.dtype(
             "begun",
             "event",  # next event of the working set to process
             "first",  # the event that the visit began at
-            "task",  # what is to be done next: see set_step.Task
+            "task",  # what is to be done next: see kernel.sets.step.Task
             "now",  # time of the event that completes matches
             "wake",  # all truth bits that can change a set of the current key
             "limited",  # 1: there is a limit, so that partial matches are counted
             "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
             "patience",  # events of the visit that pass before they may be counted anew, see `recount`
             "nodes",
-            "base",  # nodes when the visit began: those behind are of its key alone
+            "base",  # nodes when the visit began: those after them are of its key alone
             "roots",  # in Graph
             "kept_nodes",  # nodes that stay when the matches of the event are listed
             "vertices",  # in Graph
@@ -145,7 +150,7 @@ SET_CURSOR = np.dtype(
             "longest",
             "start",  # where in Graph.order the current start is
             "length",  # of the paths that are being listed
-            "depth",  # of the path in the making
+            "depth",  # of the current path
             "group_matches",  # in SetOutput, before the first match of the start and length
             "group_events",
             "matches",  # in SetOutput
@@ -163,7 +168,7 @@ def new_set_cursor(tables: Tables) -> Cursor:
 
 
 def is_limited(tables: Tables) -> bool:
-    """Whether there is a limit to what sets stand for."""
+    """Whether the number of partial matches in sets has a limit."""
     return bool(tables.settings[0]["most_in_sets"] < FOREVER)
 
 

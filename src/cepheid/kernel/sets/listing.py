@@ -1,9 +1,9 @@
 """The matches that an event completes, listed in their order: by start, most events first, then earliest events.
 
-The nodes know what comes before an event, the order asks for what comes after: so the nodes that are reached from the
-complete sets are turned around into a graph whose edges lead on, of which each lies on some match. Walking it from a
-start, earliest events first, gives the matches of one length in order; each vertex knows which lengths its ways on
-have, so that no step leads to nowhere. Listing costs as much as what is listed, and needs room for one match.
+Nodes know what comes before an event, the order needs what comes after. So the nodes that are reached from the complete
+sets are turned around into a graph whose edges lead forward, each of them on some match. Walking it from a start,
+earliest events first, gives the matches of one length in order; each vertex knows the lengths of the paths from it, so
+that no step leads nowhere. Listing costs as much as what is listed, and needs room for one match.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records
+from cepheid.compile.arrays import Ints, Records
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.sets.layout import MANY_OPEN, NO_EVENT, NO_SET, NOTHING_TAKEN, Graph, Numbers, SetOutput, Sets
 from cepheid.kernel.sets.nodes import taken_of
 from cepheid.kernel.stages.layout import Cursor
 
 NO_EDGES, NO_VERTICES = -1, -2
-"""What there is no room for, in place of a number of vertices."""
+"""What there is no room for, returned in place of a number of vertices."""
 
 MANY = 63
-"""Lengths from here on are one bit."""
+"""Lengths from here on share one bit."""
 
 
 @kernel
@@ -44,14 +44,14 @@ def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> int:
     return count
 
 
-# These are handed arrays alone, and few: what does not fit into registers costs as much as the work.
+# These functions take arrays alone, and few: what does not fit into registers costs as much as the work.
 
 
 @kernel
 def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Numbers, end: int, limit: int) -> int:
-    """Makes the nodes with events that are reached into vertices, and returns their number, or what has no room.
-    before[:end] are complete sets; these become the vertices that may be last, and behind them are, vertex by vertex,
-    those that may come before it.
+    """Makes the reached nodes with events into vertices, and returns their number, or what has no room. before[:end]
+    are complete sets; these become the vertices that may be last. After them come, vertex by vertex, those that may be
+    before it.
     """
     place = expanded = count = 0
     while True:
@@ -82,11 +82,11 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
         vertices[expanded].before = end
         if expanded == count:
             return count
-        behind = nodes[vertices[expanded].node].before
-        if behind != NO_SET:
+        earlier = nodes[vertices[expanded].node].before
+        if earlier != NO_SET:
             if end == len(before):
                 return NO_EDGES
-            before[end] = behind
+            before[end] = earlier
             end += 1
         expanded += 1
 
@@ -160,7 +160,7 @@ def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbe
 
 @kernel
 def has_twins(vertices: Records, after: Numbers, order: Numbers, count: int) -> bool:
-    """Whether two vertices of one event come after the same."""
+    """Whether two vertices of one event come after the same vertex."""
     twins = False
     for place in range(1, count):
         twins |= same_event(vertices, order[place - 1], order[place])
@@ -231,7 +231,7 @@ def add_step(vertices: Records, steps: Records, path: Ints, depth: int, number: 
 
 @inlined
 def write(vertices: Records, after: Numbers, path: Ints, step: Any, output: SetOutput, cursor: Cursor) -> bool:
-    """Writes the path as it is or, if one vertex is missing, with each that may be the last; False: there is no room
+    """Writes the path as it is or, if one vertex is missing, with each that may be the last; False if there is no room
     for them.
     """
     at, taken, matches, length, tail = cursor.match_events, output.taken, cursor.matches, cursor.length, cursor.tail
@@ -261,7 +261,9 @@ def most_written(step: Any) -> int:
 
 @inlined
 def write_path(path: Ints, taken: Ints, at: int) -> int:
-    """A loop up to a mark: with a count it is made for long paths, and for short ones much slower."""
+    """Copies the path up to its mark. With a count the compiler makes the loop for long paths, much slower for short
+    ones.
+    """
     i, word = 0, path[0]
     while word != NOTHING_TAKEN:
         taken[at + i] = word
@@ -380,7 +382,7 @@ def swap(taken: Ints, length: int, left: int, right: int) -> None:
 
 @kernel
 def comes_before(taken: Ints, length: int, left: int, right: int) -> bool:
-    """By events, then by stages."""
+    """Whether a match comes before another: by events, then by stages."""
     earlier_stage = later_stage = False
     for i in range(length):
         a, b = taken[left * length + i], taken[right * length + i]

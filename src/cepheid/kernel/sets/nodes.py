@@ -1,4 +1,4 @@
-"""Sets of partial matches: made, united, and freed where nothing reaches them."""
+"""Sets of partial matches: made, united, and freed when nothing reaches them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s
 from cepheid.kernel.jit import allocating, inlined
 from cepheid.kernel.sets.layout import MANY_OPEN, NO_EVENT, NO_SET, Sets
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Cursor, Int32s
+from cepheid.kernel.stages.layout import Cursor
 
 EVENTS_A_COUNT = 64
 """Nodes that are looked at to count partial matches, for each event that passes before they are counted again."""
@@ -25,7 +26,7 @@ def limit_of(window: int, now: int) -> int:
 
 @inlined
 def deadline_of(window: int, start: int) -> int:
-    """When a partial match is out of time that started here; FOREVER if never, or if there is none (NO_TIME)."""
+    """When a partial match that started here is out of time; FOREVER if never, or if there is none (NO_TIME)."""
     return start + window if window >= 0 and NO_TIME < start <= FOREVER - window else FOREVER
 
 
@@ -42,20 +43,20 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
 
 @inlined
 def paths_of(paths: Ints, before: int, beside: int) -> int:
-    """How many partial matches a node stands for whose parts stand for so many."""
+    """How many partial matches a node stands for, from the numbers of its parts."""
     count: int = paths[before] if before != NO_SET else 1
     return min(MANY_OPEN, count + paths[beside]) if beside != NO_SET else count
 
 
 @inlined
 def taken_of(event: int, stage: int) -> int:
-    """Event and stage in one word: as the output has them, so that one store writes both."""
+    """Event and stage in one word, as in the output, so that one store writes both."""
     return stage << 32 | event
 
 
 @inlined
 def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
-    """All of two sets."""
+    """The union of two sets."""
     if left == NO_SET:
         return right
     a, b = sets.nodes[left].start, sets.nodes[right].start
@@ -66,7 +67,7 @@ def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
 
 @inlined
 def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before: int, beside: int, limit: int) -> int:
-    """What is in time of `beside`, and the event behind each of `before` or, if that is empty, as the first."""
+    """What is in time of `beside`, and the event after each of `before` or, if that is empty, as the first event."""
     start = time if before == NO_SET else sets.nodes[before].start
     if beside != NO_SET and sets.nodes[beside].start <= limit:
         beside = NO_SET
@@ -93,9 +94,9 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
         sets.nodes[count] = node
         if cursor.limited:
             sets.paths[count] = sets.paths[number]
-        kept = sets.nodes[count]
-        kept.before = moved_to[before] if before != NO_SET else NO_SET
-        kept.beside = moved_to[beside] if beside != NO_SET else NO_SET
+        moved = sets.nodes[count]
+        moved.before = moved_to[before] if before != NO_SET else NO_SET
+        moved.beside = moved_to[beside] if beside != NO_SET else NO_SET
         count += 1
     cursor.base = min(base, count)
     cursor.nodes = count
@@ -107,8 +108,8 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
 
 @allocating
 def owners(sets: Sets, cursor: Cursor, window: int, now: int) -> Int32s:
-    """The key that each node stands for partial matches of, -1 if all are out of time or nothing reaches them, when
-    time has passed to `now` for all. Of several keys, which `fork` makes, that with the least time.
+    """The key for whose partial matches each node stands, after time has passed to `now` for all; -1 if all of them are
+    out of time or nothing reaches the node. Of several keys, which `fork` makes, the one with the least time.
     """
     owner = np.full(cursor.nodes, -1, np.int32)
     for key in range(sets.heads.shape[0]):
@@ -151,10 +152,10 @@ def count_open(sets: Sets, cursor: Cursor, window: int, now: int) -> Ints:
 
 @allocating
 def recount(sets: Sets, cursor: Cursor, key: int, limit: int) -> tuple[int, int]:
-    """Counts the key's partial matches, of which those that started at `limit` or before are out of time, and brings
-    Sets.paths and the cursor up to date. Returns how many there are, and the first event of the earliest.
+    """Counts the key's partial matches, without those that are out of time as they started at `limit` or before, and
+    updates Sets.paths and the cursor. Returns how many there are, and the first event of the earliest.
 
-    What this costs is shared: it is not done again before a part of as many events as nodes were looked at.
+    The cost is shared: before the next count an event passes for every EVENTS_A_COUNT nodes that were visited.
     """
     progress = np.zeros(cursor.nodes, np.int8)
     stack = np.empty(2 * cursor.nodes + sets.heads.shape[1], np.int32)
@@ -189,7 +190,7 @@ def recount(sets: Sets, cursor: Cursor, key: int, limit: int) -> tuple[int, int]
 
 @inlined
 def push(sets: Sets, stack: Int32s, depth: int, progress: Any, number: int, limit: int) -> int:
-    """Puts a set on the stack that is in time and not seen yet; the depth after it."""
+    """Puts a set on the stack if it is in time and not seen yet; returns the new depth."""
     if number == NO_SET or progress[number] != 0 or sets.nodes[number].start <= limit:
         return depth
     stack[depth] = number
@@ -205,7 +206,9 @@ def count_paths(sets: Sets, count: int) -> None:
 
 @allocating
 def rename_events(sets: Sets, cursor: Cursor, count: int) -> Int32s:
-    """Names the events that nodes name 0, 1, … in their order; returns their positions until now, of `count`."""
+    """Renames the events of nodes to 0, 1, … in their order; returns their former positions, which are below
+    `count`.
+    """
     position = np.zeros(count, np.int32)
     for number in range(cursor.nodes):
         if sets.nodes[number].event != NO_EVENT:

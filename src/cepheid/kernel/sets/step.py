@@ -1,8 +1,8 @@
-"""The compiled kernel of sets: equal to `reference` where all conditions look at single events.
+"""The compiled kernel of sets: equal to `kernel.stages.reference` where all conditions look at single events.
 
-Such partial matches cannot be told apart but by their state: what an event does to one it does to all in the state. So
-a state has one set of them, and an event costs as much as there are states and edges, however many partial matches are
-open. Matches are listed only when an event completes them: see `set_listing`.
+Only their state distinguishes such partial matches: what an event does to one it does to all in the state. So a state
+has one set of them, and an event costs as much as there are states and edges, however many partial matches are open.
+Matches are listed only when an event completes them: see `kernel.sets.listing`.
 
 `run` is a loop of small steps with all state in the arrays and the cursor, so it may return between any two of them for
 more room and be called again.
@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.stages.tables import ALWAYS, IGNORED, STOPPED, Ints, Records, Tables
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.stages.tables import ALWAYS, IGNORED, STOPPED, Tables
+from cepheid.kernel.arrays import NO_TIME, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.sets.layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
 from cepheid.kernel.sets.listing import NO_EDGES, gather, list_matches
 from cepheid.kernel.sets.nodes import deadline_of, extend, limit_of, new_node, taken_of, unite
-from cepheid.kernel.stages.layout import NO_TIME, Cursor, Visits
+from cepheid.kernel.stages.layout import Cursor
 
 
 class Status(IntEnum):
@@ -47,7 +49,7 @@ class Task(IntEnum):
     GATHER = 1
     """The matches that the last event completes."""
     LIST = 2
-    """The same, of which some may be listed already."""
+    """The matches that the last event completes; some may be listed already."""
 
 
 @kernel
@@ -124,7 +126,7 @@ def look_out(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) 
 
 @inlined
 def end_visit(visits: Visits, times: Ints, sets: Sets, cursor: Cursor, window: int) -> None:
-    """Time passes to the visit's `until`. What is open is over if its time is, or if the key closes."""
+    """Lets time pass to the visit's `until`. What is open ends if it is out of time, or if the key closes."""
     key = visits.key[cursor.visit]
     now = max(sets.now[key], visits.until[cursor.visit])
     if cursor.event > cursor.first:
@@ -189,8 +191,8 @@ def process(
 def take_out(
     states: Records, edges: Records, sets: Sets, graph: Graph, key: int, start: int, word: int, limit: int
 ) -> int:
-    """Takes the sets that the event wakes out of their states into Graph.moving, whose end is returned; the empty set
-    of the start state is the first of them.
+    """Takes the sets that the event wakes out of their states into Graph.moving, and returns how many there are; the
+    empty set of the start state is the first of them.
     """
     count = 0
     if word & states[start].wake:
@@ -219,8 +221,8 @@ def add_moving(states: Records, edges: Records, graph: Graph, at: int, state: in
 def complete(
     states: Records, edges: Records, sets: Sets, graph: Graph, cursor: Cursor, count: int, time: int, word: int
 ) -> None:
-    """Notes what the event makes complete: sets, with the event as their tail if one stage takes it behind them all.
-    Else it is put into nodes of its own, which are given back when the matches are listed.
+    """Notes the sets that the event completes, with the event as their tail if one stage takes it after all of them.
+    Else the event is put into nodes of its own, which are given back when the matches are listed.
     """
     cursor.task, cursor.now = Task.GATHER, time
     cursor.kept_nodes, cursor.roots = cursor.nodes, 0

@@ -1,18 +1,20 @@
-"""Frees what nothing reaches any more, and renames events when the working set changes."""
+"""Frees nodes that nothing reaches, and renames events when the working set changes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records, Tables
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.jit import allocating
-from cepheid.kernel.stages.layout import Cursor, Flags, Int32s, PartialMatches
+from cepheid.kernel.stages.layout import Cursor, PartialMatches
 from cepheid.kernel.stages.park import assign
 
 
 @allocating
 def collect(partials: PartialMatches, cursor: Cursor) -> None:
-    """Keeps only the nodes that a partial match or a waiting match reaches, in their order; what is parked has no
+    """Keeps only the nodes that a partial match or a waiting match reaches, in their order. What is parked has no
     rubbish in it afterwards.
     """
     pack(partials, cursor)
@@ -78,7 +80,7 @@ def pack(partials: PartialMatches, cursor: Cursor) -> None:
 
 @allocating
 def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
-    """The rows of the live partial matches, then of those that are parked, which are packed."""
+    """The rows of the live partial matches, then of the parked ones, which are packed."""
     rows = np.empty(cursor.live + cursor.parked_live, np.int64)
     for i in range(cursor.live):
         rows[i] = partials.live[cursor.side, cursor.first + i]
@@ -89,7 +91,7 @@ def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
 
 @allocating
 def rebase(tables: Tables, partials: PartialMatches, cursor: Cursor, position: Int32s) -> None:
-    """Renames events: the one at `i` is at position[i] from now on. Only events that nodes name are asked for; no key
+    """Renames events: the event at `i` is at position[i] from now on. Only events that nodes name are looked up. No key
     is loaded, and what is parked is packed.
     """
     for node in range(cursor.nodes):

@@ -1,16 +1,16 @@
-"""Copies of what is parked for a key, so that it can be gone back to: partial matches and matches that wait.
+"""Copies of the partial matches and waiting matches that are parked for a key, for a rollback to this point.
 
-Nodes never change, so copies share them; but for `longest` on a group, where a node counts the partial matches that may
-continue it: there each copy has nodes of its own.
+Nodes never change, so copies share them. The exception is `longest` on a group, where a node counts the partial matches
+that may continue it: there each copy has nodes of its own.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints
-from cepheid.kernel.stages.layout import FOREVER, Cursor, Int32s, PartialMatches
-from cepheid.kernel.stages.withheld import ranges
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import FOREVER, Int32s, ranges
+from cepheid.kernel.stages.layout import Cursor, PartialMatches
 
 
 def parked_of(partials: PartialMatches, keys: Int32s) -> tuple[int, int]:
@@ -21,8 +21,8 @@ def parked_of(partials: PartialMatches, keys: Int32s) -> tuple[int, int]:
 
 
 def copy_parked(partials: PartialMatches, cursor: Cursor, source: Int32s, target: Int32s, nodes: Ints | None) -> None:
-    """Copies what is parked for each key of `source` to the one of `target`; there is room for it. `nodes` says for a
-    node which is its copy, where they are copied.
+    """Copies what is parked for each key of `source` to the one of `target`; there is room for it. Where nodes are
+    copied, `nodes` gives the copy of each node.
     """
     parked = partials.parked
     entries = parked.keys[source]
@@ -50,8 +50,8 @@ def copy_parked(partials: PartialMatches, cursor: Cursor, source: Int32s, target
 
 
 def copy_nodes(partials: PartialMatches, cursor: Cursor, keys: Int32s) -> Ints:
-    """Copies the nodes that what is parked for the keys reaches; for each of these, which is its copy. There is room
-    for as many as are in use.
+    """Copies the nodes reached by what is parked for the keys, and returns the copy of each node. There is room for as
+    many as are in use.
     """
     parked, nodes, used = partials.parked, partials.nodes, int(cursor.nodes)
     entries = parked.keys[keys]

@@ -1,117 +1,46 @@
-"""The compiled kernel with its memory: makes room when it asks for it, and hands out what was emitted."""
+"""The compiled kernel with its memory: makes room when the kernel asks for it, and returns what was emitted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.stages.tables import Ints, Tables
+from cepheid.compile.arrays import Ints
+from cepheid.compile.stages.compiled import limit_settings
+from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
-from cepheid.kernel.scripts.interpreter import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
+from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown
+from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
 from cepheid.kernel.stages.collect import collect, rebase
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.fork import copy_nodes, copy_parked, forget_parked, parked_of
-from cepheid.kernel.stages.layout import (
-    FOREVER,
-    Events,
-    Flags,
-    Int32s,
-    Output,
-    Parked,
-    Visits,
-    distinct,
-    grown,
-    new_cursor,
-    new_output,
-    new_partial_matches,
-)
+from cepheid.kernel.stages.layout import Output, Parked, new_cursor, new_output, new_partial_matches
+from cepheid.kernel.stages.listing import open_one_by_one
 from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.stages.state import checked_state
 from cepheid.kernel.stages.step import Status, run
 from cepheid.kernel.stages.withheld import count_withheld
+from cepheid.plan.limits import Limits
 
-FAILURES = {
-    OUT_OF_RANGE: "a result is out of the range of its type",
-    DIVISION_BY_ZERO: "division by zero",
-    CAST_FAILED: "a value cannot be cast",
-}
-
-
-SKIP_FAILURES = {
+_SKIP_FAILURES = {
     NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
     SKIPS_TO_START: "the event to skip to is the first of the match itself",
 }
-LIMITS = {
+_LIMITS = {
     TOO_MANY_PARTIAL_MATCHES: "max_partial_matches",
     TOO_MANY_MATCHES: "max_matches_per_event",
 }
 
 
-@dataclass(frozen=True)
-class Emitted:
-    """Matches as flat arrays, in the order of emission."""
-
-    end: Ints
-    """(matches,) match i has the events from end[i - 1] (0 for the first) to end[i]."""
-    detected_at: Ints
-    """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
-    timeout: Flags
-    """(matches,) whether it is none, but a partial match that ran out of time then."""
-    event: Int32s
-    """(events,) position in the working set."""
-    stage: Int32s
-    """(events,) the stage that took it."""
-
-    def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
-        """The chosen matches, and which of the events are theirs."""
-        lengths = np.diff(self.end, prepend=0)
-        taken = np.repeat(chosen, lengths)
-        part = Emitted(
-            end=np.cumsum(lengths[chosen]),
-            detected_at=self.detected_at[chosen],
-            timeout=self.timeout[chosen],
-            event=self.event[taken],
-            stage=self.stage[taken],
-        )
-        return part, taken
-
-
-class ConditionFailed(Exception):
-    """A script failed on the event at `event`; `script` is its number."""
-
-    def __init__(self, event: int, script: int, reason: str) -> None:
-        super().__init__(reason)
-        self.event = event
-        self.script = script
-        self.reason = reason
-
-
-class JointConditionFailed(Exception):
-    """A condition over variables failed; `bound` has, by number, the positions of the first and the last event that
-    each stands for.
-    """
-
-    def __init__(self, condition: str, reason: str, bound: Mapping[int, tuple[int, int]]) -> None:
-        super().__init__(reason)
-        self.condition = condition
-        self.reason = reason
-        self.bound = bound
-
-
-class PassedLimit(Exception):
-    """A key has too many partial matches, or a step too many matches; `event` is one of the key's."""
-
-    def __init__(self, event: int, limit: str) -> None:
-        super().__init__(limit)
-        self.event = event
-        self.limit = limit
-
-
 class CompiledKernel:
-    """Runs the kernel. What is open for a key is kept, by the key's number, from one visit to the next."""
+    """Runs the kernel. What is open for a key is stored, by the key's number, from one visit to the next."""
+
+    drops_deadlines_silently = False
 
     def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
         self.tables = tables
@@ -125,7 +54,7 @@ class CompiledKernel:
         """Makes the visits. The working set begins with the events that `hold` named.
 
         Raises:
-            ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
+            ConditionFailed, SkipError, PassedLimit: the kernel cannot be used afterwards.
         """
         self.cursor.visit = 0
         while True:
@@ -161,22 +90,45 @@ class CompiledKernel:
         return int(self.cursor.nodes)
 
     def open_partial_matches(self, _now: int) -> int:
-        """How many there are of all keys. Time has passed for all to where no deadline is due."""
+        """The number of open partial matches of all keys; no deadline is due for any of them."""
         return int(self.cursor.parked)
 
     @property
     def withheld(self) -> int:
-        """How many matches of all keys are found and wait to be emitted, or would be matches if they ended now."""
+        """The number of matches of all keys that are found but not emitted, or would be matches if they ended now."""
         return count_withheld(self.tables, self.partials)
 
+    def listed(self, times: Ints, _now: int, most: int) -> Emitted:
+        """For each key the `most` open partial matches that started last, in order of their start, when time has passed
+        to `now` for all keys; detected_at is the deadline, NO_TIME where there is none. `times` are those of the
+        working set.
+        """
+        return open_one_by_one(self.tables, self.partials, times, most)
+
+    @contextmanager
+    def only(self, keys: Int32s) -> Iterator[None]:
+        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
+        partials, parked = self.partials, self.cursor.parked
+        try:
+            self.renumber(keys)
+            self.cursor.parked, _ = parked_of(partials, keys)
+            yield
+        finally:
+            self.partials, self.cursor.parked = partials, parked
+
+    def limit(self, limits: Limits) -> None:
+        """Applies these limits from now on."""
+        for name, value in limit_settings(limits).items():
+            self.tables.settings[name] = value
+
     def is_open(self, keys: Int32s) -> Flags:
-        """(k,) of each of the keys, whether it has open partial matches."""
+        """(k,) whether each of the keys has open partial matches."""
         entries = self.partials.parked.keys
         flags: Flags = entries["live_end"][keys] > entries["live"][keys]
         return flags
 
     def first_starts(self, keys: Int32s, times: Ints) -> list[int]:
-        """(k,) when the first partial match of each of the keys began, which have some open; `times` are those of the
+        """(k,) when the first partial match of each of the keys began; each key has one open. `times` are those of the
         working set.
         """
         first = self.partials.parked.live[self.partials.parked.keys["live"][keys]]
@@ -190,12 +142,12 @@ class CompiledKernel:
         return np.flatnonzero(entries["live_end"] > entries["live"]).astype(np.int32)
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys that a deadline up to `time` is open for, ascending."""
+        """The numbers of the keys that have a deadline up to `time`, ascending."""
         return np.flatnonzero(self.partials.parked.due <= time).astype(np.int32)
 
     @property
     def next_due(self) -> int:
-        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        """The earliest time for which `due` has a key; FOREVER if there is none."""
         return int(self.partials.parked.due.min(initial=FOREVER))
 
     @property
@@ -204,7 +156,7 @@ class CompiledKernel:
         return int(self.cursor.dropped), int(self.cursor.dropped_matches)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is open, as arrays; right behind `hold`, so that there is no rubbish."""
+        """Everything that is open, as arrays; call it right after `hold`, so that there is no rubbish."""
         partials, cursor = self.partials, self.cursor
         rows = partials.parked.live[: cursor.parked_live]
         return {
@@ -217,14 +169,12 @@ class CompiledKernel:
         }
 
     def renumber(self, keys: Int32s) -> None:
-        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
         parked = self.partials.parked
         self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys], due=parked.due[keys]))
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
-        other.
-        """
+        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other."""
         self.make_keys(int(target.max(initial=-1)) + 1)
         live, completed = parked_of(self.partials, source)
         self._fork_room(live, completed)
@@ -232,7 +182,7 @@ class CompiledKernel:
         copy_parked(self.partials, self.cursor, source, target, nodes)
 
     def drop(self, keys: Int32s) -> None:
-        """Nothing is open for these keys any more, and nothing is told of it."""
+        """Drops what is open for these keys, and emits nothing."""
         forget_parked(self.partials, self.cursor, keys)
 
     def make_keys(self, keys: int) -> None:
@@ -243,13 +193,14 @@ class CompiledKernel:
             parked = parked._replace(keys=grown(parked.keys, 2 * keys), due=grown(parked.due, 2 * keys, FOREVER))
             self.partials = partials._replace(parked=parked)
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
-        """Continues from what `state` gave, with `held` events held.
+    def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
+        """Continues from the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: it does not fit the pattern.
+            SnapshotError: they do not fit the pattern.
         """
-        state = checked_state(self.tables, state, held)
+        events = 0 if held is None else len(held)
+        state = checked_state(self.tables, state, events)
         rows, slots, nodes, keys, completed = (state[name] for name in ("rows", "slots", "nodes", "keys", "completed"))
         count = len(rows)
         fresh = new_partial_matches(self.tables, max(1024, 2 * (count + 1)))
@@ -261,28 +212,28 @@ class CompiledKernel:
         parked = Parked(keys.copy(), due, live, grown(completed, max(1024, 2 * len(completed))))
         self.partials = fresh._replace(nodes=grown(nodes, max(len(fresh.nodes), 2 * len(nodes))), parked=parked)
         self.cursor = cursor = new_cursor(self.tables, self.partials)
-        cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), held
+        cursor.free, cursor.nodes, cursor.event = capacity - 1 - count, len(nodes), events
         cursor.parked = cursor.parked_live = count
         cursor.parked_completed = len(completed)
         cursor.step, cursor.dropped, cursor.dropped_matches = state["totals"]
 
     def _failure(self) -> Exception:
         failure, event = int(self.cursor.failure), int(self.cursor.event)
-        if failure in SKIP_FAILURES:
-            return SkipError(SKIP_FAILURES[failure])
-        if failure in LIMITS:
-            return PassedLimit(self._oldest(failure), LIMITS[failure])
+        if failure in _SKIP_FAILURES:
+            return SkipError(_SKIP_FAILURES[failure])
+        if failure in _LIMITS:
+            return PassedLimit(self._oldest(failure), _LIMITS[failure])
         return ConditionFailed(event, int(self.cursor.failed_script), FAILURES[failure])
 
     def _oldest(self, failure: int) -> int:
-        """The first event of the oldest of too many: one of the key's, though deadlines pass without any."""
+        """The first event of the oldest one over the limit: an event of the key, also where only a deadline passed."""
         cursor, partials = self.cursor, self.partials
         if failure == TOO_MANY_MATCHES:
             return int(partials.completed["start"][0])
         return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
 
     def _take_output(self) -> Emitted:
-        """Hands out the arrays themselves if they are well filled, and makes new ones of their size."""
+        """Returns the arrays themselves if they are well filled, and makes new ones of their size."""
         matches, events = int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         output = self.output
@@ -325,7 +276,9 @@ class CompiledKernel:
             self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
     def _fork_room(self, live: int, completed: int) -> None:
-        """For copies of so many partial matches and waiting matches, and of all nodes where these are copied."""
+        """Makes room for copies of so many partial matches and waiting matches, and of all nodes where these are
+        copied.
+        """
         cursor, parked = self.cursor, self.partials.parked
         room = len(parked.live) - cursor.parked_live, len(parked.completed) - cursor.parked_completed
         copied = int(cursor.nodes) if self.tables.settings[0]["longest"] else 0
@@ -339,7 +292,7 @@ class CompiledKernel:
             self._grow_rows(max(live, len(self.partials.rows)))
 
     def _park_room(self, live: int, completed: int) -> None:
-        """At least half free after a collection: its cost is shared."""
+        """Leaves at least half free after a collection, so that its cost is shared."""
         cursor, parked = self.cursor, self.partials.parked
         live, completed = live + int(cursor.parked_live), completed + int(cursor.parked_completed)
         if len(parked.live) < 2 * live:
@@ -349,7 +302,7 @@ class CompiledKernel:
         self.partials = self.partials._replace(parked=parked)
 
     def _load_room(self, visits: Visits) -> None:
-        """For all keys of the visits, and what is open for the next."""
+        """Makes room for all keys of the visits, and for what is open for the next key."""
         self.make_keys(int(visits.key.max()) + 1)
         partials = self.partials
         entry = partials.parked.keys[visits.key[self.cursor.visit]]

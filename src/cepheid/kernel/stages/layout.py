@@ -1,69 +1,28 @@
 """What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
 
 The working set is the events that partial matches may hold from earlier batches, followed by the batch; events are
-named by their position in it. The kernel works on one key at a time, which it loads; what is open for the others is
-parked.
+named by their position in it. The kernel loads one key at a time; what is open for the other keys is parked.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from cepheid.compile.stages.tables import Ints, Records, Tables
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s
 
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Cursor: TypeAlias = Any
 """One record of CURSOR; NumPy's types know nothing of a record's fields."""
 
 GROWN = -1
-"""In place of its holders, for a node at which a match has been continued by another match."""
+"""Replaces the holders of a node whose match has been continued by another match."""
 
-T = TypeVar("T", bound=np.generic)
 
 START_ROW = 0
 """The row of the start state: it holds no events, is never live and never ends."""
-
-NO_TIME = np.iinfo(np.int64).min
-"""detected_at of a match that only the end of the input made certain."""
-
-FOREVER = np.iinfo(np.int64).max
-"""The time that is reached when the input is complete."""
-
-
-class Events(NamedTuple):
-    """The working set; n events, c lifted columns."""
-
-    time: Ints
-    """(n,) microseconds since 1970 UTC."""
-    mask: Ints
-    """(n,) lifted conditions, bit i for Plan.bits[i]."""
-    values: Ints
-    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as codes within the working set, in
-    byte order where the pattern asks which is less.
-    """
-    missing: Flags
-    """(c, n) where a lifted column is NULL."""
-
-
-class Visits(NamedTuple):
-    """The keys that a call of the kernel visits, one after the other; v visits."""
-
-    key: Int32s
-    """(v,) number of the key, from 0: where what is open for it is kept between visits."""
-    end: Ints
-    """(v,) position in the working set behind the key's last event; its events begin where the visit before ends, those
-    of the first behind the held events.
-    """
-    until: Ints
-    """(v,) microseconds: behind its events, time passes to here, if it has not come there with the last of them."""
-    closes: Flags
-    """(v,) whether no more events of the key come. With `until` FOREVER its input is complete and what is open ends,
-    else it is dropped.
-    """
 
 
 ROW = np.dtype(
@@ -86,7 +45,7 @@ NODE = np.dtype(
 COMPLETED = np.dtype(
     [
         ("step", np.int64),  # the step that completed the match, or at which it timed out
-        ("timeout", np.int64),  # 1: it is none, but a partial match that ran out of time
+        ("timeout", np.int64),  # 1: not a match, but a partial match that ran out of time
         ("start", np.int64),  # position of the first event
         ("node", np.int64),  # the last event
         ("length", np.int64),  # number of events
@@ -106,15 +65,14 @@ KEY = np.dtype(
 
 
 class Parked(NamedTuple):
-    """What is open for the keys that are not loaded. What a key leaves is appended; what it had left before is
-    rubbish.
+    """What is open for the keys that are not loaded. Parking a key appends its rows; the rows that it had before are
+    then rubbish.
     """
 
     keys: Records
     """(any,) KEY, by number of the key."""
     due: Ints
-    """(any,) KEY.deadline by number of the key, FOREVER for those that nothing is open for: all are read at every call.
-    """
+    """(any,) KEY.deadline by number of the key, FOREVER for keys with nothing open: all are read at every call."""
     live: Ints
     """(any,) rows, the first Cursor.parked_live of them."""
     completed: Records
@@ -122,7 +80,7 @@ class Parked(NamedTuple):
 
 
 class PartialMatches(NamedTuple):
-    """Partial matches and the events they took. Events are kept as trees, so branches share their past."""
+    """Partial matches and the events they took. Events are stored as trees, so branches share their past."""
 
     rows: Records
     """(capacity,) ROW."""
@@ -135,19 +93,19 @@ class PartialMatches(NamedTuple):
     nodes: Records
     """(any,) NODE; a parent has a smaller index than its child."""
     completed: Records
-    """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next of them first."""
+    """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
 
 
 class Output(NamedTuple):
-    """Emitted matches as flat arrays, and room behind them."""
+    """Emitted matches as flat arrays, and room after them."""
 
     end: Ints
     """(any,) the events of a match are those from the end of the match before (0 for the first) to here."""
     detected_at: Ints
     """(any,) microseconds since 1970 UTC, NO_TIME for none."""
     timeout: Flags
-    """(any,) whether it is none, but a partial match that ran out of time."""
+    """(any,) whether it is not a match, but a partial match that ran out of time."""
     event: Int32s
     """(any,) position of an event of a match."""
     stage: Int32s
@@ -178,12 +136,12 @@ CURSOR = np.dtype(
             "nodes",
             "completed",
             "found",  # matches that the last step completed
-            "dropped",  # partial matches that were one too many, see SETTINGS
+            "dropped",  # partial matches that were over the limit, see SETTINGS
             "dropped_matches",
             "matches",  # in Output
             "match_events",  # in Output
             "fanout",  # the most edges that a state has
-            "failure",  # what made a condition fail, see interpret
+            "failure",  # what made a condition fail, see kernel.scripts.interpreter
             "failed_script",
         )
     ]
@@ -226,21 +184,3 @@ def new_output(matches: int, events: int) -> Output:
     """Room for `matches` emitted matches with `events` events together."""
     times = np.empty(matches, np.int64), np.empty(matches, np.int64)
     return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))
-
-
-def distinct(positions: npt.NDArray[np.integer[Any]], length: int) -> Int32s:
-    """The positions, all less than `length`, each once and in order."""
-    if len(positions) < length // 64:  # few of many, as in a call of a live matcher
-        return np.unique(positions).astype(np.int32)
-    taken = np.zeros(length, np.bool_)  # np.unique would hash or sort: 250 ms for 300,000 positions, this takes 1
-    taken[positions] = True
-    return np.flatnonzero(taken).astype(np.int32)
-
-
-def grown(array: npt.NDArray[T], capacity: int, fill: int = 0) -> npt.NDArray[T]:
-    """A copy with room for `capacity` rows, which are `fill`."""
-    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    if fill:
-        larger[len(array) :] = fill
-    return larger

@@ -1,7 +1,7 @@
-"""`longest` on a group: a match is held while partial matches may continue it, and given when the last of them ends.
+"""`longest` on a group: a match is held while partial matches may continue it, and emitted when the last of them ends.
 
-Each such partial match has the match as its `whole`: a node, at which they are counted. One that becomes a longer match
-by further turns of the loop lets the node be GROWN: then the shorter match is none.
+Each such partial match has the match as its `whole`: a node, which counts them. When one of them becomes a longer match
+by further turns of the loop, the node is GROWN: the shorter one is then no match.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cepheid.kernel.stages.release import complete
 
 @kernel
 def hold(partials: PartialMatches, number: int, whole: int) -> None:
-    """Lets a partial match have `whole`, which may be -1, as the match that it may continue."""
+    """Makes `whole`, which may be -1, the match that a partial match may continue."""
     partials.rows[number].whole = whole
     if whole >= 0 and partials.nodes[whole].holders != GROWN:
         partials.nodes[whole].holders += 1
@@ -21,15 +21,15 @@ def hold(partials: PartialMatches, number: int, whole: int) -> None:
 
 @kernel
 def outgrow(partials: PartialMatches, whole: int) -> None:
-    """The match at `whole`, if it is one, has been continued by another."""
+    """Marks the match at `whole`, if there is one, as continued by another."""
     if whole >= 0:
         partials.nodes[whole].holders = GROWN
 
 
 @kernel
 def let_go(partials: PartialMatches, cursor: Cursor, start: int, whole: int) -> None:
-    """Ends a partial match that has `whole`, after what it has become holds its own: where it was the last, the match
-    is complete.
+    """Ends a partial match that has `whole`, after what it has become holds its own. If it was the last holder, the
+    match is complete.
     """
     entry = partials.nodes[whole]
     if entry.holders == GROWN:

@@ -1,18 +1,19 @@
-"""Loading what is open for a key, and parking it: what a visit begins and ends with."""
+"""Loads what is open for a key when a visit begins, and parks it when the visit ends."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.arrays import FOREVER, Events
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.stages.layout import FOREVER, Cursor, Events, PartialMatches
+from cepheid.kernel.stages.layout import Cursor, PartialMatches
 from cepheid.kernel.stages.rows import deadline_of
 
 
 @kernel
 def has_room_to_load(partials: PartialMatches, key: int) -> bool:
-    """Whether the key is known and what waits for it fits."""
+    """Whether the key is known and its waiting matches fit."""
     if key >= len(partials.parked.keys):
         return False
     entry = partials.parked.keys[key]
@@ -47,7 +48,7 @@ def has_room_to_park(partials: PartialMatches, cursor: Cursor) -> bool:
 
 @kernel
 def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, key: int) -> None:
-    """Ends the visit: what is open stays for the key's next one."""
+    """Ends the visit: what is open is stored for the key's next one."""
     parked, entry = partials.parked, partials.parked.keys[key]
     entry.live, entry.completed = cursor.parked_live, cursor.parked_completed
     entry.live_end, entry.completed_end = entry.live + cursor.live, entry.completed + cursor.completed

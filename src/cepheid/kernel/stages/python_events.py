@@ -9,15 +9,15 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.batch import MASK, ROW_PREFIX, TIME, Batch
 from cepheid.events.identity import as_integers
+from cepheid.kernel.reference_events import Event
 from cepheid.kernel.scripts.python_functions import SeenEvent, Value
-from cepheid.kernel.stages.reference import Event
 
 _AT_ONCE = 4096
-"""Events of which there are Python values at once: they take far more room than Arrow's."""
+"""How many events are Python values at one time: these take far more room than Arrow's."""
 
 
 def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Event]:
-    """The events, the first of them at position `first`, with those of the lifted columns that are named."""
+    """The events, the first of them at position `first`, with the lifted columns in `columns`."""
     for start in range(0, len(batch), _AT_ONCE):
         part = batch.slice(start, min(start + _AT_ONCE, len(batch)))
         times = part.column(TIME).cast(pa.int64()).to_pylist()
@@ -32,7 +32,7 @@ def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Eve
 
 
 def _has_rows(batch: Batch) -> bool:
-    """Whether the events come as functions see them; that is then the last of their values."""
+    """Whether the batch has the columns that functions see; an event then has them as its last value."""
     return any(name.startswith(ROW_PREFIX) for name in batch.data.schema.names)
 
 
@@ -52,7 +52,7 @@ def _seen_values(column: pa.Array, name: str) -> list[Value]:
 
 
 def script_values(column: pa.Array) -> list[Value]:
-    """As scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
+    """Values as scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
     if pa.types.is_decimal(column.type):
         scale = column.type.scale
         return [None if value is None else int(value.scaleb(scale)) for value in column.to_pylist()]

@@ -1,4 +1,4 @@
-"""The reference step in the place of the compiled kernel: for patterns that ask functions, which cannot be compiled."""
+"""The reference step in place of the compiled kernel: for patterns with functions, which cannot be compiled."""
 
 from __future__ import annotations
 
@@ -12,25 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.automaton import Automaton
-from cepheid.compile.stages.tables import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Flags, Int32s, Visits
+from cepheid.kernel.failures import ConditionFailed, PassedLimit
+from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
-from cepheid.kernel.stages.kernel import ConditionFailed, Emitted, PassedLimit
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME, Flags, Int32s, Visits
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, matchers_of
-from cepheid.kernel.stages.reference import (
-    Event,
-    Match,
-    PartialMatch,
-    ReferenceMatcher,
-    TakenEvents,
-    Timeout,
-    order_of,
-    positions_of,
-)
+from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, Timeout, order_of, positions_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
@@ -45,7 +38,7 @@ class Emission(NamedTuple):
 
 @dataclass
 class Bounds:
-    """The limits of each key, and what was over them, of all keys."""
+    """The limits of each key, and how much was over them, for all keys together."""
 
     limits: Limits
     partial_matches: int = 0
@@ -56,7 +49,7 @@ class KeyMatcher(ReferenceMatcher):
     """The reference step for one key, within the bounds.
 
     Raises:
-        ConditionFailed, PassedLimit: of the event at that position.
+        ConditionFailed, PassedLimit: with the position of the event.
     """
 
     def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds) -> None:
@@ -73,16 +66,16 @@ class KeyMatcher(ReferenceMatcher):
             self.partial_matches = self.partial_matches[over:]  # in the order of their start
             self._bounds.partial_matches += over
             matches += self._release(self._longest([]), event.time)
-        return self._told(matches)
+        return self._emissions(matches)
 
     def pass_time(self, until: int) -> list[Emission]:
-        return self._told(self.advance_time(until))
+        return self._emissions(self.advance_time(until))
 
     def end(self) -> list[Emission]:
-        return self._told(self.finish())
+        return self._emissions(self.finish())
 
     def copy(self) -> KeyMatcher:
-        """Another one where this one is. Partial matches never change."""
+        """A matcher in the same state. Partial matches never change, so both share them."""
         other = KeyMatcher(self._plan, self.automaton, self._bounds)
         other.partial_matches, other.completed, other.growing = (
             [*self.partial_matches],
@@ -94,7 +87,7 @@ class KeyMatcher(ReferenceMatcher):
 
     @property
     def deadline(self) -> int:
-        """The earliest, FOREVER if there is none."""
+        """The earliest deadline, FOREVER if there is none."""
         earliest = self._earliest_deadline()
         return FOREVER if earliest is None else earliest
 
@@ -109,37 +102,37 @@ class KeyMatcher(ReferenceMatcher):
 
     @property
     def held(self) -> Iterator[Event]:
-        """The events that open partial matches, and matches that wait or may grow, have."""
+        """The events of open partial matches, and of matches that wait or may grow."""
         for partial_match in chain(self.partial_matches, self.growing, (match for _, match in self.completed)):
             yield from (event for _, event in partial_match.taken)
 
     @property
     def withheld(self) -> int:
-        """How many matches wait for an earlier one, may grow, or would be matches if they ended now."""
+        """The number of matches that wait for an earlier one, may grow, or would be matches if they ended now."""
         states = self.automaton.states
         ending = [p for p in self.partial_matches if not p.whole and (states[p.state].pending or self._complete(p))]
         return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
-    def _told(self, matches: list[Match]) -> list[Emission]:
-        """In the order of time; at one time what timed out comes first."""
+    def _emissions(self, matches: list[Match]) -> list[Emission]:
+        """The emissions in the order of time; at one time timeouts come first."""
         timeouts, self.timeouts = self.timeouts, []
-        told = [
+        emissions = [
             Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, timeout=False)
             for match in matches
         ]
         if timeouts and "timeouts" in (self._plan.outputs or ()):
-            told += [
+            emissions += [
                 Emission(timeout.taken, timeout.deadline, timeout=True) for timeout in sorted(timeouts, key=_by_start)
             ]
-            told.sort(key=lambda row: (row.time == NO_TIME, row.time, not row.timeout))
-        return told
+            emissions.sort(key=lambda row: (row.time == NO_TIME, row.time, not row.timeout))
+        return emissions
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         self._truths = {}
         return super()._move(partial_match, event)
 
     def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
-        """Asked once for a partial match and event, though several edges may need it."""
+        """Evaluated once for a partial match and event, though several edges may need it."""
         if number not in self._truths:
             self._truths[number] = self._evaluated(number, taken, event)
         return self._truths[number]
@@ -165,25 +158,27 @@ class KeyMatcher(ReferenceMatcher):
         return super()._release(completed, now)
 
     def _over(self, limit: str, over: int, at: Event) -> int:
-        """How many are to be dropped, if `over` are more than the limit; or it is an error, told with the event."""
+        """How many to drop if `over` is positive. Where exceeding a limit is an error, raises it with the event."""
         if over > 0 and self._bounds.limits.on_limit == "raise":
             raise PassedLimit(at.position, limit)
         return max(0, over)
 
 
 class PythonKernel:
-    """Runs the reference step as `CompiledKernel` runs the kernel: of all keys, one working set after the other."""
+    """Runs the reference step as `CompiledKernel` runs the kernel: for all keys, one working set after the other."""
+
+    drops_deadlines_silently = False
 
     def __init__(self, plan: Plan, automaton: Automaton, columns: frozenset[int]) -> None:
-        """`columns` are the lifted ones that scripts read."""
+        """`columns` are the lifted columns that scripts read."""
         self._plan = plan
         self._automaton = automaton
         self._columns = columns
         self._keys: dict[int, KeyMatcher] = {}
         self.bounds = Bounds(plan.limits)
         self._held: list[int] = []  # the positions of the working set's held events: events keep theirs for ever
-        self._first = 0  # the position of the event that came behind these
-        self._behind = 0  # that behind the last event
+        self._first = 0  # the position of the first event after these
+        self._end = 0  # the position after the last event
         self._open: Ints = np.zeros(1, np.int64)
         self._deadlines: Ints = np.full(1, FOREVER)
         self._all_open = 0
@@ -192,31 +187,31 @@ class PythonKernel:
         """Makes the visits. The working set is the events that `hold` named last, then the batches since.
 
         Raises:
-            ConditionFailed, SkipError, PassedLimit: the kernel is of no use afterwards.
+            ConditionFailed, SkipError, PassedLimit: the kernel cannot be used afterwards.
         """
-        first, self._behind = self._behind, self._behind + len(batch)
+        first, self._end = self._end, self._end + len(batch)
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         events = events_of(self._columns, batch, first)
         counts = np.diff(visits.end, prepend=self._place(first)).tolist()
-        told: list[Emission] = []
+        emissions: list[Emission] = []
         try:
             for key, count, until, closes in zip(
                 visits.key.tolist(), counts, visits.until.tolist(), visits.closes.tolist(), strict=True
             ):
-                told += self._visit(key, islice(events, count), until, closes=closes)
+                emissions += self._visit(key, islice(events, count), until, closes=closes)
         except ConditionFailed as failure:
             failure.event = self._place(failure.event)
             raise
         except PassedLimit as passed:
             passed.event = self._place(passed.event)
             raise
-        return self._emitted(told)
+        return self._emitted(emissions)
 
     def hold(self) -> Int32s:
-        """The places of the events that partial matches hold, ascending; they are the start of the next working set."""
+        """The places of the events that partial matches hold, ascending. These events begin the next working set."""
         held = sorted({event.position for matcher in self._keys.values() for event in matcher.held})
         places = np.array([self._place(position) for position in held], np.int32)
-        self._held, self._first = held, self._behind
+        self._held, self._first = held, self._end
         return places
 
     @property
@@ -225,25 +220,25 @@ class PythonKernel:
         return self._all_open
 
     def open_partial_matches(self, _now: int) -> int:
-        """How many there are of all keys. Time has passed for all to where no deadline is due."""
+        """The number of open partial matches of all keys; no deadline is due for any of them."""
         return self._all_open
 
-    def listed(self, most: int) -> Emitted:
-        """Of each key the open partial matches that started last, each as the timeout that it would be."""
+    def listed(self, _times: Ints, _now: int, most: int) -> Emitted:
+        """For each key the open partial matches that started last, each as the timeout that it would be."""
         return self._emitted([row for _, matcher in sorted(self._keys.items()) for row in matcher.listed(most)])
 
     @property
     def withheld(self) -> int:
-        """How many matches of all keys are found and wait to be emitted, or would be matches if they ended now."""
+        """The number of matches of all keys that are found but not emitted, or would be matches if they ended now."""
         return sum(matcher.withheld for matcher in self._keys.values())
 
     def is_open(self, keys: Int32s) -> Flags:
-        """(k,) of each of the keys, whether it has open partial matches."""
+        """(k,) whether each of the keys has open partial matches."""
         flags: Flags = self._open[keys] > 0
         return flags
 
-    def first_starts(self, keys: Int32s) -> list[int]:
-        """(k,) when the first partial match of each of the keys began, which have some open."""
+    def first_starts(self, keys: Int32s, _times: Ints) -> list[int]:
+        """(k,) when the first partial match of each of the keys began; each key has one open."""
         return [self._keys[key].partial_matches[0].start.time for key in keys.tolist()]
 
     @property
@@ -252,12 +247,12 @@ class PythonKernel:
         return np.flatnonzero(self._open).astype(np.int32)
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys that a deadline up to `time` is open for, ascending."""
+        """The numbers of the keys that have a deadline up to `time`, ascending."""
         return np.flatnonzero(self._deadlines <= time).astype(np.int32)
 
     @property
     def next_due(self) -> int:
-        """The earliest time that `due` has a key for; FOREVER if there is none."""
+        """The earliest time for which `due` has a key; FOREVER if there is none."""
         return int(self._deadlines.min(initial=FOREVER))
 
     @property
@@ -266,9 +261,7 @@ class PythonKernel:
         return self.bounds.partial_matches, self.bounds.matches
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """What is open for source[i] is open for target[i], too, of which nothing was; each goes on without the
-        other.
-        """
+        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other."""
         self.make_keys(int(target.max(initial=-1)) + 1)
         for before, key in zip(source.tolist(), target.tolist(), strict=True):
             if before in self._keys:
@@ -276,19 +269,19 @@ class PythonKernel:
                 self._note(key)
 
     def drop(self, keys: Int32s) -> None:
-        """Nothing is open for these keys any more, and nothing is told of it."""
+        """Drops what is open for these keys, and emits nothing."""
         for key in keys.tolist():
             self._keys.pop(key, None)
             self._note(key)
 
     def renumber(self, keys: Int32s) -> None:
-        """The key of number keys[i] is number i from now on; of the others nothing is open."""
+        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
         self._keys = {i: self._keys[key] for i, key in enumerate(keys.tolist())}
         self._open, self._deadlines = self._open[keys], self._deadlines[keys]
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block there are only these keys, which are open, as 0, 1, …: to be counted and listed."""
+        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
         before = self._keys, self._open, self._deadlines, self._all_open
         try:
             self.renumber(keys)
@@ -297,16 +290,20 @@ class PythonKernel:
         finally:
             self._keys, self._open, self._deadlines, self._all_open = before
 
+    def limit(self, limits: Limits) -> None:
+        """Applies these limits from now on."""
+        self.bounds.limits = limits
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is open, as arrays; right behind `hold`."""
+        """Everything that is open, as arrays; call it right after `hold`."""
         place = {position: i for i, position in enumerate(self._held)}
         return arrays_of(self._keys, place) | {"dropped": np.array(self.dropped, np.int64)}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
-        """Continues from what `state` gave, with the events that were held.
+        """Continues from the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: it does not fit the pattern.
+            SnapshotError: they do not fit the pattern.
         """
         events = [] if held is None else list(events_of(self._columns, held, 0))
         bounds = Bounds(self._plan.limits, *state["dropped"].tolist())
@@ -317,7 +314,7 @@ class PythonKernel:
         keys = matchers_of(state, events, new)
         self._keys, self.bounds = keys, bounds
         self._held = list(range(len(events)))
-        self._first = self._behind = len(events)
+        self._first = self._end = len(events)
         self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
         self.make_keys(max(keys, default=-1) + 1)
         for key in keys:
@@ -325,15 +322,15 @@ class PythonKernel:
 
     def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Emission]:
         matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
-        told = [row for event in events for row in matcher.take(event)]
-        told += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
+        emissions = [row for event in events for row in matcher.take(event)]
+        emissions += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
         if matcher.partial_matches and not closes:
             self._keys[key] = matcher  # else nothing waits either
         self._note(key)
-        return told
+        return emissions
 
     def _note(self, key: int) -> None:
-        """What is open for the key after a visit."""
+        """Records what is open for the key after a visit."""
         matcher = self._keys.get(key)
         open_ = 0 if matcher is None else len(matcher.partial_matches)
         self._all_open += open_ - int(self._open[key])
@@ -348,17 +345,17 @@ class PythonKernel:
             self._deadlines = np.append(self._deadlines, np.full(more + keys, FOREVER))
 
     def _place(self, position: int) -> int:
-        """Where in the working set the event is."""
+        """The place of the event in the working set."""
         if position < self._first:
             return bisect_left(self._held, position)
         return position - self._first + len(self._held)
 
-    def _emitted(self, told: Sequence[Emission]) -> Emitted:
-        taken = [pair for row in told for pair in row.taken]
+    def _emitted(self, emissions: Sequence[Emission]) -> Emitted:
+        taken = [pair for row in emissions for pair in row.taken]
         return Emitted(
-            end=np.array([*accumulate(len(row.taken) for row in told)], np.int64),
-            detected_at=np.array([row.time for row in told], np.int64),
-            timeout=np.array([row.timeout for row in told], np.bool_),
+            end=np.array([*accumulate(len(row.taken) for row in emissions)], np.int64),
+            detected_at=np.array([row.time for row in emissions], np.int64),
+            timeout=np.array([row.timeout for row in emissions], np.bool_),
             event=np.array([self._place(position) for _, position in taken], np.int32),
             stage=np.array([stage for stage, _ in taken], np.int32),
         )

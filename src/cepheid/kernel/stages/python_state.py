@@ -1,4 +1,4 @@
-"""What the reference step keeps between events, as arrays and back."""
+"""The state of the reference step between events, as arrays and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.errors import SnapshotError
-from cepheid.kernel.stages.reference import Event, PartialMatch, ReferenceMatcher
+from cepheid.kernel.reference_events import Event
+from cepheid.kernel.stages.reference import PartialMatch, ReferenceMatcher
 
 M = TypeVar("M", bound=ReferenceMatcher)
 
@@ -34,15 +35,15 @@ OPEN, GROWING = -1, -2
 
 
 def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]) -> dict[str, npt.NDArray[Any]]:
-    """All that is open or waits; `place` gives the place of each event by its position."""
+    """Everything that is open or waits; `place` gives the place of each event by its position."""
     keys: list[tuple[int, int, int]] = []
     partial_matches: list[tuple[int, int, int, int, int]] = []
     taken: list[tuple[int, int]] = []
     for number, matcher in matchers.items():
         assert matcher.reached is not None
-        kept = [(OPEN, partial_match) for partial_match in matcher.partial_matches]
-        kept += [(GROWING, partial_match) for partial_match in matcher.growing]
-        for step, partial_match in [*kept, *matcher.completed]:
+        stored = [(OPEN, partial_match) for partial_match in matcher.partial_matches]
+        stored += [(GROWING, partial_match) for partial_match in matcher.growing]
+        for step, partial_match in [*stored, *matcher.completed]:
             taken += [(stage, place[event.position]) for stage, event in partial_match.taken]
             partial_matches.append((len(keys), step, partial_match.state, partial_match.whole, len(taken)))
         keys.append((number, matcher.reached, matcher.step))
@@ -54,7 +55,7 @@ def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]
 
 
 def matchers_of(state: Mapping[str, npt.NDArray[Any]], events: Sequence[Event], new: Callable[[], M]) -> dict[int, M]:
-    """The matchers that `arrays_of` had, made by `new`, with the events that were held.
+    """The matchers that `arrays_of` was given, made by `new`, with the events that were held.
 
     Raises:
         SnapshotError: an array has another type, or a number in it points nowhere.

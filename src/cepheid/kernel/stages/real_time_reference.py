@@ -1,14 +1,15 @@
-"""The definition of output in real time for patterns of the automaton, in plain Python.
+"""The definition of output in real time for patterns of stages, in plain Python.
 
-`consistency_reference.told` says what is told after each arrival, from all matches of the events accepted so far; here
-is which these are: those that the definition of matching (`reference`) finds in the events of each key, in the order of
-time and sequence, when time has passed to the clock. The clock is the latest time of an accepted event of any key.
+`consistency_reference.told` says what is emitted after each arrival, from all matches of the events accepted so far.
+This module says which matches these are: those that the definition of matching (`reference`) finds in the events of
+each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time of an
+accepted event of any key.
 
-So what depends on time is decided as if no event up to the clock were missing: a partial match whose deadline is not
-behind the clock has timed out, a `not_followed_by` at the end holds, a `longest` loop is over, and a match that waited
-for an earlier partial match is told, all of it to be taken back if an event comes that lets it be otherwise. What only
-the end of the input decides is told at the end. Once no event that is not late can come before a deadline or an event,
-what it made certain is final: then the conservative consistency tells it.
+So what depends on time is decided as if no event up to the clock were missing. A partial match whose deadline is not
+after the clock has timed out, a `not_followed_by` at the end holds, a `longest` loop is over, and a match that waited
+for an earlier partial match is emitted. All of it is retracted if an event comes that changes the result. What only the
+end of the input decides is emitted at the end. Once only late events can come before a deadline or an event, what it
+made certain is final: then the conservative consistency emits it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life
-from cepheid.kernel.stages.reference import Event, ReferenceMatcher
+from cepheid.kernel.reference_events import Event
+from cepheid.kernel.stages.reference import ReferenceMatcher
 
 Taken: TypeAlias = tuple[tuple[int, int], ...]
 """Stages, and the positions at which their events arrived."""
@@ -29,11 +31,11 @@ class Found(NamedTuple):
     key: Hashable
     taken: Taken
     deadline: int | None = None
-    """Of a timeout."""
+    """The deadline of a timeout; None for a match."""
 
 
 class Arrived(NamedTuple):
-    """An event of a key; `sequence` orders those of a time."""
+    """An event of a key; `sequence` orders events of the same time."""
 
     key: Hashable
     sequence: int
@@ -43,7 +45,9 @@ class Arrived(NamedTuple):
 def matches_so_far(
     arrived: Sequence[Arrived], new: Callable[[], ReferenceMatcher]
 ) -> Callable[[Sequence[int], float], Mapping[Found, Life]]:
-    """What `told` asks with the positions of accepted events and the clock; `new` makes the definition for a key."""
+    """The function that `told` calls with the positions of accepted events and the clock; `new` makes the definition
+    for a key.
+    """
 
     def matches(accepted: Sequence[int], clock: float) -> Mapping[Found, Life]:
         found: dict[Found, Life] = {}

@@ -4,10 +4,10 @@ It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after A
 Matching over Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or
 deadline that completes them, then by start, then most events first, then earliest events, then earliest stages.
 
-`longest` on a group: of the matches that the pattern would have without it, those that none of the others continues
-with events of the loop. Such a match is given when it is certain: when no partial match is left that could continue it.
-So a partial match that ends within a turn of the loop gives the whole turns that it has, unless another one that shares
-these turns has gone on to further whole turns, or still may.
+`longest` on a group selects from the matches without it those that no other match continues with events of the loop.
+Such a match is emitted when it is certain: when no partial match is left that could continue it. So a partial match
+that ends within a turn of the loop yields its whole turns, unless another one that shares these turns has gone on to
+further whole turns, or still may.
 """
 
 from __future__ import annotations
@@ -19,24 +19,11 @@ from typing import TypeAlias
 from cepheid.compile.stages.automaton import Action, Automaton, Edge, gap, leads_to_complete, waits_in_loop
 from cepheid.compile.stages.guard import Guard
 from cepheid.errors import SkipError
-from cepheid.kernel.scripts.python_functions import Value
+from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.reference import evaluate
 from cepheid.lang.stages.pattern import SkipTo
-from cepheid.plan.stages.plan import SkipRule, StageCondition
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event as the kernel sees it: time, mask of lifted conditions, values of lifted columns (None: NULL)."""
-
-    position: int
-    time: int
-    mask: int
-    values: tuple[Value, ...]
-
-
-TakenEvents: TypeAlias = tuple[tuple[int, Event], ...]
-"""Events with the stages that took them, in order."""
+from cepheid.plan.lifted import PlannedCondition
+from cepheid.plan.stages.plan import SkipRule
 
 
 @dataclass(frozen=True)
@@ -83,7 +70,7 @@ class ReferenceMatcher:
     """Runs an automaton over the events of one key."""
 
     def __init__(
-        self, automaton: Automaton, conditions: Sequence[StageCondition], window: int | None, skip: SkipRule
+        self, automaton: Automaton, conditions: Sequence[PlannedCondition], window: int | None, skip: SkipRule
     ) -> None:
         self.automaton = automaton
         self.conditions = conditions
@@ -99,7 +86,7 @@ class ReferenceMatcher:
         """The time of the last event."""
 
     def process(self, event: Event) -> list[Match]:
-        """Time passes to the event's, then the event is offered to every partial match and to the start state."""
+        """Time passes to that of the event, then the event is offered to every partial match and to the start state."""
         matches = self._pass(event.time)
         self.reached = event.time
         survivors: list[PartialMatch] = []
@@ -112,8 +99,8 @@ class ReferenceMatcher:
         return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
-        """Lets every deadline up to `time` pass, in order, if time has not come there with the last event; the skip
-        strategy is applied after each.
+        """Lets every deadline up to `time` pass, in order, unless the last event has reached `time`; the skip strategy
+        is applied after each.
         """
         return self._pass(time) if self.reached is None or time > self.reached else []
 
@@ -137,7 +124,7 @@ class ReferenceMatcher:
         return matches + self._release(self._longest([p for p in ended if self._complete(p)]), None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
-        """What becomes of a partial match (None: the start state) at an event: those that go on, those that are
+        """What a partial match (None: the start state) becomes at an event: those that go on, and those that are
         complete.
         """
         taken = partial_match.taken if partial_match else ()
@@ -225,8 +212,8 @@ class ReferenceMatcher:
         return before.whole if before and stays else 0
 
     def _longest(self, completed: list[PartialMatch]) -> list[PartialMatch]:
-        """What is a match of those completed at this step. For `longest` on a group: of these and those that were
-        growing, what none of these continues and no partial match may.
+        """The matches among those completed at this step. For `longest` on a group: among these and those that were
+        growing, the ones that none of these continues and no partial match may continue.
         """
         if not self.automaton.loop:
             return completed
@@ -236,7 +223,7 @@ class ReferenceMatcher:
         return [p for p in open_ if positions_of(p) not in held]
 
     def _continues(self, partial_match: PartialMatch, other: PartialMatch) -> bool:
-        """Whether it has the events of the other and then, only, events of the loop."""
+        """Whether the partial match has the events of `other` and after them only events of the loop."""
         before, more = positions_of(partial_match)[: len(other.taken)], partial_match.taken[len(other.taken) :]
         return before == positions_of(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
 
@@ -262,14 +249,14 @@ class ReferenceMatcher:
         while self.completed and not (self.skip.to is not SkipTo.NO_SKIP and self._older_is_open(self.completed[0][1])):
             _, match = self.completed.pop(0)
             matches.append(Match(positions_of(match), now))
-            self._prune(self._kept_from(match))
+            self._prune(self._skips_to(match))
         return matches
 
     def _older_is_open(self, match: PartialMatch) -> bool:
         return any(p.start.position < match.start.position for p in self.partial_matches)
 
-    def _kept_from(self, match: PartialMatch) -> int:
-        """The first position at which a partial match may have started to be kept."""
+    def _skips_to(self, match: PartialMatch) -> int:
+        """The position that the match skips to: a partial match that started before it is dropped."""
         match self.skip.to:
             case SkipTo.NO_SKIP:
                 return 0
@@ -294,12 +281,12 @@ class ReferenceMatcher:
 
 
 def positions_of(partial_match: PartialMatch) -> tuple[tuple[int, int], ...]:
-    """Its events: stage and position."""
+    """The stage and the position of each of its events."""
     return tuple((stage, event.position) for stage, event in partial_match.taken)
 
 
 def order_of(completed: Completed) -> tuple[int, int, int, list[int], list[int]]:
-    """The key by which matches that wait are sorted."""
+    """The sort key of waiting matches."""
     step, match = completed
     positions = [event.position for _, event in match.taken]
     return match.start.position, step, -len(positions), positions, [stage for stage, _ in match.taken]

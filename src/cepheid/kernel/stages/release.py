@@ -1,4 +1,4 @@
-"""Matches that are complete: emitted in their order, held back while a partial match with an earlier start is open."""
+"""Complete matches: emitted in their order, held back while a partial match with an earlier start is open."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES =
 
 @inlined
 def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
-    """Adds a match to those that wait."""
+    """Adds a match to the waiting ones."""
     add(partials, cursor, start, node, length, 0)
     cursor.found += 1
 
 
 @inlined
 def time_out(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
-    """Adds a partial match that ran out of time; none waits."""
+    """Adds a partial match that ran out of time; it never waits for an earlier one."""
     add(partials, cursor, start, node, length, 1)
 
 
@@ -75,7 +75,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
 
 @inlined
 def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
-    """The first position at which a partial match may have started to be kept when the next match is emitted."""
+    """The position that the next match skips to: partial matches that started before it are dropped."""
     settings, match = tables.settings[0], partials.completed[0]
     if settings.skip == SkipKind.NO_SKIP:
         return 0
@@ -97,7 +97,7 @@ def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
 
 @inlined
 def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether the match behind the first has the same events and stages; equal ones are all at the front."""
+    """Whether the match after the first has the same events and stages; equal ones are all at the front."""
     other = 1
     if cursor.completed > 2 and comes_before(partials, 2, 1):
         other = 2
@@ -116,7 +116,7 @@ def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
 
 @inlined
 def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -> None:
-    """Writes one of those that wait."""
+    """Writes a waiting match."""
     at, number = cursor.match_events + match.length, cursor.matches
     output.end[number], output.detected_at[number], output.timeout[number] = at, cursor.now, match.timeout != 0
     cursor.matches += 1
@@ -131,8 +131,8 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -
 
 @kernel
 def are_in_order(partials: PartialMatches, count: int) -> bool:
-    """Whether the first `count` of those that wait stand one behind the other in their order: they are mostly found so,
-    as partial matches are visited in the order of their start.
+    """Whether the first `count` waiting matches stand in their order. Mostly they do, as partial matches are visited in
+    the order of their start.
     """
     place = 1
     while place < count and comes_before(partials, place - 1, place):
@@ -142,7 +142,7 @@ def are_in_order(partials: PartialMatches, count: int) -> bool:
 
 @kernel
 def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
-    """Writes those that wait, as they stand; False if the output has no room for one."""
+    """Writes the waiting matches as they stand; False if the output has no room for one."""
     completed, count = partials.completed, cursor.completed
     for i in range(count):
         if not has_room_for(output, cursor, completed[i].length):
@@ -157,7 +157,7 @@ def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
 
 @kernel
 def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Drops the matches of this step that are more than the limit, those with the earliest start, or fails."""
+    """Drops the matches of this step that are over the limit, the earliest start first, or fails."""
     settings, completed = tables.settings[0], partials.completed
     if not settings.limits_drop:
         cursor.failure = TOO_MANY_MATCHES
@@ -219,7 +219,7 @@ def swap(left: Any, right: Any) -> None:
 
 @kernel
 def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
-    """What timed out before matches; then by start, step, most events, earliest events, earliest stages."""
+    """Timeouts come before matches; then by start, step, most events, earliest events, earliest stages."""
     left, right = partials.completed[i], partials.completed[j]
     if left.timeout != right.timeout:
         return left.timeout > right.timeout

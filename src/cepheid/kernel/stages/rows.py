@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.script import SlotKind
-from cepheid.compile.stages.tables import Ints, Tables
+from cepheid.compile.arrays import Ints
+from cepheid.compile.instructions import SlotKind
+from cepheid.compile.stages.tables import Tables
+from cepheid.kernel.arrays import FOREVER, Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import sum_overflows
-from cepheid.kernel.stages.layout import FOREVER, Cursor, Events, PartialMatches
+from cepheid.kernel.stages.layout import Cursor, PartialMatches
 
 
 @inlined
@@ -34,7 +36,7 @@ def append_node(partials: PartialMatches, cursor: Cursor, event: int, stage: int
 def take_into_slots(
     tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int
 ) -> None:
-    """Brings the slots that look at `stage` up to date with an event it takes."""
+    """Updates the slots that read `stage` with an event that the stage takes."""
     slots = partials.slots[number]
     for i in range(tables.stage_slots[stage], tables.stage_slots[stage + 1]):
         slot = tables.slots[i]
@@ -102,8 +104,8 @@ def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
 
 @kernel
 def keep_from(partials: PartialMatches, cursor: Cursor, first: int) -> None:
-    """Lets the live partial matches begin at `first`; at most once for each dropped, one is moved to make room behind
-    them.
+    """Makes the live partial matches begin at `first`. To make room after them, at most one is moved for each one
+    dropped.
     """
     cursor.live -= first - cursor.first
     cursor.first = first

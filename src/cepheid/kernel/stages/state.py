@@ -1,4 +1,4 @@
-"""Whether arrays from a snapshot are a state that the kernel can go on from: it reads them without looking again."""
+"""Whether arrays from a snapshot are a state that the kernel can go on from: the kernel does not check them again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
 
 
 def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
-    """The same for sets."""
+    """The same check for the arrays of sets."""
     heads, now, nodes = state["heads"], state["now"], state["nodes"]
     typed = nodes.dtype == SET_NODE and heads.dtype == np.int32 and now.dtype == np.int64
     if not typed or heads.shape != (len(now), len(tables.states)):
@@ -85,7 +85,7 @@ def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int)
     start, before, beside = nodes["start"], nodes["before"], nodes["beside"]
     follows, has_beside = before != NO_SET, beside != NO_SET
     later = (start[follows] == start[before[follows]]).all() and (start[has_beside] >= start[beside[has_beside]]).all()
-    # Of two sets that are united, the earlier may be out of time, and gone.
+    # The earlier of two united sets may be out of time, and freed.
     if not later or ((nodes["event"] == NO_EVENT) & ~follows).any():
         raise SnapshotError("the snapshot's sets of partial matches do not agree in their starts")
 
@@ -105,7 +105,7 @@ def _depths(parents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def _is_cut(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: int) -> bool:
-    """Whether the ranges that are not empty are all of 0 to `length`, each part once."""
+    """Whether the ranges that are not empty cover 0 to `length`, each part once."""
     used = starts != ends
     order = np.argsort(starts[used], kind="stable")
     borders = np.append(starts[used][order], length)

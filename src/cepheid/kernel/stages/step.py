@@ -3,7 +3,7 @@
 `run` is a loop of small steps: a key is loaded, a deadline passes, an event is processed, a key is parked. Each step
 may complete matches; they are released before the next step. All state is in the arrays and the cursor, so `run` may
 return between any two steps for more room and be called again. An event visits the live partial matches that it wakes
-(`State.wake`); one that wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are kept in order
+(`State.wake`); one that wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are in order
 of their start, so the earliest deadline is the first one's, and what a skip strategy drops is a prefix.
 """
 
@@ -14,20 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Ints, Tables
+from cepheid.compile.arrays import Ints
+from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Tables
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import (
-    FOREVER,
-    NO_TIME,
-    START_ROW,
-    Cursor,
-    Events,
-    Flags,
-    Output,
-    PartialMatches,
-    Visits,
-)
+from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import hold, let_go, outgrow
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
@@ -43,7 +35,7 @@ class Status(IntEnum):
     ROOM_NEEDED = 2
     """For nodes, partial matches, matches or what is parked: see `room_needed` and `park`."""
     FAILED = 3
-    """A condition failed on the event at the cursor, a match has no event to skip to, or there is too much: see
+    """A condition failed on the event at the cursor, a match has no event to skip to, or a limit is exceeded: see
     `Cursor.failure`.
     """
 
@@ -121,7 +113,7 @@ def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
 
 @kernel
 def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether processing this event might: where it wakes none, only the start state becomes something."""
+    """Whether processing this event might need more room; if it wakes no partial match, only the start state moves."""
     moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
     most = (moving + 1) * cursor.fanout
     needed: bool = room_needed(partials, cursor, most, most + moving)
@@ -130,14 +122,14 @@ def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool
 
 @inlined
 def ends_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether there is less room than for a match of each live partial match."""
+    """Whether there is not enough room for a match of each live partial match."""
     cursor.needed, cursor.needed_matches = 0, cursor.live
     return len(partials.completed) - cursor.completed < cursor.live
 
 
 @kernel
 def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
-    """Whether there is less room than for so many further rows, with a node each, and matches."""
+    """Whether there is not enough room for so many further rows, with a node each, and matches."""
     cursor.needed, cursor.needed_matches = rows, matches
     return (
         cursor.free < rows
@@ -168,7 +160,7 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 
 @kernel
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
-    """Lets the earliest deadline pass: the partial matches that have it end."""
+    """Lets the earliest deadline pass: the partial matches that have this deadline end."""
     cursor.step += 1
     cursor.now = deadline(tables, events, partials, cursor, FOREVER)
     live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
@@ -199,9 +191,7 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
 
 @kernel
 def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
-    """The key's events and deadlines are over. With more to come (`until` is a time), what is still open is left
-    behind.
-    """
+    """The key's events and deadlines are over. If the input goes on (`until` is a time), what is open is dropped."""
     cursor.step += 1
     cursor.now = NO_TIME
     if until == FOREVER:
@@ -225,8 +215,8 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
 
 @kernel
 def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Drops the partial matches that are more than the limit, those with the earliest start; the matches that only
-    they might have continued are complete.
+    """Drops the partial matches that are over the limit, the earliest start first. Matches that only they might have
+    continued are complete.
     """
     more = cursor.live - tables.settings[0].most_partial_matches
     cursor.dropped += more
@@ -297,8 +287,8 @@ def move(
     stack: Ints,
     null: Flags,
 ) -> int:
-    """Moves one partial match along the edges whose guards hold; what it becomes is appended to `moved`, which then
-    ends at the returned number. The last edge that goes on takes over the row, others get a copy of it.
+    """Moves one partial match along the edges whose guards hold. What it becomes is appended to `moved`, which then
+    ends at the returned number. The last edge that goes on takes over the row, the others get a copy of it.
     """
     row = partials.rows[number]
     state = tables.states[row.state]
@@ -391,8 +381,8 @@ def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) ->
 
 @inlined
 def follows(edge: Any, word: int, waited: int) -> bool:
-    """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, so that the
-    start state is left by taking an event only.
+    """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, and the start
+    state is left only by taking an event.
     """
     in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
     leaves = edge.stage != IGNORED or waited >= 0

@@ -6,18 +6,20 @@ from functools import cache
 
 import numpy as np
 
-from cepheid.compile.stages.tables import EDGE, INSTRUCTION, NONE, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.compile.arrays import INSTRUCTION, NONE
+from cepheid.compile.stages.tables import EDGE, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.kernel.arrays import Events, Visits
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.layout import Events, Visits
 
 
 @cache
 def warm_up(*, sets: bool) -> None:
-    """Loads the kernel of sets, or that of single partial matches, compiled if it is not in the disk cache.
+    """Loads the kernel of sets, or that of single partial matches; compiles it if it is not in the disk cache.
 
-    One process compiles at a time and the others wait for its result: each for itself they would be no sooner.
+    One process compiles at a time and the others wait for its result: compiling in each of them would take no less
+    time.
     """
     with compiling_alone():
         _run_once(sets=sets)

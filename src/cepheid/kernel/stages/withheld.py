@@ -1,4 +1,4 @@
-"""Matches that wait: found, and not emitted yet."""
+"""Waiting matches: found, and not emitted yet."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.stages.tables import Ints, Records, SkipKind, Tables
+from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.stages.tables import SkipKind, Tables
+from cepheid.kernel.arrays import ranges
 from cepheid.kernel.stages.layout import GROWN, PartialMatches
 
 
 def count_withheld(tables: Tables, partials: PartialMatches) -> int:
-    """How many matches of all keys are complete and wait for an earlier one, or would be matches if they ended now.
-    None is loaded. It costs as much as there are keys and partial matches; nothing where nothing can wait.
+    """The number of matches of all keys that are complete and wait for an earlier one, or would be matches if they
+    ended now. No key is loaded. The cost grows with keys and partial matches; it is nothing where no match can wait.
     """
     settings, keys = tables.settings[0], partials.parked.keys
     count = 0
@@ -30,15 +32,8 @@ def count_withheld(tables: Tables, partials: PartialMatches) -> int:
     return count
 
 
-def ranges(starts: Ints, ends: Ints) -> Ints:
-    """The numbers from each start to before its end, one range behind the other."""
-    lengths = ends - starts
-    numbers: Ints = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-    return numbers
-
-
 def _number_of(tables: Tables, nodes: Records, last: Ints, step: Ints) -> int:
-    """How many matches they are that end at the nodes `last`; branches may have completed the same at one step."""
+    """The number of matches that end at the nodes `last`; branches may have completed the same one at one step."""
     if not tables.settings[0]["distinct"]:
         return len(last)
     return len({(at, _taken(nodes, node)) for at, node in zip(step.tolist(), last.tolist(), strict=True)})

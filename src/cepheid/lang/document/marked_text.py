@@ -1,9 +1,9 @@
 """YAML and JSON text → plain values that know their place in the text.
 
 Loading is safe by construction: only mappings, lists, text, numbers, booleans and null are read, as YAML 1.2 and JSON
-have them (`on`, `no`, `12:30` and `2024-01-01` are text, which YAML 1.1 takes for booleans, numbers and dates).
-Duplicate keys, tags, anchors and aliases are problems. JSON is read by the json module, as YAML would fold its line
-separators and split its surrogate pairs; its places come from the YAML parser all the same.
+define them (`on`, `no`, `12:30` and `2024-01-01` are text; YAML 1.1 reads them as booleans, numbers and dates).
+Duplicate keys, tags, anchors and aliases are problems. JSON is read by the json module, because YAML would fold its
+line separators and split its surrogate pairs; its places still come from the YAML parser.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Value: TypeAlias = "dict[str, Value] | list[Value] | str | int | float | bool | 
 Path: TypeAlias = tuple[str | int, ...]
 
 _DEEPEST = 20
-"""Levels of nesting; a pattern has six, and two more for each group in a group. Bounds the recursion over what anyone
-may send.
+"""Levels of nesting; a pattern has six, and two more for each group in a group. Bounds the recursion, whatever the
+input.
 """
 _LONGEST_NUMBER = 400
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -33,7 +33,7 @@ _TAG = "tag:yaml.org,2002:"
 
 @dataclass
 class MarkedText:
-    """A text's value, and the span of each part of it by its path: keys and list indices from the root."""
+    """The value of a text, and the span of each part by its path: keys and list indices from the root."""
 
     text: str
     source: str
@@ -49,7 +49,7 @@ class MarkedText:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes with the scalars of YAML 1.2, and neither aliases nor bottomless nesting."""
+    """Composes nodes with the scalars of YAML 1.2; refuses aliases and too deep nesting."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc] # the stub has it per instance
     depth = 0
@@ -67,7 +67,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text that both YAML 1.1 and 1.2 readers take for text, and pairs of numbers on one line."""
+    """Writes text so that both YAML 1.1 and 1.2 readers read it as text, and pairs of numbers on one line."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
         super().increase_indent(flow, indentless=False)
@@ -79,7 +79,7 @@ def _represent_list(dumper: _Dumper, values: list[Value]) -> yaml.Node:
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
-    # Unquoted, PyYAML writes these line separators as such, and every YAML reader folds them to a space.
+    # Without quotes PyYAML writes these line separators as they are, and every YAML reader folds them to a space.
     style = '"' if re.search("[\x85\u2028\u2029\ufeff]", text) else None
     return dumper.represent_scalar(_TAG + "str", text, style=style)
 
@@ -97,16 +97,16 @@ for _tag, _form, _first in (
 
 
 def dump_yaml(value: Value) -> str:
-    """`value` as YAML that `load_marked` reads back as the same value."""
+    """`value` as YAML that `load_marked` reads as the same value."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return text
 
 
 def load_marked(text: str, *, source: str) -> MarkedText:
-    """The value of YAML or JSON `text` and its places; `problems` holds what is wrong with single parts of it.
+    """The value of YAML or JSON `text` and its places; `problems` lists what is wrong with single parts of it.
 
     Raises:
-        PatternError: `text` is neither YAML nor JSON at all.
+        PatternError: `text` is neither YAML nor JSON.
     """
     marked = MarkedText(text, source)
     as_json, marked.is_json = _read_json(marked)
@@ -128,12 +128,12 @@ def _read_json(marked: MarkedText) -> tuple[Value, bool]:
             problem = marked.problem(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}", (error.pos, error.pos + 1))
             raise PatternError(problem) from None
     except (RecursionError, ValueError):
-        pass  # too deep, or a number of thousands of digits: reading it as YAML says where
+        pass  # too deep, or a number with thousands of digits: reading it as YAML gives the place
     return None, False
 
 
 def _blank_separators(text: str) -> str:
-    """JSON `text` with spaces for the characters that JSON may have raw and YAML may not; places stay as they are."""
+    """JSON `text` with spaces for the characters that are allowed in JSON but not in YAML; places do not change."""
     return re.sub("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]", " ", text)
 
 
@@ -186,7 +186,7 @@ def _mapping(node: yaml.Node, path: Path, marked: MarkedText) -> Value:
 
 
 def _key(node: yaml.ScalarNode, marked: MarkedText) -> str:
-    if marked.is_json:  # as it is written: the YAML parser was given blanks for what YAML has not
+    if marked.is_json:  # as written: for the YAML parser some characters were replaced by blanks
         key: str = json.loads(marked.text[slice(*_span(node))])
         return key
     return _joined_surrogates(node, marked)
@@ -213,7 +213,7 @@ def _scalar(node: yaml.ScalarNode, marked: MarkedText) -> Value:
 
 
 def _joined_surrogates(node: yaml.ScalarNode, marked: MarkedText) -> str:
-    """JSON writes characters beyond 16 bits as two escapes, which the YAML parser leaves apart."""
+    """Joins the two escapes with which JSON writes characters beyond 16 bits; the YAML parser leaves them apart."""
     text: str = node.value
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -223,6 +223,6 @@ def _joined_surrogates(node: yaml.ScalarNode, marked: MarkedText) -> str:
 
 
 def _span(node: yaml.Node) -> Span:
-    """A scalar's own characters; of a mapping or list its first."""
+    """For a scalar all of its characters, for a mapping or list the first."""
     start, end = node.start_mark.index, node.end_mark.index
     return (start, end) if isinstance(node, yaml.ScalarNode) else (start, start + 1)

@@ -1,7 +1,8 @@
-"""What is wrong with a pattern file: its structure, by the published schema, and the values that a schema cannot check.
+"""What is wrong with a pattern file: its structure, checked against the published schema, and values that a schema
+cannot check.
 
-The schema's titles are the words of the messages; here are only the places and what a schema cannot say (units of time,
-a <= b).
+The words of the messages are the schema's titles. This module adds the places, and checks what a schema cannot express
+(units of time, a <= b).
 """
 
 from __future__ import annotations
@@ -13,52 +14,35 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from cepheid.errors import PatternError, Problem, closest, did_you_mean
-from cepheid.lang.arguments import check_times
-from cepheid.lang.document.marked_text import MarkedText, Path, Value
+from cepheid.lang.document.marked_text import MarkedText, Path
 from cepheid.lang.document.values import parameter_of, taxonomy_of
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
-from cepheid.lang.stages.pattern import Contiguity
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-NAME_KEYS = ("begin", *(contiguity.value for contiguity in Contiguity))
-"""The keys of a stage that hold its name or, of a group, its stages."""
+NAME_KEYS = ("begin", "next", "followed_by", "followed_by_any", "not_next", "not_followed_by")
+"""The keys of a stage that hold its name or, for a group, its stages."""
 _SHOWN = 60
-_PATTERN = "stages/schema.json"
+PATTERN_SCHEMA = "stages/schema.json"
 
 
 def pattern_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of pattern documents."""
-    return schema_of(_PATTERN)
+    return schema_of(PATTERN_SCHEMA)
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema in the file of that name."""
+    """The JSON Schema in the file with this path below `cepheid/lang`."""
     schema: dict[str, Any] = json.loads(files("cepheid.lang").joinpath(name).read_text("utf-8"))
     return schema
 
 
-def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """Where the document breaks the schema, and what its values cannot be."""
-    yield from structure_problems(marked, _PATTERN)
-    yield from _value_problems(marked)
-
-
 def in_order(problems: Sequence[Problem]) -> list[Problem]:
-    """From the first line to the last."""
+    """Sorted by line, the first line first."""
     return sorted(problems, key=lambda problem: problem.span or (0, 0))
-
-
-def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The stages of the list at `path`, each before those of the group that it is; what is no stage is left out."""
-    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
-        if isinstance(stage, dict):
-            yield (*path, index), stage
-            for key in NAME_KEYS:
-                yield from stages_in(stage.get(key), (*path, index, key))
 
 
 @cache
@@ -69,7 +53,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
-    """Where the document breaks the schema of that file name; what lacks behind keys that may be meant by it."""
+    """Where the document breaks the schema in that file. Missing keys come last: an unknown key may be meant as one."""
     errors = _validator(schema).iter_errors(marked.value)
     for error in sorted(errors, key=lambda error: error.validator == "required"):
         yield from _structure_problem(error, marked)
@@ -86,7 +70,7 @@ def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[P
             span = marked.key_spans.get((*path, unknown or "")) or place(path, marked)
             yield marked.problem(f"{_called(path)} needs the key {missing!r}", span)
         case "oneOf" if _is_stage(path):
-            if isinstance(value, dict):  # of another type: said already
+            if isinstance(value, dict):  # else its type is wrong, which is reported already
                 yield marked.problem(_misnamed(path, value), place(path, marked))
         case _:
             yield _wrong_value(error, path, marked)
@@ -134,7 +118,9 @@ def _hint(error: ValidationError) -> str | None:
 
 
 def _called(path: Path) -> str:
-    """What a user calls the part of the document at `path`: `stage 2.1` is the first of the group that stage 2 is."""
+    """What a user calls the part of the document at `path`: `stage 2.1` is the first stage of the group that is stage
+    2.
+    """
     match path:
         case ():
             return "a pattern"
@@ -159,31 +145,17 @@ def place(path: Path, marked: MarkedText) -> Span:
     return marked.spans[path]
 
 
-def _value_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot say; only of parts whose structure is right."""
-    document = marked.value
-    if not isinstance(document, dict):
-        return
-    yield from _duration_problems(document, (), "within", marked)
+def shared_problems(document: dict[str, Any], schema: str, marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with what documents of all kinds have: their structure, a taxonomy, parameters."""
+    yield from marked.problems
+    yield from structure_problems(marked, schema)
     yield from taxonomy_problems(document, marked)
     yield from parameter_problems(document, marked)
-    for path, stage in stages_in(document.get("stages"), ("stages",)):
-        yield from _group_problems(stage, path, marked)
-        yield from _duration_problems(stage, path, "within_previous", marked)
-        for key in ("one_or_more", "times", "times_or_more"):
-            match stage.get(key):
-                case dict(quantifier):
-                    yield from _duration_problems(quantifier, (*path, key), "window", marked)
-        match stage.get("times"):
-            case {"count": count}:
-                yield from _count_problems(count, (*path, "times", "count"), marked)
-            case count:
-                yield from _count_problems(count, (*path, "times"), marked)
 
 
 def taxonomy_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
     """What is wrong with a taxonomy whose structure is right."""
-    if _is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
+    if is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
         assert isinstance(taxonomy, dict)
         yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
 
@@ -192,12 +164,12 @@ def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator
     """What is wrong with parameters whose structure is right."""
     parameters = document.get("parameters")
     for name, given in parameters.items() if isinstance(parameters, dict) else ():
-        if _is_valid(given, "parameter"):
+        if is_valid(given, "parameter"):
             yield from refused(partial(parameter_of, name, given), ("parameters", name), marked)
 
 
 def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where the parameter is declared that the problem is about, if it is about one."""
+    """Where the parameter is declared that the problem is about; None if it is not about a parameter."""
     declared = marked.value.get("parameters") if isinstance(marked.value, dict) else None
     for name in declared if isinstance(declared, dict) else ():
         if problem.where == f"parameter {name!r}":
@@ -205,31 +177,20 @@ def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
     return None
 
 
-def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    if any(isinstance(stage.get(key), list) for key in NAME_KEYS):
-        for key in ("where", "subtype"):
-            if key in stage:
-                message = f"{key}: a group has no condition of its own; give the stages in it theirs"
-                yield marked.problem(message, place((*path, key), marked))
-
-
-def _duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
+def duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with a length of time whose structure is right."""
     length = holder.get(key)
-    if _is_valid(length, "duration"):
+    if is_valid(length, "duration"):
         yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
 
 
-def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
-    if isinstance(count, list) and _is_valid(count, "count"):
-        yield from refused(partial(check_times, *map(int, count)), path, marked)
-
-
-def _is_valid(value: object, part: str) -> bool:
-    return _validator(_PATTERN).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
+def is_valid(value: object, part: str) -> bool:
+    """Whether the value fits this part of the schema."""
+    return _validator(PATTERN_SCHEMA).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
 
 
 def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    """The problems of what cannot be made, at the path."""
+    """The problems that `make` raises, placed at the path."""
     try:
         make()
     except PatternError as error:
@@ -238,8 +199,8 @@ def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Itera
 
 
 def text_problems(read: Callable[[str], object], text: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
-    """The problems of what stands at the path, if it is text but cannot be read, each at its place in the text."""
-    if not isinstance(text, str) or not text:  # said already
+    """The problems of the text at the path: `read` raises them, each with its place in the text."""
+    if not isinstance(text, str) or not text:  # reported already
         return
     try:
         read(text)
@@ -249,8 +210,8 @@ def text_problems(read: Callable[[str], object], text: object, path: Path, marke
 
 
 def span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
-    """The place of the problem in the text at the path, which may be broken into lines in another way; where the file
-    writes it with escapes, the whole text.
+    """The place of the problem in the text at the path. Lines may be broken differently there; where the file writes
+    the text with escapes, the place is the whole text.
     """
     start, end = marked.spans[path]
     places = [place for place in range(start, end) if not marked.text[place].isspace()]
@@ -259,6 +220,6 @@ def span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
     found = "".join(marked.text[place] for place in places).find("".join(problem.text.split()))
     if found < 0:
         return start, end
-    first, behind = (found + len("".join(problem.text[:offset].split())) for offset in problem.span)
+    first, after = (found + len("".join(problem.text[:offset].split())) for offset in problem.span)
     first = min(first, len(places) - 1)
-    return places[first], places[max(first, behind - 1)] + 1
+    return places[first], places[max(first, after - 1)] + 1

@@ -1,6 +1,6 @@
-"""Pattern files with an interval pattern ⇄ the same IntervalPattern values as Python makes.
+"""Pattern files with an interval pattern ⇄ the IntervalPattern values that Python code makes.
 
-Such a document has the key `interval`, with the query text; `schema.json` says what else it may have.
+Such a document has the key `interval`, with the query text; `schema.json` says what else it may contain.
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.document.problems import (
-    in_order,
-    parameter_problems,
-    place,
-    span_of_text,
-    structure_problems,
-    taxonomy_problems,
-    text_problems,
-)
+from cepheid.lang.document.problems import in_order, place, shared_problems, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals.parser import interval_pattern
@@ -30,21 +22,14 @@ KEY = "interval"
 SCHEMA = "intervals/schema.json"
 
 
-def is_interval(marked: MarkedText) -> bool:
-    """Whether the document is one of these."""
-    return isinstance(marked.value, dict) and KEY in marked.value
-
-
-def interval_from_document(marked: MarkedText) -> IntervalPattern:
+def read_document(marked: MarkedText) -> IntervalPattern:
     """The pattern of the document.
 
     Raises:
         PatternError: all its problems, with line and column.
     """
-    problems = [*marked.problems, *structure_problems(marked, SCHEMA)]
     document = cast("dict[str, Any]", marked.value)
-    problems += taxonomy_problems(document, marked)
-    problems += parameter_problems(document, marked)
+    problems = [*shared_problems(document, SCHEMA, marked)]
     problems += text_problems(interval_pattern, document[KEY], (KEY,), marked)
     if problems:
         raise PatternError(in_order(problems))
@@ -53,7 +38,7 @@ def interval_from_document(marked: MarkedText) -> IntervalPattern:
     return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))
 
 
-def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
+def write_document(pattern: IntervalPattern) -> dict[str, Value]:
     """The document that reads as `pattern`."""
     return {**head_document(pattern), KEY: interval_text(pattern)}
 
@@ -61,16 +46,16 @@ def interval_to_document(pattern: IntervalPattern) -> dict[str, Value]:
 _CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": "EVENT"}
 
 
-def span_in_interval(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where the problem of the pattern that the document was read as stands in it; None if it is about none of it. One
-    that is about no condition stands at its clause.
+def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where a problem of the pattern stands in the document that the pattern was read from; None if it is not about a
+    part of the document. A problem that is not about a condition stands at its clause.
     """
     where = problem.where or ""
     if where == "taxonomy":
         return place((where, "column"), marked)
     if where == "where" or where.endswith(", where"):
         return span_of_text(problem, (KEY,), marked)
-    if where.startswith("parameter "):  # one that the file does not declare
+    if where.startswith("parameter "):  # the file does not declare it
         return None
     start, end = marked.spans[KEY,]
     words = [_CLAUSES.get(where, ""), "EVENT"]

@@ -1,6 +1,6 @@
 """Rules for the parts of interval patterns in text: names, relations, orders of endpoints, trees.
 
-Each rule takes the cursor, moves it past what it reads, and gives that back. The printers beside them are their
+Each rule takes the cursor, moves it past what it reads, and returns what it read. The printers next to them are their
 inverses.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cepheid.errors import PatternError, Problem, closest, did_you_mean
+from cepheid.lang.consistency import End
 from cepheid.lang.intervals.values import (
     COMPARISONS,
     RELATIONS,
     Comparison,
     Counts,
-    End,
     Endpoint,
     Related,
     Relation,
@@ -35,7 +35,9 @@ _WORDS = {*CLAUSES, "EVENT", *(n.upper() for n in RELATIONS), *(s.value.upper() 
 
 
 def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
-    """What the rule reads of the whole text; PatternError, with all problems at their places, where it is none."""
+    """What the rule reads from the whole text; PatternError, with all problems at their places, if the text does not
+    fit.
+    """
     problems: list[Problem] = []
     try:
         cursor = Cursor(text, {})
@@ -51,7 +53,7 @@ def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
 
 
 def name(cursor: Cursor, what: str) -> str:
-    """A name as it is written, or what stands between back-quotes."""
+    """A name as written, or the text between back-quotes."""
     token = cursor.next
     if token.kind is Kind.QUOTED:
         return cursor.take().text
@@ -62,19 +64,19 @@ def name(cursor: Cursor, what: str) -> str:
 
 
 def quoted(written: str) -> str:
-    """The name as `name` reads it."""
+    """The text that `name` reads as this name."""
     if _PLAIN.fullmatch(written) and written.upper() not in _WORDS:
         return written
     return f"`{written.replace('`', '``')}`"
 
 
 def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
-    """What the next word names; reading goes on behind one that is misspelled."""
+    """The value that the next word names; a misspelled word is reported, and reading continues after it."""
     token = cursor.next
     written = cursor.written(token.span)
     if written.lower() not in names:
         error = refused(f"no {what} is named {written!r}", token.span, did_you_mean(written, list(names)))
-        if not closest(written, list(names)):  # it may be anything
+        if not closest(written, list(names)):  # too unlike any name to go on
             raise error
         cursor.tell(error)
     cursor.take()
@@ -82,7 +84,9 @@ def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
 
 
 def clause_words(condition: str) -> Iterator[Token]:
-    """The words that would begin a clause behind the condition: those outside of parentheses, and behind no point."""
+    """The words that would begin a clause after the condition: those outside parentheses and not directly after a
+    point.
+    """
     depth, name_follows = 0, False
     for token in tokenize(condition):
         if token.kind is Kind.SYMBOL:
@@ -93,7 +97,7 @@ def clause_words(condition: str) -> Iterator[Token]:
 
 
 def listed(cursor: Cursor, rule: Callable[[Cursor], _T]) -> tuple[_T, ...]:
-    """One or more, between commas."""
+    """One or more items, separated by commas."""
     found = [rule(cursor)]
     while cursor.accept(","):
         found.append(rule(cursor))
@@ -114,7 +118,7 @@ def relation(cursor: Cursor) -> Relation:
 
 
 def relations(cursor: Cursor) -> tuple[Relation, ...]:
-    """One, or several between bars."""
+    """One relation, or several separated by bars."""
     found = [relation(cursor)]
     while cursor.accept("|"):
         found.append(relation(cursor))
@@ -139,7 +143,7 @@ def endpoint(cursor: Cursor) -> Endpoint:
 
 
 def chain(cursor: Cursor) -> tuple[Comparison, ...]:
-    """`start(a) < start(b) = end(c)`: an order of each two neighbours."""
+    """`start(a) < start(b) = end(c)`: one comparison for each two neighbours."""
     left, found = endpoint(cursor), list[Comparison]()
     while not found or cursor.sees(*COMPARISONS):
         operator = cursor.accept(*COMPARISONS)
@@ -171,10 +175,10 @@ def tree(
     leaf: Callable[[Cursor], str] = variable,
     between: Callable[[Cursor, Tree], Callable[[Tree], None]] | None = None,
 ) -> Tree:
-    """Parts and relations between them; of several in a row the first two belong together.
+    """Parts and relations between them; in a row of several, the first two belong together.
 
-    `leaf` reads a variable. `between` reads what may stand behind a left part, and gives back what is done with it once
-    the right part is known.
+    `leaf` reads a variable. `between` reads what may follow a left part, and returns a function to call with the right
+    part once that is read.
     """
     return _tree(cursor, leaf, between, 0)
 
@@ -230,7 +234,7 @@ def _number(cursor: Cursor) -> int:
 
 
 def tree_text(part: Tree, leaf: Callable[[str], str] = quoted) -> str:
-    """As `tree` reads it, each relation between parentheses."""
+    """The text that `tree` reads as this tree, with each relation in parentheses."""
     if isinstance(part, str):
         return leaf(part)
     counts = part.counts

@@ -1,10 +1,11 @@
-"""Interval patterns as query text, in the shape of Zhou et al.
+"""Interval patterns as query text, in the style of Zhou et al.
 
     EVENT PAL((A a overlap B b) (!D) before C c)
     WHERE a.user = b.user WITHIN 10 min REALTIME 1
 
-`docs/intervals.md` has the grammar. An event is its type and its variable; without one the type is its name. A negation
-in a hierarchy stands between the two parts that it is about, in a list between what is before and behind it.
+`docs/intervals.md` has the grammar. An event is its type and its variable; without a variable, the type is the name. A
+negation in a hierarchy stands between the two parts that it is about; in a list it stands between the events before and
+after it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from cepheid.errors import PatternError, closest
+from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals.grammar import (
@@ -31,7 +33,6 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import (
     DEFAULT_SCOPE,
     RELATIONS,
-    Consistency,
     Mode,
     Negation,
     Pair,
@@ -45,13 +46,13 @@ from cepheid.lang.sql.tokens import Kind, Token
 
 
 def interval_pattern(text: str) -> IntervalPattern:
-    """The pattern that the query text says; PatternError, with the place, where it says none."""
+    """The pattern in the query text; PatternError, with the place, if the text is not a pattern."""
     return read(text, _query)
 
 
 @dataclass
 class _Parts:
-    """What is read of the part between EVENT's parentheses."""
+    """What has been read of the part between EVENT's parentheses."""
 
     mode: Mode
     positives: list[Positive] = field(default_factory=list)
@@ -73,7 +74,7 @@ def _query(cursor: Cursor) -> IntervalPattern:
             break
     cursor.expect(")")
     variables = [p.variable for p in parts.positives]
-    for negation, before in open_:  # of a list: the parts are what is before and behind it
+    for negation, before in open_:  # in a list, the parts are the variables before and after it
         parts.negations.append(replace(negation, left=tuple(variables[:before]), right=tuple(variables[before:])))
     pattern = IntervalPattern(
         parts.mode, tuple(parts.positives), parts.trees[0] if parts.trees else None, negations=tuple(parts.negations)
@@ -111,7 +112,7 @@ def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> N
 
 
 def _event(cursor: Cursor) -> tuple[str, str]:
-    """Its type and its variable."""
+    """The event's type and variable."""
     type_ = name(cursor, "the type of an event")
     follows = _is_name(cursor, cursor.next) and not _is_misspelled(cursor)
     return type_, variable(cursor) if follows else type_
@@ -122,17 +123,19 @@ def _is_name(cursor: Cursor, token: Token) -> bool:
 
 
 def _is_misspelled(cursor: Cursor) -> bool:
-    """Whether the next word is rather a relation than a variable: an event follows, and `befor` is like `before`."""
+    """Whether the next word looks like a misspelled relation, not a variable: an event follows, and `befor` is like
+    `before`.
+    """
     event = _is_name(cursor, cursor.peek()) or (cursor.peek().text == "(" and cursor.peek(2).text != "!")
     return event and bool(closest(cursor.written(cursor.next.span), list(RELATIONS)))
 
 
 _AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}
-"""Words that may follow an event, and so are no variables without back-quotes."""
+"""Words that may follow an event; a variable with such a name needs back-quotes."""
 
 
 def _negated(cursor: Cursor, mode: Mode) -> Negation | None:
-    """`!D d` or `(!D d gap WHERE …)`, without the parts that it is about."""
+    """`!D d` or `(!D d gap WHERE …)`, still without the parts that it is about."""
     if cursor.accept("!"):
         type_, variable_ = _event(cursor)
         return Negation(variable_, type_, DEFAULT_SCOPE[mode])
@@ -179,7 +182,7 @@ def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
-    """What both clauses say; REALTIME 0, that nothing is taken back, leaves open if matches are told `earliest`."""
+    """The consistency that both clauses give; REALTIME 0 (nothing is retracted) leaves open if that is `earliest`."""
     found = set(stated.values())
     if Consistency.REALTIME in found and len(found) > 1:
         first, *_, last = stated
@@ -216,7 +219,7 @@ def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _condition(cursor: Cursor) -> str:
-    """SQL up to the next clause or the parenthesis that closes; what is wrong with it is told with other conditions."""
+    """SQL up to the next clause or the closing parenthesis; problems in it are reported with other conditions."""
     start, depth = cursor.at, 0
     name_follows = False
     while cursor.next.kind is not Kind.END:

@@ -1,7 +1,7 @@
 """Interval patterns: events with a start and an end, and how they lie to each other.
 
-The calls give new values; what is wrong beyond the form of a single call is found when the pattern meets its events,
-all of it at once.
+The calls return new values. Each call checks only its own form; everything else is checked when the pattern meets its
+events, and reported all at once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
+from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
 from cepheid.lang.intervals.values import (
     DEFAULT_SCOPE,
     Comparison,
-    Consistency,
     Mode,
     Negation,
     Pair,
@@ -26,7 +26,6 @@ from cepheid.lang.intervals.values import (
     Relation,
     Scope,
     Tree,
-    consistency_named,
     relation_named,
     scope_named,
 )
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 class IntervalPattern:
     """Events by their variables, and all that must hold for them together.
 
-    Made by `pal` or `seq`, or by `interval_pattern` from text; then refined by the other calls.
+    Made by `pal` or `seq`, or by `interval_pattern` from text; refined by the other calls.
     """
 
     mode: Mode
@@ -58,25 +57,25 @@ class IntervalPattern:
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     types: Taxonomy | None = None
-    """Set by `taxonomy`. None: `detect` is told."""
+    """Set by `taxonomy`. None: `detect` takes the column."""
     parameters: tuple[Parameter, ...] = ()
     """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
-    """For those who keep patterns: not part of match_id."""
+    """For those who store patterns: not part of match_id."""
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
-        """Variables and the types of their events, with nothing between them but what is added."""
+        """Variables and the types of their events; only what is added later holds between them."""
         return _declared(Mode.PAL, types)
 
     @staticmethod
     def seq(**types: str) -> IntervalPattern:
-        """Variables and the types of their events, one behind the other."""
+        """Variables and the types of their events, one after the other."""
         return _declared(Mode.SEQ, types)
 
     def nested(self, relations: str | Tree) -> IntervalPattern:
-        """A hierarchy of relations between what events span: `(a overlap b) before c`, also with counts:
-        `(a overlap[0, 0, 0, 1, 0] b) before[0, 0, 0, 0, 0] c`.
+        """A hierarchy of relations between the spans of events: `(a overlap b) before c`, also with counts: `(a
+        overlap[0, 0, 0, 1, 0] b) before[0, 0, 0, 0, 0] c`.
         """
         if self.tree is not None:
             raise PatternError("a pattern has one hierarchy: write all of it in one nested(…), the rest as relate(…)")
@@ -104,8 +103,8 @@ class IntervalPattern:
     ) -> IntervalPattern:
         """No other event of the type lies in the scope and satisfies `ordered` and `where`.
 
-        `between` names the variables of the parts that the scope is about, `scope` is start_between by default (in a
-        SEQ pattern seq_between). Without `between` the order of endpoints alone says where it may not lie.
+        `between` names the variables of the two parts that the scope is about; `scope` is start_between by default
+        (seq_between in a SEQ pattern). Without `between`, the order of endpoints alone says where it must not lie.
         """
         if (between is None) and (ordered is None or scope is not None):
             message = "say where the negated event may not lie"
@@ -120,17 +119,17 @@ class IntervalPattern:
         return replace(self, negations=(*self.negations, negation))
 
     def where(self, condition: str) -> IntervalPattern:
-        """A condition in SQL; of several calls all must hold."""
+        """A condition in SQL; the conditions of several calls must all hold."""
         found = _condition(condition)
         whole = found if self.condition is None else f"({self.condition}) AND ({found})"
         return replace(self, condition=whole)
 
     def within(self, length: str | timedelta) -> IntervalPattern:
-        """From the first start to the last end of the match no more time passes."""
+        """The match takes no longer than this, from its first start to its last end."""
         return replace(self, window=parse_duration(length, or_zero=True))
 
     def emitting(self, consistency: str | Consistency) -> IntervalPattern:
-        """When matches are told, where events come out of order."""
+        """When matches are emitted, if events come out of order."""
         found = consistency_named(consistency) if isinstance(consistency, str) else consistency
         return replace(self, consistency=found)
 
@@ -138,7 +137,7 @@ class IntervalPattern:
         return replace(self, name=pattern_name(name))
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
-        """The column that holds the type of each event and, of each type, what it is a kind of."""
+        """The column that holds the type of each event and, for each type, the types that it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
@@ -147,7 +146,7 @@ class IntervalPattern:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those of the match, then those of negations."""
+        """The variables of the match, then those of negations."""
         return (*(p.variable for p in self.positives), *(n.variable for n in self.negations))
 
 
@@ -160,15 +159,15 @@ def _names(part: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _condition(given: object) -> str:
-    """The condition from its first word to its last: in the query text comments around it belong to no clause. Words
-    that would begin one are quoted.
+    """The condition from its first word to its last (in the query text, comments around it would belong to no clause).
+    Words that would begin a clause are quoted.
     """
     if not isinstance(given, str) or not given.strip():
         raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
     try:
         *words, _ = tokenize(given)
     except PatternError:
-        return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
+        return given.strip()  # a quote is not closed; the parser reports it, with its place
     if not words:
         return given.strip()
     found = given[words[0].start : words[-1].end]

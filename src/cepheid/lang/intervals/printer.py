@@ -1,21 +1,22 @@
-"""Interval patterns → the query text that `cepheid.lang.intervals.parser` reads as the same patterns."""
+"""Interval patterns → the query text that `cepheid.lang.intervals.parser` reads as the same pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cepheid.errors import PatternError
+from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import format_duration
 from cepheid.lang.intervals.grammar import clause_words, order_text, quoted, relations_text, tree_text
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency, Negation, variables_of
+from cepheid.lang.intervals.values import Negation, variables_of
 
 
 def interval_text(pattern: IntervalPattern) -> str:
-    """The query text that `interval_pattern` reads as the pattern, its name aside.
+    """The query text that `interval_pattern` reads as the pattern, except for its name.
 
     Raises:
-        PatternError: a condition has a word that begins a clause, outside of parentheses.
+        PatternError: a condition has a word that begins a clause, outside parentheses.
     """
     return "\n".join(_lines(pattern))
 

@@ -1,6 +1,6 @@
 """What interval patterns are made of: Allen's relations, endpoints and their order, trees of relations, negations.
 
-After Zhou et al. (hierarchical patterns with counts, negation) and Allen's algebra. An event here is an interval with a
+After Zhou et al. (hierarchical patterns with counts, negation) and Allen's algebra. Here an event is an interval with a
 start and an end; an instant has both at one time.
 """
 
@@ -12,12 +12,13 @@ from enum import Enum
 from typing import TypeAlias
 
 from cepheid.errors import PatternError, did_you_mean
+from cepheid.lang.consistency import End
 
 
 class Relation(Enum):
-    """Allen's relations; exactly one holds between two intervals. The order is that of the kernel's numbers.
+    """Allen's relations; exactly one holds between two intervals. Their order is the kernel's numbering.
 
-    For an instant at the border of an interval: it starts or finishes the interval; only proper intervals meet.
+    An instant at the border of an interval starts or finishes the interval; only proper intervals meet.
     """
 
     BEFORE = "before"
@@ -43,25 +44,25 @@ RELATIONS = {relation.value: relation for relation in Relation} | {
     "finishes": Relation.FINISH,
     "equals": Relation.EQUAL,
 }
-"""By name: the paper's, and the standard ones (`overlaps` and so on)."""
+"""Relations by name: the paper's names, and the standard ones (`overlaps` and so on)."""
 
 
 class Mode(Enum):
     PAL = "PAL"
-    """Nothing holds between the events but what is written."""
+    """Only what is written holds between the events."""
     SEQ = "SEQ"
-    """Each event begins where the one before it ends, or later; behind an instant later."""
+    """Each event begins when the one before it ends, or later; after an instant it begins later."""
 
 
 class Scope(Enum):
-    """When an event d of a negation forbids a match; X and Y are what the parts left and right of it span."""
+    """When an event d of a negation forbids a match; X and Y are the spans of the parts to its left and right."""
 
     START_BETWEEN = "start_between"
     """X.start < d.start < Y.start."""
     GAP = "gap"
     """X.end <= d.start and d.end <= Y.start."""
     SEQ_BETWEEN = "seq_between"
-    """As gap, but d begins behind an X, and Y behind a d, that is an instant."""
+    """As gap, but d begins after X if X is an instant, and Y begins after d if d is an instant."""
     INTERSECTS_GAP = "intersects_gap"
     """d.start < Y.start and d.end > X.end."""
     DURING_SPAN = "during_span"
@@ -71,28 +72,12 @@ class Scope(Enum):
 DEFAULT_SCOPE = {Mode.PAL: Scope.START_BETWEEN, Mode.SEQ: Scope.SEQ_BETWEEN}
 
 
-class Consistency(Enum):
-    """When matches are told, where events come out of order."""
-
-    CONSERVATIVE = "conservative"
-    """Once time is the delay past the end of the match; nothing is taken back."""
-    EARLIEST = "earliest"
-    """As soon as no event that is not late could forbid it; nothing is taken back."""
-    REALTIME = "realtime"
-    """At once, and taken back when a negated event comes that forbids it."""
-
-
 @dataclass(frozen=True)
 class Positive:
     """An event of the match, by its variable."""
 
     variable: str
     type: str
-
-
-class End(Enum):
-    START = "start"
-    END = "end"
 
 
 @dataclass(frozen=True)
@@ -121,7 +106,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many events of the left part contain, are finished by, meet, overlap and start the one event of the right."""
+    """How many events of the left part contain, are finished by, meet, overlap and start the one on the right."""
 
     contain: int
     finished_by: int
@@ -132,10 +117,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Related:
-    """A relation between what the events of two parts span.
+    """A relation between the spans of two parts.
 
-    With `counts` the right part is one event, and the variables of the whole tree, from left to right, are in the order
-    of (start, end) up to it.
+    With `counts` the right part is one event, and the variables of the whole tree up to it, from left to right, are in
+    the order of (start, end).
     """
 
     relation: Relation
@@ -145,7 +130,7 @@ class Related:
 
 
 Tree: TypeAlias = str | Related
-"""A variable, or two parts and what holds between them."""
+"""A variable, or two parts and the relation between them."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +146,7 @@ class Pair:
 class Negation:
     """No event of the type, other than those of the match, lies in the scope and satisfies comparisons and condition.
 
-    `scope` None: the comparisons alone say where it may not lie; `left` and `right` are then empty.
+    `scope` None: the comparisons alone say where it must not lie; `left` and `right` are then empty.
     """
 
     variable: str
@@ -171,11 +156,11 @@ class Negation:
     right: tuple[str, ...] = ()
     order: tuple[Comparison, ...] = ()
     condition: str | None = None
-    """SQL over this variable and those of the match."""
+    """SQL over this variable and the variables of the match."""
 
 
 def variables_of(tree: Tree) -> Iterator[str]:
-    """From left to right."""
+    """The variables, from left to right."""
     if isinstance(tree, str):
         yield tree
     else:
@@ -192,7 +177,7 @@ def related(tree: Tree) -> Iterator[Related]:
 
 
 def relation_named(name: str) -> Relation:
-    """Raises PatternError, with the names that there are."""
+    """The relation of that name; PatternError, with the possible names, if there is none."""
     found = RELATIONS.get(name.lower())
     if found is None:
         raise PatternError(f"no relation is named {name!r}. {did_you_mean(name, list(RELATIONS))}")
@@ -200,16 +185,8 @@ def relation_named(name: str) -> Relation:
 
 
 def scope_named(name: str) -> Scope:
-    """Raises PatternError, with the names that there are."""
+    """The scope of that name; PatternError, with the possible names, if there is none."""
     names = [scope.value for scope in Scope]
     if name.lower() not in names:
         raise PatternError(f"no scope of a negation is named {name!r}. {did_you_mean(name, names)}")
     return Scope(name.lower())
-
-
-def consistency_named(name: str) -> Consistency:
-    """Raises PatternError, with the names that there are."""
-    names = [consistency.value for consistency in Consistency]
-    if name.lower() not in names:
-        raise PatternError(f"no consistency is named {name!r}. {did_you_mean(name, names)}")
-    return Consistency(name.lower())

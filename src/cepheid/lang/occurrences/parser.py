@@ -4,10 +4,10 @@
     (?a: Login; ?b: Login)_120s [ ?a.user = ?b.user ] - Logout
 
 `A; B` is sequence, `A & B` and, `A | B` or, `A - B` minus and `A -[F] B` minus where F holds; the signs of logic and
-the true minus sign are read, too. `(A)_120s` is within, `A + 10s` delay, `?v: A` binds, `A [F]` filters. What stands
-behind an expression binds more than what stands between two; different operators between expressions need
-parentheses, as the paper writes them, and equal ones are taken from the left. A length of time is `120s` or, in
-braces, `{2 minutes}`. Names that are not made of letters, digits and underscores stand in back-quotes.
+the true minus sign are read, too. `(A)_120s` is within, `A + 10s` delay, `?v: A` binds, `A [F]` filters. What follows
+an expression binds more strongly than an operator between two; different operators between expressions need
+parentheses, as in the paper, and equal ones are taken from the left. A length of time is `120s` or, in braces,
+`{2 minutes}`. Names with characters other than letters, digits and underscores need back-quotes.
 `cepheid.lang.occurrences.printer` is the inverse.
 """
 
@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.duration import WORD, parse_duration
@@ -29,7 +29,6 @@ from cepheid.lang.occurrences.expression import (
     Filtered,
     Leaf,
     Occurrence,
-    OccurrencePattern,
     OfTwo,
     RestrictedType,
     Then,
@@ -42,9 +41,9 @@ from cepheid.lang.occurrences.variables import plain_condition
 _T = TypeVar("_T")
 
 MAX_NESTING = 50
-"""Parentheses within each other; each costs a few of Python's frames."""
+"""Nested parentheses; each takes a few of Python's frames."""
 MAX_DEPTH = 200
-"""Operators within each other."""
+"""Nested operators."""
 
 PLAIN_NAME = re.compile(r"[^\W\d_]\w*")
 _QUOTED_NAME = re.compile(r"`((?:[^`]|``)+)`")
@@ -67,20 +66,27 @@ _OPERATORS: dict[str, type[OfTwo]] = {
 _QUOTES = "'\"`"
 
 
-def parse_occurrences(text: str) -> OccurrencePattern:
-    """The pattern that the text declares.
+class Declared(NamedTuple):
+    """What a text declares."""
+
+    expression: Occurrence
+    restricted: tuple[RestrictedType, ...]
+
+
+def parse_occurrences(text: str) -> Declared:
+    """The expression, and the types that are declared before it.
 
     Raises:
-        PatternError: it is none; all problems, each with its place.
+        PatternError: the text is not valid; all problems, each with its place.
     """
-    return _read(text, _pattern)
+    return _read(text, _whole)
 
 
 def parse_restricted(name: str, text: str) -> RestrictedType:
-    """The declaration of the restricted type `name` whose right side, `?v: A [F]`, is the text.
+    """The declaration of the restricted type `name`; the text is its right side, `?v: A [F]`.
 
     Raises:
-        PatternError: it is none; all problems, each with its place.
+        PatternError: the text is not valid; all problems, each with its place.
     """
     return _read(text, lambda reader: _declared(reader, name))
 
@@ -106,10 +112,10 @@ class _Reader:
     at: int = 0
     nesting: int = 0
     problems: list[Problem] = field(default_factory=list)
-    """What is wrong with parts whose end is known, so that reading goes on."""
+    """What is wrong with parts whose end is known, so that reading can continue."""
 
     def skip(self) -> int:
-        """Past spaces, to where the next thing is."""
+        """Skips spaces, and returns the place of what comes next."""
         found = _SPACE.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
@@ -133,7 +139,7 @@ class _Reader:
             raise self.unexpected(f"{symbol!r} is expected")
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What the pattern matches next, taken."""
+        """What the pattern matches next; it is consumed."""
         found = pattern.match(self.text, self.skip())
         if found is not None:
             self.at = found.end()
@@ -148,7 +154,7 @@ class _Reader:
         return _refused(f"{expected}, found {found!r}", (self.at, self.at + len(found)))
 
     def checked(self, start: int, read: Callable[[], _T], instead: _T) -> _T:
-        """What `read` gives; its problems stand from `start` to here, and it is `instead` that is gone on with."""
+        """The result of `read`; its problems are placed from `start` to here, and reading continues with `instead`."""
         try:
             return read()
         except PatternError as error:
@@ -163,18 +169,18 @@ def _refused(message: str, span: tuple[int, int], hint: str | None = None) -> Pa
 # Declarations
 
 
-def _pattern(reader: _Reader) -> OccurrencePattern:
+def _whole(reader: _Reader) -> Declared:
     restricted = _declarations(reader)
     expression = _combined(reader)
     if not reader.at_end():
         raise reader.unexpected("an operator or the end is expected")
     if depth_of(expression) > MAX_DEPTH:
         raise _refused(f"more than {MAX_DEPTH} operators within each other", (0, len(reader.text)))
-    return OccurrencePattern(expression, restricted=restricted)
+    return Declared(expression, restricted)
 
 
 def _declarations(reader: _Reader) -> tuple[RestrictedType, ...]:
-    """`T = ?v: A [F]`, as often as it comes."""
+    """`T = ?v: A [F]`, any number of times."""
     declared: list[RestrictedType] = []
     while True:
         start = reader.skip()
@@ -219,7 +225,7 @@ def _combined(reader: _Reader) -> Occurrence:
 
 
 def _operator(reader: _Reader) -> str | None:
-    """The sign of the operator that comes next, taken; a word in its place is told, and `;` is gone on with."""
+    """The sign of the next operator, consumed; a word in its place is reported, and read as `;`."""
     if (symbol := reader.accept(*_OPERATORS)) is not None or (word := reader.take(_WORD_BETWEEN)) is None:
         return symbol
     hint = "Write A; B for A before B, A & B for both, A | B for any, A - B for A without B."
@@ -228,7 +234,7 @@ def _operator(reader: _Reader) -> str | None:
 
 
 def _followed(reader: _Reader) -> Occurrence:
-    """One expression and what stands behind it: a window, delays, conditions."""
+    """One expression and what follows it: a window, delays, conditions."""
     found = _single(reader)
     while True:
         if reader.accept("_"):
@@ -279,7 +285,7 @@ def _length(reader: _Reader, example: str) -> timedelta:
 
 
 def _condition(reader: _Reader) -> str:
-    """The SQL text between a bracket and the one that closes it."""
+    """The SQL text between a bracket and its closing bracket."""
     start = reader.skip()
     end = _closing(reader.text, start)
     if end is None:
@@ -289,7 +295,7 @@ def _condition(reader: _Reader) -> str:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the bracket at `start` is closed; brackets in quotes do not count."""
+    """Where the bracket at `start` closes; brackets in quotes do not count."""
     depth, at = 0, start
     while at < len(text):
         char = text[at]
@@ -303,7 +309,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _end_of_quote(text: str, start: int) -> int:
-    """The place of the quote that ends what the one at `start` begins, or the end of the text."""
+    """The place of the quote that closes the one at `start`, or the end of the text."""
     at = start + 1
     while at < len(text) and text[at] != text[start]:
         at += 2 if text[at] == "\\" and text[start] != "`" else 1

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cepheid.lang.occurrences.expression import (
-    Both,
-    Bound,
-    Delayed,
-    Either,
-    Filtered,
-    Leaf,
-    Occurrence,
-    OccurrencePattern,
-    OfTwo,
-    RestrictedType,
-    Then,
-    Within,
-    Without,
-)
+from cepheid.lang.occurrences import expression as algebra
+from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.parser import PLAIN_NAME
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 
 _UNITS = (("d", "days"), ("h", "hours"), ("min", "minutes"), ("s", "seconds"), ("ms", "milliseconds"))
 
 
 def pattern_text(pattern: OccurrencePattern) -> str:
-    """The declarations, a line each, then the expression."""
+    """The declarations, one line each, then the expression."""
     declared = [f"{_name(one.name)} = {restricted_text(one)}" for one in pattern.restricted]
     return "\n".join([*declared, expression_text(pattern.expression)])
 
 
-def restricted_text(restricted: RestrictedType) -> str:
+def restricted_text(restricted: algebra.RestrictedType) -> str:
     """The right side of a declaration."""
     variable = "" if restricted.variable is None else f"?{restricted.variable}:"
     return f"{variable}{_name(restricted.base)}[{restricted.condition}]"
@@ -38,31 +26,31 @@ def restricted_text(restricted: RestrictedType) -> str:
 
 def expression_text(expression: Occurrence) -> str:
     match expression:
-        case Leaf(type_):
+        case algebra.Leaf(type_):
             return _name(type_)
-        case Then(left, right):
+        case algebra.Then(left, right):
             return f"({expression_text(left)}; {expression_text(right)})"
-        case Both(left, right):
+        case algebra.Both(left, right):
             return f"({expression_text(left)} & {expression_text(right)})"
-        case Either(left, right):
+        case algebra.Either(left, right):
             return f"({expression_text(left)} | {expression_text(right)})"
-        case Without(left, right, condition):
+        case algebra.Without(left, right, condition):
             minus = "-" if condition is None else f"-[{condition}]"
             return f"({expression_text(left)} {minus} {expression_text(right)})"
-        case Within(of, length):
+        case algebra.Within(of, length):
             return f"{_closed(of)}_{_length(length)}"
-        case Delayed(of, delay):
+        case algebra.Delayed(of, delay):
             return f"{expression_text(of)} + {_length(delay)}"
-        case Filtered(of, condition):
+        case algebra.Filtered(of, condition):
             return f"{expression_text(of)}[{condition}]"
-        case Bound(variable, of):
+        case algebra.Bound(variable, of):
             inner = expression_text(of)
-            return f"?{variable}:{inner if isinstance(of, Leaf | OfTwo) else f'({inner})'}"
+            return f"?{variable}:{inner if isinstance(of, algebra.Leaf | algebra.OfTwo) else f'({inner})'}"
     raise AssertionError(expression)
 
 
 def _closed(expression: Occurrence) -> str:
-    """In parentheses, if an underscore behind it would be part of a name or a unit."""
+    """In parentheses, if an underscore after it would be read as part of a name or a unit."""
     text = expression_text(expression)
     return text if text[-1] in ")]" else f"({text})"
 
@@ -72,7 +60,7 @@ def _name(name: str) -> str:
 
 
 def _length(length: timedelta) -> str:
-    """In the largest unit that divides it."""
+    """The length in the largest unit that divides it."""
     for short, unit in _UNITS:
         count, rest = divmod(length, timedelta(**{unit: 1}))
         if not rest and (count or short == "s"):

@@ -1,4 +1,4 @@
-"""Variables of occurrences, and conditions over them: SQL text in which `?v` may stand for `v`."""
+"""Variables of occurrences, and conditions over them: SQL text in which `v` may be written as `?v`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def variable_name(given: object) -> str:
-    """The name of a variable, with or without its `?`, without it.
+    """The name of a variable without its `?`; `given` may have it or not.
 
     Raises:
-        PatternError: it is none.
+        PatternError: it is not a name.
     """
     name = given.removeprefix("?") if isinstance(given, str) else ""
     if not _NAME.fullmatch(name):
@@ -27,17 +27,17 @@ def variable_name(given: object) -> str:
 
 
 def plain_condition(given: object) -> str:
-    """The condition without the `?` in front of its variables, in the one way in which it is kept.
+    """The condition without the `?` before its variables, as conditions are stored.
 
     Raises:
-        PatternError: it is no text, or an empty one.
+        PatternError: it is not text, or it is empty.
     """
     if not isinstance(given, str) or not given.strip():
         raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
     try:
         tokens = tokenize(given)
     except PatternError:
-        return given.strip()  # a quote that is not closed: told, with its place, where it is parsed
+        return given.strip()  # a quote is not closed; the parser reports it, with its place
     marks = [
         token.start
         for token, after in pairwise(tokens)

@@ -1,6 +1,6 @@
 """Rules for constants: numbers, strings, bytes, NULL and booleans, dates and timestamps, intervals.
 
-Where a text begins and ends is known here; what it means is in `literals`.
+This module finds where a constant's text begins and ends; `literals` says what it means.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _TRUTH_VALUES = {"NULL": None, "UNKNOWN": None, "TRUE": True, "FALSE": False}
 
 
 def constant(cursor: Cursor) -> Expression | None:
-    """The constant that begins here, or None with nothing taken. An interval with months in it is a Call."""
+    """The constant that begins here; None, with nothing consumed, if there is none. An interval with months in it is a
+    Call.
+    """
     token, after = cursor.next, cursor.peek()
     if token.kind is Kind.NUMBER or cursor.sees("-", "."):
         return _number(cursor)
@@ -46,7 +48,7 @@ def constant(cursor: Cursor) -> Expression | None:
 
 
 def truth_value(cursor: Cursor, *words: str) -> Literal | None:
-    """The value of one of these words, of NULL, UNKNOWN, TRUE and FALSE; None where another token is next."""
+    """The value of one of these words out of NULL, UNKNOWN, TRUE and FALSE; None if another token is next."""
     token = cursor.accept(*words)
     if token is None:
         return None
@@ -67,7 +69,7 @@ def _number(cursor: Cursor) -> Literal:
 
 
 def _string(cursor: Cursor) -> Literal:
-    """Strings beside each other are one."""
+    """Adjacent strings are one."""
     start = cursor.at
     text = ""
     previous: Token | None = None

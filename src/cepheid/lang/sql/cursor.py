@@ -1,6 +1,6 @@
 """A place in the tokens of one text, and what every rule of the grammar does there: look, take, refuse.
 
-A rule is a function that takes the cursor, moves it past what it reads, and gives that back.
+A rule is a function that takes the cursor, moves it past what it reads, and returns what it read.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from cepheid.lang.sql.tokens import Kind, Token, tokenize
 _T = TypeVar("_T")
 
 MAX_DEPTH = 50
-"""Parentheses within parentheses; each costs ten of Python's frames."""
+"""Nested parentheses; each takes ten of Python's frames."""
 
 
 class Cursor:
-    """`at` is the index of the next token; the last token is of kind END, and is never passed."""
+    """`at` is the index of the next token; the last token is of kind END, and is never consumed."""
 
     def __init__(self, text: str, parameters: Mapping[str, Literal]) -> None:
         self.text = text
         self.parameters = parameters
         self.at = 0
         self.problems: list[Problem] = []
-        """What is wrong with parts whose end is known, so that reading goes on; who reads the whole raises them."""
+        """What is wrong with parts whose end is known, so that reading can continue; the caller raises all of them at
+        the end.
+        """
         self._tokens = tokenize(text)
         self._depth = 0
 
@@ -43,7 +45,7 @@ class Cursor:
         return token
 
     def sees(self, *texts: str) -> bool:
-        """Whether the next token is one of these words or symbols; words in upper case."""
+        """Whether the next token is one of these words (in upper case) or symbols."""
         return self.next.kind in (Kind.WORD, Kind.SYMBOL) and self.next.text in texts
 
     def accept(self, *texts: str) -> Token | None:
@@ -62,7 +64,7 @@ class Cursor:
         return self.text[slice(*span)]
 
     def nested(self, rule: Rule) -> Expression:
-        """What the rule reads, one level deeper; PatternError when that is too deep."""
+        """What the rule reads, one level deeper; PatternError if that is too deep."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise refused(f"more than {MAX_DEPTH} parentheses within each other", self.next.span)
@@ -71,14 +73,14 @@ class Cursor:
         return result
 
     def checked(self, span: Span, read: Callable[..., _T], *args: str) -> _T:
-        """What `read` makes of the arguments; its ValueError becomes a PatternError at `span`."""
+        """What `read` returns for the arguments; its ValueError becomes a PatternError at `span`."""
         try:
             return read(*args)
         except ValueError as error:
             raise refused(str(error), span) from error
 
     def tell(self, error: PatternError) -> None:
-        """Goes on behind what is wrong, so that what is wrong with the rest is told, too."""
+        """Reports the error later, so that reading continues and finds the other problems, too."""
         self.problems += error.problems
 
     def unexpected(self, expected: str) -> PatternError:
@@ -92,5 +94,5 @@ Rule: TypeAlias = Callable[[Cursor], Expression]
 
 
 def refused(message: str, span: Span, hint: str | None = None) -> PatternError:
-    """A problem at `span`; the text is added by who parses it."""
+    """A problem at `span`; the caller that knows the text adds it."""
     return PatternError(Problem(message, span=span, hint=hint))

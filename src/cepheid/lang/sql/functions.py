@@ -1,7 +1,7 @@
 """Rules for function calls: plain arguments, lambdas, units, and words between the arguments as in `trim(a FROM b)`.
 
-Arguments are expressions again, whose rules are in `sql`; so that the two modules do not import each other, these
-rules are handed in.
+Arguments are expressions again, whose rules are in `parser`. These rules are passed as arguments, so that the two
+modules do not import each other.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Rules(NamedTuple):
 
     expression: Rule
     value: Rule
-    """An expression without AND, OR, NOT and predicates such as IN, which may be a word between two arguments."""
+    """An expression without AND, OR, NOT and predicates such as IN, as these words may separate two arguments."""
 
 
 _Application: TypeAlias = tuple[str, tuple[Expression, ...]]
-"""A function's name, which tells forms of different meaning apart, and its arguments."""
+"""A function's name, which distinguishes forms with different meanings, and its arguments."""
 
 
 def function_call(cursor: Cursor, rules: Rules) -> Expression:
@@ -95,7 +95,7 @@ def _argument(cursor: Cursor, rules: Rules) -> Expression:
 
 
 def _parameters(cursor: Cursor) -> list[Name]:
-    """What stands before a lambda's arrow; nothing is taken where there is no lambda."""
+    """The names before a lambda's arrow; nothing is consumed if there is no lambda."""
     if cursor.peek().text == "->":
         return [name(cursor)]
     if not (cursor.sees("(") and cursor.peek(2).text == ","):
@@ -117,7 +117,7 @@ def _parameters(cursor: Cursor) -> list[Name]:
 
 
 def _special(cursor: Cursor, rules: Rules, function: str) -> _Application | None:
-    """Functions with words between their arguments; None, and nothing is taken, where they are a plain list."""
+    """Functions with words between their arguments; None, with nothing consumed, if they are a plain list."""
     match function:
         case "cast" | "try_cast":
             return _cast(cursor, rules, function)
@@ -153,7 +153,7 @@ def _trim_side(cursor: Cursor, rules: Rules) -> _Application:
 
 
 def _worded(cursor: Cursor, rules: Rules, function: str) -> _Application | None:
-    """`f(a FROM b FOR c)` and the like."""
+    """`f(a FROM b FOR c)` and similar forms."""
     before = cursor.at
     args = [rules.value(cursor)]
     if not cursor.sees(*_BETWEEN_ARGUMENTS):

@@ -1,4 +1,4 @@
-"""Rules for names: of columns, stages and fields, of lambdas' parameters, of types."""
+"""Rules for names: of columns, stages and fields, of lambda parameters, of types."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def is_reserved(token: Token) -> bool:
-    """Whether the word is a name only in back-quotes."""
+    """Whether the word needs back-quotes to be a name."""
     return token.kind is Kind.WORD and token.text in _RESERVED
 
 
 def identifier(cursor: Cursor, expected: str) -> tuple[str, Span]:
-    """One part of a name, as written but without back-quotes; `expected` is the message when there is none."""
+    """One part of a name, as written but without back-quotes; `expected` is the message if there is no name."""
     token = cursor.next
     if token.kind not in (Kind.WORD, Kind.QUOTED):
         raise cursor.unexpected(expected)

@@ -1,7 +1,7 @@
 """SQL text → expression. The grammar is Spark 4's, precedence included; `tests/lang` compares the two.
 
-A recursive descent: one function a rule, over a `Cursor` in the text's tokens. Every node's span runs from the first
-to the last token of its text, parentheses around it left out, so that the text of any part can be handed to Spark as
+A recursive descent: one function per rule, over a `Cursor` in the text's tokens. Every node's span runs from the first
+to the last token of its text, without the parentheses around it, so that the text of any part can be sent to Spark as
 it was written.
 """
 
@@ -31,7 +31,7 @@ _LEVELS: tuple[dict[str, str], ...] = (
     {"+": "+", "-": "-", "||": "concat"},
     {"*": "*", "/": "/", "%": "%", "DIV": "div"},
 )
-"""Binary operators, those that bind least first."""
+"""Binary operators, the weakest first."""
 MAX_OPERATORS = 100
 """In a row: each is a level of the tree, unlike AND and OR."""
 _SIGNS = {"-": "negate", "+": "positive", "~": "~"}
@@ -40,8 +40,8 @@ _NO_PARAMETERS: Mapping[str, Literal] = MappingProxyType({})
 
 
 def parse_expression(text: str, parameters: Mapping[str, Literal] = _NO_PARAMETERS) -> Expression:
-    """The expression that the text is, with a literal in the place of each `$name`; PatternError, with the place, where
-    it is none or is refused.
+    """The expression in the text, with a literal in place of each `$name`; PatternError, with the place, if the text is
+    not an expression or is refused.
     """
     try:
         cursor = Cursor(text, parameters)
@@ -125,7 +125,7 @@ def _predicate_arguments(cursor: Cursor) -> tuple[str, tuple[Expression, ...]]:
 
 
 def _rest_of_list(cursor: Cursor) -> tuple[Expression, ...]:
-    """What stands between an opening parenthesis, taken already, and its closing one."""
+    """What stands between an opening parenthesis, consumed already, and its closing one."""
     items = [cursor.nested(_expression)]
     while cursor.accept(","):
         items.append(cursor.nested(_expression))

@@ -1,4 +1,4 @@
-"""Functions that a condition or measure cannot use, and why: what it means would not be decided by the events alone."""
+"""Functions that a condition or measure cannot use, and why: their result would not depend on the events alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WINDOW = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_
 NO_PARENTHESES = frozenset(
     {"current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "session_user", "user"}
 )
-"""Refused functions that may be written without parentheses; a column of the name hides them."""
+"""Refused functions that may be written without parentheses; a column of that name takes precedence."""
 
 _REASONS = {
     **dict.fromkeys(_GENERATORS.split(), "makes rows; a condition is one value an event"),
@@ -40,7 +40,7 @@ _REASONS = {
 
 
 def why_refused(function: str, arguments: int) -> str | None:
-    """Why the function is refused, to be read after its name; None when it is not."""
+    """Why the function is refused, phrased to follow its name; None if it is not refused."""
     if function == "unix_timestamp" and arguments == 0:
         return _REASONS["now"]
     return _REASONS.get(function)

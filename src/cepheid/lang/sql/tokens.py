@@ -1,9 +1,9 @@
-"""SQL text → tokens with exact places. The one module that imports sqlglot, whose tokenizer of Spark's dialect does
+"""SQL text → tokens with exact places. The only module that imports sqlglot, whose tokenizer of Spark's dialect does
 the work.
 
 Only its tokenizer is used. Its parser was tried and dropped: it reads `a = b IS NULL` as `a = (b IS NULL)` where Spark
-has `(a = b) IS NULL`, puts its own names and orders of arguments in the place of the written ones, and loses the 2 of
-`last(x.price, 2)`; so a tree made from it could mean another thing than the text that Spark evaluates.
+reads `(a = b) IS NULL`, replaces written names and orders of arguments by its own, and loses the 2 of `last(x.price,
+2)`. So a tree made from it could differ in meaning from the text that Spark evaluates.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _WORD = re.compile(r"\w+")
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of the text, comments left out, with one of kind END at the end; PatternError where a quote is left
-    open.
+    """The tokens of the text, without comments, with one of kind END at the end; PatternError if a quote or a comment
+    is not closed.
     """
     from sqlglot.errors import TokenError
 
@@ -85,8 +85,8 @@ def tokenize(text: str) -> list[Token]:
     return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 
-# sqlglot is imported at the first text: it takes a third of `import cepheid`, and the process that Spark starts for
-# each stream reads none.
+# sqlglot is imported when the first text is read: that takes a third of the time of `import cepheid`, and the process
+# that Spark starts for each stream reads no text.
 @cache
 def _dialect() -> Spark:
     from sqlglot.dialects.spark import Spark

@@ -1,68 +1,28 @@
-"""Pattern files: YAML or JSON documents ⇄ the same Pattern values as the fluent interface makes.
+"""Pattern files with stages ⇄ the Pattern values that the fluent interface makes.
 
-What a document may contain is said once, in `schema.json`: editors complete from it and the reader checks with
-it (`document_problems`). A stage is a mapping whose keys are the calls of the fluent interface; a group is a list of
-stages where the stage's name would stand.
+What such a document may contain is defined once, in `schema.json`: editors complete from it and the reader checks with
+it. A stage is a mapping whose keys are the calls of the fluent interface; a group is a list of stages in place of the
+stage's name.
 """
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.document.marked_text import MarkedText, Path, Value, dump_yaml, load_marked
-from cepheid.lang.document.problems import (
-    NAME_KEYS,
-    document_problems,
-    in_order,
-    parameter_span,
-    pattern_schema,
-    place,
-    stages_in,
-)
-from cepheid.lang.document.values import (
-    condition_document,
-    condition_value,
-    head_document,
-    parameters_of,
-    taxonomy_of,
-    version_of,
-    with_conditions,
-)
+from cepheid.lang.document.marked_text import MarkedText, Path, Value
+from cepheid.lang.document.problems import NAME_KEYS, in_order, place
+from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
-from cepheid.lang.intervals.document import KEY as INTERVAL
-from cepheid.lang.intervals.document import (
-    interval_from_document,
-    interval_to_document,
-    is_interval,
-    span_in_interval,
-)
-from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.document import KEY as OCCURRENCE
-from cepheid.lang.occurrences.document import (
-    is_occurrence,
-    occurrence_from_document,
-    occurrence_to_document,
-    span_in_occurrence,
-)
-from cepheid.lang.occurrences.expression import OccurrencePattern
+from cepheid.lang.stages.conditions_document import condition_document, condition_value, with_conditions
+from cepheid.lang.stages.document_problems import document_problems, stages_in
 from cepheid.lang.stages.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
-__all__ = [
-    "located_in_document",
-    "pattern_form",
-    "pattern_from_text",
-    "pattern_schema",
-    "pattern_to_document",
-    "pattern_to_yaml",
-    "read_pattern",
-    "read_text",
-]
+KEY = "stages"
 
 _FLAGS = {
     "optional": "optional",
@@ -74,70 +34,24 @@ _FLAGS = {
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
-_KINDS = ("stages", OCCURRENCE, INTERVAL)
-"""Keys of which a file has one: what kind of pattern it holds."""
-
-
-AnyPattern: TypeAlias = Pattern | OccurrencePattern | IntervalPattern
-
-
-def read_pattern(path: str | pathlib.Path) -> AnyPattern:
-    """The pattern in a YAML or JSON file: of stages; with the key `occurrence` of occurrences, with `interval` of
-    intervals.
+def read_document(marked: MarkedText) -> Pattern:
+    """The pattern of the document.
 
     Raises:
-        OSError: the file cannot be read.
-        PatternError: it does not hold a pattern; all problems, with line and column.
+        PatternError: all its problems, with line and column.
     """
-    return pattern_from_text(read_text(path), source=str(path))
-
-
-def read_text(path: str | pathlib.Path) -> str:
-    """The text of a pattern file.
-
-    Raises:
-        OSError: the file cannot be read.
-        PatternError: it is not UTF-8.
-    """
-    content = pathlib.Path(path).read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PatternError(Problem(f"a pattern file is UTF-8 text, this is not ({path}, line {line})")) from None
-
-
-def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
-    """The pattern in a YAML or JSON document; `source` names it in messages.
-
-    Raises:
-        PatternError: all problems of the document, with line and column.
-    """
-    marked = load_marked(text, source=source)
-    kinds = [key for key in _KINDS if isinstance(marked.value, dict) and key in marked.value]
-    if len(kinds) > 1:
-        message = f"a pattern file has one of the keys {', '.join(_KINDS)}; this has {' and '.join(kinds)}"
-        raise PatternError(marked.problem(message, marked.key_spans[kinds[-1],], "Write a file for each."))
-    if is_occurrence(marked):
-        return occurrence_from_document(marked)
-    if is_interval(marked):
-        return interval_from_document(marked)
     problems = [*marked.problems, *document_problems(marked)]
     if problems:
         raise PatternError(in_order(problems))
     return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 
-def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
-    """The document that reads as `pattern`, with nothing in it that is the default anyway, except the name.
+def write_document(pattern: Pattern) -> dict[str, Value]:
+    """The document that reads as `pattern`.
 
     Raises:
-        PatternError: it has conditions in Python or, of occurrences, no taxonomy.
+        PatternError: it has conditions in Python.
     """
-    if isinstance(pattern, OccurrencePattern):
-        return occurrence_to_document(pattern)
-    if isinstance(pattern, IntervalPattern):
-        return interval_to_document(pattern)
     hint = "Write the condition in SQL, or keep the pattern in Python."
     refused = [
         Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
@@ -149,7 +63,7 @@ def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
 
 
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
-    """The same of any pattern, with names in the place of functions: two patterns are compared by it."""
+    """The document of any pattern, with names in place of functions; patterns are compared by it."""
     document = head_document(pattern)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
@@ -159,36 +73,14 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     return document
 
 
-def pattern_to_yaml(pattern: AnyPattern) -> str:
-    """The same document as YAML text."""
-    return dump_yaml(pattern_to_document(pattern))
-
-
-def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
-    """A problem of the pattern that `text` was read as, placed in that document.
-
-    A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
-    writes it in another way (quotes with escapes, folded lines), the whole condition is the place. A problem of a whole
-    stage is placed at the stage's name, one of `within`, `skip`, `taxonomy` or a parameter there; others stay as they
-    are.
+def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
+    """Where a problem of the pattern stands in the document that it was read from; None if it is not about a part of
+    it.
     """
-    marked = load_marked(text, source=source)
-    if is_occurrence(marked):
-        span = span_in_occurrence(problem, marked)
-    else:
-        span = span_in_interval(problem, marked) if is_interval(marked) else _span_of(problem, marked)
-    span = parameter_span(problem, marked) or span
-    if span is None:
-        return problem
-    where = f"{source}, {problem.where}" if problem.where else source
-    return Problem(problem.message, where=where, text=text, span=span, hint=problem.hint)
-
-
-def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("within", "skip"):
         return place((where,), marked)
-    if where == "taxonomy":  # its column: what the events have is no matter of the kinds
+    if where == "taxonomy":  # its column: the kinds do not depend on the events
         return place(("taxonomy", "column"), marked)
     for path, stage in stages_in(document["stages"], ("stages",)):
         label = _sequence([stage]).stages[0].label
@@ -203,7 +95,7 @@ def _span_of(problem: Problem, marked: MarkedText) -> Span | None:
 
 
 def _name_span(path: Path, stage: dict[str, Any], marked: MarkedText) -> Span:
-    """Of the name or, of a group, of the key."""
+    """The span of the name; for a group, of the key."""
     key = next(key for key in NAME_KEYS if key in stage)
     return marked.spans[(*path, key)] if isinstance(stage[key], str) else marked.key_spans[(*path, key)]
 
@@ -249,7 +141,7 @@ def _skip(value: str | dict[str, Any]) -> Skip:
 
 
 def _sequence(stages: list[dict[str, Any]]) -> Pattern:
-    """The pattern of these stages; that of a group too."""
+    """The pattern of these stages, also for the stages of a group."""
     pattern = None
     for stage in stages:
         call = next(key for key in NAME_KEYS if key in stage)

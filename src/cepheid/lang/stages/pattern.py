@@ -1,9 +1,9 @@
 """Patterns: immutable values, and the fluent interface that makes new ones from them.
 
 The words and their meaning are FlinkCEP's. A pattern is a sequence of stages; each stage has a contiguity (how its
-first event follows the stage before), conditions and a quantifier. A stage may be a group: a sequence of stages that
-is quantified as one. Names and texts are only collected here; that they mean something is checked when a pattern meets
-a schema (`cepheid.plan.stages.build`), where all problems are reported at once.
+first event follows the stage before), conditions and a quantifier. A stage may be a group: a sequence of stages that is
+quantified as one. Names and texts are only collected here; they are checked when a pattern meets a schema
+(`cepheid.plan.stages.build`), where all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ class Contiguity(Enum):
     """How an event must follow the one before it."""
 
     STRICT = "next"
-    """Directly: no event of the key lies between."""
+    """Directly: no event of the key lies between them."""
     RELAXED = "followed_by"
-    """Events that do not match are passed over (skip till next)."""
+    """Events that do not match are skipped (skip till next)."""
     RELAXED_ANY = "followed_by_any"
-    """Events that match may be passed over too (skip till any)."""
+    """Events that match may be skipped too (skip till any)."""
     NOT_NEXT = "not_next"
-    """No event: the directly next one must not match."""
+    """Takes no event: the directly next event must not match."""
     NOT_FOLLOWED_BY = "not_followed_by"
-    """No event: none that matches may come before the next stage takes its first or, behind it, in time."""
+    """Takes no event: none may match before the next stage takes its first event or, as the last stage, before time is
+    up.
+    """
 
     @property
     def negated(self) -> bool:
@@ -43,7 +45,7 @@ class Contiguity(Enum):
 
 
 class SkipTo(Enum):
-    """From where on partial matches are kept once a match is emitted."""
+    """Which partial matches remain once a match is emitted: the event from which they may start."""
 
     NO_SKIP = "no_skip"
     NEXT = "to_next"
@@ -68,7 +70,7 @@ class Skip:
 
     @staticmethod
     def to_next() -> Skip:
-        """Partial matches with the same start are dropped: one match a start."""
+        """Partial matches with the same start are dropped: one match per start."""
         return Skip(SkipTo.NEXT)
 
     @staticmethod
@@ -80,14 +82,14 @@ class Skip:
     def to_first(stage: str, *, error_on_miss: bool = False) -> Skip:
         """Partial matches that started before the first event of `stage` are dropped.
 
-        Where the match has no such event none is dropped or, with `error_on_miss`, the detection fails; so it does
-        where that event is the match's own first, to which there is no skipping.
+        If the match has no such event, none are dropped or, with `error_on_miss`, the detection fails. It also fails if
+        that event is the first event of the match itself, as it is impossible to skip to it.
         """
         return Skip(SkipTo.FIRST, stage, error_on_miss)
 
     @staticmethod
     def to_last(stage: str, *, error_on_miss: bool = False) -> Skip:
-        """The same with the last event of `stage`."""
+        """As `to_first`, with the last event of `stage`."""
         return Skip(SkipTo.LAST, stage, error_on_miss)
 
 
@@ -96,7 +98,7 @@ class Condition:
     """One call of `where`, `or_where` or `until`: SQL text in Spark's dialect, or a function."""
 
     text: str
-    """Of a function its name."""
+    """For a function, its name."""
     alternative: bool = False
     """True: OR with all conditions before it; False: AND."""
     function: Function | None = None
@@ -131,12 +133,12 @@ class Quantifier:
     optional: bool = False
     greedy: bool = False
     consecutive: bool = False
-    """Inside the loop events follow directly; otherwise non-matching events between them are passed over."""
+    """Inside the loop events follow directly; otherwise non-matching events between them are skipped."""
     combinations: bool = False
-    """Inside the loop matching events may be passed over too."""
+    """Inside the loop matching events may be skipped too."""
     longest: bool = False
     window: timedelta | None = None
-    """Each event of the loop comes less than this after the one before it."""
+    """Each event of the loop comes less than this after the previous one."""
 
     @property
     def minimum(self) -> int:
@@ -163,24 +165,25 @@ class Stage:
     until: Condition | None = None
     """An event for which it is true ends the loop."""
     window: timedelta | None = None
-    """Each of the stage's events comes less than this after the event taken before it; for a last `not_followed_by`: as
-    long after that event none may match."""
+    """Each of the stage's events comes less than this after the event taken before it. For a last `not_followed_by`: no
+    event may match for this long after that event.
+    """
     group: tuple[Stage, ...] = ()
-    """The stages that are this one, if it is a group; `name` is then empty and there are no conditions."""
+    """For a group, its stages; `name` is then empty and there are no conditions."""
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
-        """The stage itself or, of a group, the stages that it is made of in the end."""
+        """The stage itself or, for a group, all stages in it that are not groups."""
         return tuple(leaf for stage in self.group for leaf in stage.leaves) if self.group else (self,)
 
     @property
     def parts(self) -> tuple[Stage, ...]:
-        """The stage itself and, of a group, all stages and groups in it."""
+        """The stage itself and, for a group, all stages and groups in it."""
         return (self, *(part for stage in self.group for part in stage.parts))
 
     @property
     def label(self) -> str:
-        """What messages call the stage: by its name or, a group, by those in it."""
+        """What messages call the stage: its name or, for a group, the names in it."""
         return f"group ({', '.join(leaf.name for leaf in self.leaves)})" if self.group else f"stage {self.name!r}"
 
 
@@ -195,7 +198,7 @@ class Pattern:
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     version: str | None = None
-    """For those who keep patterns: not part of match_id, so that the matches that two versions share have one id."""
+    """For those who store patterns: not part of match_id, so matches that two versions share have the same id."""
     types: Taxonomy | None = None
     """Set by `taxonomy`."""
     parameters: tuple[Parameter, ...] = ()
@@ -203,12 +206,14 @@ class Pattern:
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
-        """The stages with names and conditions, those of groups among them, in order: stage numbers count these."""
+        """The stages with names and conditions, also those in groups, in order: stage numbers count these."""
         return tuple(leaf for stage in self.stages for leaf in stage.leaves)
 
     @property
     def loops_until(self) -> tuple[Stage, ...]:
-        """The stages and groups with an `until`, outer ones first: their conditions are numbered behind the leaves'."""
+        """The stages and groups with an `until`, outer ones first: their conditions are numbered after those of the
+        leaves.
+        """
         return tuple(part for stage in self.stages for part in stage.parts if part.until is not None)
 
     @property
@@ -224,7 +229,7 @@ class Pattern:
 
     @staticmethod
     def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
-        """A pattern of one stage, named or a group; any event may start it. For `version` see `named`."""
+        """A pattern of one stage, a name or a group; any event may start it. For `version` see `named`."""
         begun = Pattern((_stage("begin", stage, Contiguity.STRICT),))
         return begun.named(name, version=version)
 
@@ -233,7 +238,7 @@ class Pattern:
         return self._append(stage, Contiguity.STRICT)
 
     def followed_by(self, stage: str | Pattern) -> Pattern:
-        """Adds a stage whose first event is the next one that matches; others are passed over."""
+        """Adds a stage whose first event is the next one that matches; other events are skipped."""
         return self._append(stage, Contiguity.RELAXED)
 
     def followed_by_any(self, stage: str | Pattern) -> Pattern:
@@ -241,27 +246,27 @@ class Pattern:
         return self._append(stage, Contiguity.RELAXED_ANY)
 
     def not_next(self, stage: str) -> Pattern:
-        """The event directly behind the stage before must not match `stage`, which takes no event."""
+        """The event directly after the stage before must not match `stage`, which takes no event."""
         return self._append(stage, Contiguity.NOT_NEXT)
 
     def not_followed_by(self, stage: str) -> Pattern:
         """No event that matches `stage` may come before the next stage takes its first one.
 
-        As the last stage it needs a window: the match is certain when that has passed without such an event.
+        As the last stage it needs a window: the match is certain when the window has passed without such an event.
         """
         return self._append(stage, Contiguity.NOT_FOLLOWED_BY)
 
     def where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
 
-        `condition` is a SQL expression in Spark's dialect. A plain column is the current event's, `stage.column` the
-        last event's that the stage has so far; first, last, count, sum, avg, min and max look over the events it has
-        so far.
+        `condition` is a SQL expression in Spark's dialect. A plain column belongs to the current event, `stage.column`
+        to the last event that the stage has so far; first, last, count, sum, avg, min and max look over all events that
+        it has so far.
 
         Or it is a function of one argument, the event as a mapping of its columns, or of two: the event, and a mapping
         from each stage's name to the events that the partial match has of it so far. It returns True, False or None,
-        which is not true. Such a pattern is slower: it runs in Python. `name` stands for the function in messages and
-        where patterns are compared; a function that was defined by `def` need not be given one.
+        which counts as not true. Such a pattern is slower: it runs in Python. `name` stands for the function in
+        messages and where patterns are compared; a function that is defined by `def` does not need one.
         """
         return self._with_condition(self._condition("where", condition, name))
 
@@ -273,9 +278,9 @@ class Pattern:
         return self._with_condition(replace(self._condition("or_where", condition, name), alternative=True))
 
     def subtype(self, type_: str) -> Pattern:
-        """Restricts the last stage to events of a type or of one below it, ANDed with the conditions before it.
+        """Restricts the last stage to events of a type or of a type below it, ANDed with the conditions before it.
 
-        The type is what an event has in the column that `taxonomy` names, which also says what is below it.
+        The column that `taxonomy` names holds the type of each event; `taxonomy` also says which types are below it.
         """
         if type_ == "" or not isinstance(type_, str):
             hint = 'Name a type as the events do, as in subtype("payment").'
@@ -291,12 +296,12 @@ class Pattern:
         return self._with_last(replace(last, until=self._condition("until", condition, name)))
 
     def one_or_more(self, *, window: timedelta | str | None = None) -> Pattern:
-        """The last stage takes one event or more, each less than `window` after the one before it."""
+        """The last stage takes one event or more, each less than `window` after the previous one."""
         return self._repeat("one_or_more", Times(1, None), window)
 
     def times(self, minimum: int, maximum: int | None = None, *, window: timedelta | str | None = None) -> Pattern:
         """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum`, each less
-        than `window` after the one before it.
+        than `window` after the previous one.
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
@@ -306,7 +311,7 @@ class Pattern:
         return repeated.optional() if minimum == 0 else repeated
 
     def times_or_more(self, minimum: int, *, window: timedelta | str | None = None) -> Pattern:
-        """The last stage takes `minimum` events or more, each less than `window` after the one before it."""
+        """The last stage takes `minimum` events or more, each less than `window` after the previous one."""
         check_times_or_more(minimum)
         return self._repeat("times_or_more", Times(minimum, None), window)
 
@@ -315,11 +320,11 @@ class Pattern:
         return self._with_quantifier(replace(self.stages[-1].quantifier, optional=True))
 
     def greedy(self) -> Pattern:
-        """The last stage takes every event that it can: the next stage does not get one that this one could take."""
+        """The last stage takes every event that it can: the next stage does not get events that this one could take."""
         return self._with_quantifier(replace(self.stages[-1].quantifier, greedy=True))
 
     def allow_combinations(self) -> Pattern:
-        """The last stage's loop may pass over events that match: every combination of them is a loop."""
+        """The last stage's loop may skip events that match: every combination of them is a loop."""
         return self._with_quantifier(replace(self.stages[-1].quantifier, combinations=True))
 
     def consecutive(self) -> Pattern:
@@ -335,7 +340,7 @@ class Pattern:
         return self._with_quantifier(replace(self.stages[-1].quantifier, longest=True))
 
     def within(self, length: timedelta | str) -> Pattern:
-        """A match ends less than `length` after it starts; given twice, the shorter holds."""
+        """A match ends less than `length` after it starts; if given twice, the shorter one holds."""
         duration = parse_duration(length)
         return replace(self, window=duration if self.window is None else min(duration, self.window))
 
@@ -353,10 +358,10 @@ class Pattern:
         return replace(self, skip_strategy=strategy)
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> Pattern:
-        """Names the column that holds the type of each event, and which type is a kind of which.
+        """Names the column that holds the type of each event, and says which type is a kind of which.
 
-        `kinds` has for a type the one, or the list of those, that it is a kind of; an empty list for one that is a kind
-        of nothing and nothing's kind. Without `kinds` any type is known, and none has others below it.
+        `kinds` gives for a type the type, or list of types, that it is a kind of; an empty list declares a type that is
+        not a kind of another. Without `kinds` every type is known, and no type has others below it.
         """
         if self.types is not None:
             raise PatternError(f"taxonomy: the pattern has one already, of column {self.types.column!r}")
@@ -365,9 +370,9 @@ class Pattern:
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> Pattern:
         """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
 
-        A value that is given replaces the one before. A text is that text whatever is in it, a float is a DOUBLE, a
-        Decimal a DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and
-        pandas are what Python's own are.
+        A new value replaces the one before. Text stays text whatever is in it, a float is a DOUBLE, a Decimal a
+        DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and pandas are
+        treated as Python's own.
         """
         return replace(self, parameters=with_values(self.parameters, values))
 
@@ -422,7 +427,7 @@ class Pattern:
 
 
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
-    """A stage of that name or, of a pattern, the group that it is."""
+    """A stage of that name or, for a pattern, the group of its stages."""
     if not isinstance(given, Pattern):
         return Stage(stage_name(call, given), contiguity)
     if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:

@@ -1,5 +1,5 @@
-"""The matcher of interval patterns: events are taken as they arrive, in any order of time, and what is certain, or in
-real time what holds for now, is told at once. No I/O, no clock, no threads.
+"""The matcher for interval patterns: it processes events as they arrive, in any order of time, and emits at once what
+is certain or, in real time, what holds for now. No I/O, no clock, no threads.
 """
 
 from __future__ import annotations
@@ -7,46 +7,44 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.intervals.compiled import CompiledIntervals, compile_intervals
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.arrays import Ints
+from cepheid.compile.intervals.compiled import CompiledIntervals
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import ORDINAL, TIME, Batch
+from cepheid.events.batch import END, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.late_ordinals import LateOrdinals
+from cepheid.kernel.arrays import Int32s, distinct
+from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.kernel import IntervalKernel
-from cepheid.kernel.intervals.layout import LATE, RETRACTION, IntervalEvents, ToldIntervals
+from cepheid.kernel.intervals.layout import LATE, RETRACTION, EmittedIntervals, IntervalEvents
 from cepheid.kernel.intervals.state import kernel_state, restore_kernel
-from cepheid.kernel.stages.kernel import JointConditionFailed
-from cepheid.kernel.stages.layout import Int32s, distinct
-from cepheid.lang.intervals.values import Consistency, End
+from cepheid.lang.consistency import Consistency
 from cepheid.matchers.key_numbers import KeyNumbers
-from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes
-from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
-from cepheid.output.intervals import END, identity, told_rows, told_schema
-from cepheid.plan.intervals.bounds import FREE
-from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes, with_columns
+from cepheid.matchers.working_set import WorkingSet, joint_error
+from cepheid.output.intervals import identity, row_schema, rows_of
 
 _PIECE = 1 << 14
-"""Events taken at once: memory is looked through between pieces."""
+"""Events processed at once; between pieces, events that are not needed may be forgotten."""
 _LEAST_HELD = 1 << 15
-"""Events that are held before what is not needed any more is looked for."""
+"""Up to this many held events, no search is made for those that are not needed."""
 
 
 class LiveIntervalMatcher:
-    """Finds one interval pattern. Batches have the events in the order of their arrival, with their starts as `_time`
-    and their ends as `_end`.
+    """Finds one interval pattern. Batches have events in the order of arrival, with starts as `_time` and ends as
+    `_end`.
     """
 
     def __init__(self, pattern: CompiledIntervals) -> None:
         tables = pattern.tables
-        constants = tables.constants.copy()  # those that are strings change with every working set
+        constants = tables.constants.copy()  # the codes of strings change with every working set
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
         self.kernel = IntervalKernel(self.pattern, pattern.plan.pattern.consistency)
         self.working_set = WorkingSet(self.pattern)
@@ -54,59 +52,59 @@ class LiveIntervalMatcher:
         self._end = np.zeros(0, np.int64)
         self._key = np.zeros(0, np.int64)
         self._ordinal = np.zeros(0, np.int32)
-        """How many held events before it are the same in all that an event is known by; of a late event what tells it
-        from equal ones.
+        """For each event, the number of earlier held events with the same identity; for a late event, its ordinal among
+        the late events with the same identity.
         """
-        self._twin = np.zeros(0, np.bool_)
+        self._duplicate = np.zeros(0, np.bool_)
         self._late = LateOrdinals()
         self._most_held = _LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
-        """The rows that these events make: see `told_schema`.
+        """The rows (`row_schema`) that these events make.
 
         Raises:
-            ConditionError, LimitExceeded: the matcher is of no use afterwards.
+            ConditionError, LimitExceeded: the matcher cannot be used afterwards.
         """
-        rows = [told_schema(self.pattern.plan).empty_table()]
+        rows = [row_schema(self.pattern.plan).empty_table()]
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
             try:
-                told = self.kernel.run(self._events, len(self.working_set))
+                emitted = self.kernel.run(self._events, len(self.working_set))
             except JointConditionFailed as failed:
                 raise joint_error(failed, self.working_set, self.pattern.plan.pattern.variables) from failed
-            self._number_twins(len(piece))
-            self._number_late(told)
-            rows.append(self._rows(told))
+            self._number_duplicates(len(piece))
+            self._number_late(emitted)
+            rows.append(self._rows(emitted))
             if len(self.working_set) > self._most_held:
                 self.forget()
         return pa.concat_tables(rows)
 
     def switch(self, consistency: Consistency) -> pa.Table:
-        """The rows that the change makes: in real time all matches that hold for now and are not told yet."""
+        """Changes the consistency; returns the resulting rows: in real time, matches that hold and were not emitted."""
         return self._rows(self.kernel.switch(consistency))
 
     def advance_time(self, time: int) -> pa.Table:
-        """The rows that are certain once the clock is at `time`, in microseconds, as if an event had ended then."""
+        """Moves the clock to `time` (microseconds), as if an event had ended then; returns the rows certain by then."""
         return self._rows(self.kernel.advance(time))
 
     def finish(self) -> pa.Table:
-        """The rows of all matches that are left: no event comes any more."""
+        """Ends the input and returns the remaining rows."""
         return self._rows(self.kernel.finish())
 
     @property
     def late(self) -> int:
-        """How many events were late so far."""
+        """The number of late events so far."""
         return int(self.kernel.cursor.late)
 
     @property
     def dropped(self) -> int:
-        """How many matches were over `max_matches_per_event` and dropped so far."""
+        """The number of matches dropped over `max_matches_per_event` so far."""
         return int(self.kernel.cursor.dropped)
 
     @property
     def open_matches(self) -> int:
-        """Matches that an event to come could forbid, or that wait until none can."""
+        """Matches that a later event may still forbid: emitted ones, and those withheld until no event can."""
         return self.kernel.open_matches
 
     @property
@@ -116,33 +114,33 @@ class LiveIntervalMatcher:
 
     @property
     def due(self) -> int:
-        """Microseconds: once the clock is behind it, a match is certain; FOREVER if none ever is."""
+        """Microseconds: once the clock is after this, a match becomes certain; FOREVER if none does."""
         return self.kernel.next_due
 
     @property
     def over(self) -> int:
-        """Microseconds: once the clock is behind it and no event has come, nothing is open and no event is needed."""
+        """Microseconds: once the clock is after this, without another event, nothing is open and no event is needed."""
         return self.kernel.over(self._events)
 
     @property
     def held(self) -> int:
-        """How many events are in memory."""
+        """The number of events in memory."""
         return len(self.working_set)
 
     def forget(self) -> None:
-        """Forgets the events that no match to come can be about, and that no open one is about."""
+        """Forgets the events that can be in no later match, and are in no open one."""
         if self.working_set.all is None:
             return
         positions = self.kernel.needed(self._events)
         self.working_set.keep(positions)
         self._end, self._key = self._end[positions], self._key[positions]
-        self._ordinal, self._twin = self._ordinal[positions], self._twin[positions]
+        self._ordinal, self._duplicate = self._ordinal[positions], self._duplicate[positions]
         self._free_keys()
         self.kernel.keep(positions, self._events)
         self._most_held = max(_LEAST_HELD, 2 * len(positions))
 
     def _free_keys(self) -> None:
-        """Frees the numbers of keys that have no event, before the kernel orders all by them."""
+        """Frees the numbers of keys without events, before the kernel sorts the events by key number."""
         used = np.unique(self._key)
         self.keys.free(np.setdiff1d(np.array([*self.keys.number_of.values()], np.int32), used).astype(np.int32))
         if self.keys.is_sparse:
@@ -152,7 +150,7 @@ class LiveIntervalMatcher:
             self._key = number[self._key]
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
-        """All that is held and open; the arguments as in LiveMatcher.snapshot."""
+        """All held events and open matches; the arguments as in LiveMatcher.snapshot."""
         self.forget()
         header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
         held = self.working_set.all
@@ -165,19 +163,17 @@ class LiveIntervalMatcher:
     def restored(
         pattern: CompiledIntervals, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[LiveIntervalMatcher, dict[str, Any]]:
-        """A matcher that is where the one was that wrote the snapshot, and what the host had kept; `columns` are those
-        of its batches.
+        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`); `columns`
+        are the columns of its batches.
 
         Raises:
-            SnapshotError: it is damaged, or of another pattern or other columns.
+            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
         """
         snapshot = opened(data, made_for)
         matcher = LiveIntervalMatcher(pattern)
         with fitting():
             if (held := snapshot.batches.get("held")) is not None:
-                if held.schema != columns:
-                    raise SnapshotError(f"the snapshot's events have other columns: {held.schema}")
-                matcher._add(Batch(held))
+                matcher._add(Batch(with_columns(held, columns, "the snapshot's events")))
                 matcher._take_ordinals(snapshot.arrays["ordinal"])
             restore_kernel(matcher.kernel, snapshot.arrays, matcher._events, len(matcher.working_set))
             matcher._late = LateOrdinals.restored(matcher.late, snapshot.batches.get("late"))
@@ -191,24 +187,24 @@ class LiveIntervalMatcher:
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])
         self._ordinal = np.concatenate([self._ordinal, np.zeros(len(batch), np.int32)])
-        self._twin = np.concatenate([self._twin, np.zeros(len(batch), np.bool_)])
+        self._duplicate = np.concatenate([self._duplicate, np.zeros(len(batch), np.bool_)])
 
-    def _number_twins(self, added: int) -> None:
-        """Gives the last events, so many, their ordinals. Only those whose times another has are looked at."""
-        if not self._twin[-added:].any():
+    def _number_duplicates(self, added: int) -> None:
+        """Gives the last `added` events their ordinals. It compares only events with equal times and keys."""
+        if not self._duplicate[-added:].any():
             return
         count = len(self.working_set)
-        times = self._events.start[:count] * 31 + self._end * 37 + self._key  # of different ones rarely equal
-        positions = np.flatnonzero(np.isin(times, times[self._twin])).astype(np.int32)
+        times = self._events.start[:count] * 31 + self._end * 37 + self._key  # rarely equal for different ones
+        positions = np.flatnonzero(np.isin(times, times[self._duplicate])).astype(np.int32)
         seen: Counter[bytes] = Counter()
         for position, name in zip(positions.tolist(), self._identities(positions).to_pylist(), strict=True):
             if position >= count - added:
                 self._ordinal[position] = seen[name]
             seen[name] = max(seen[name], int(self._ordinal[position])) + 1
 
-    def _number_late(self, told: ToldIntervals) -> None:
-        """Gives those that were late their ordinals."""
-        late = told.event[told.sign == LATE].astype(np.int32)
+    def _number_late(self, emitted: EmittedIntervals) -> None:
+        """Gives late events their ordinals."""
+        late = emitted.event[emitted.sign == LATE].astype(np.int32)
         if len(late):
             self._ordinal[late] = self._late.of(self._identities(late))
 
@@ -224,70 +220,41 @@ class LiveIntervalMatcher:
     @property
     def _events(self) -> IntervalEvents:
         time, mask, values, missing = self.working_set.events
-        return IntervalEvents(time, self._end, self._key, mask, self._twin, values, missing)
+        return IntervalEvents(time, self._end, self._key, mask, self._duplicate, values, missing)
 
-    def _rows(self, told: ToldIntervals) -> pa.Table:
-        if not len(told.event):
-            return told_schema(self.pattern.plan).empty_table()
-        late = told.sign == LATE
-        if self.pattern.told:
-            told = told._replace(clock=self._made_at(told))
-        about = np.concatenate([told.event[late].astype(np.int32), told.match[~late].ravel()])
-        positions = distinct(about, len(self.working_set))
+    def _rows(self, emitted: EmittedIntervals) -> pa.Table:
+        if not len(emitted.event):
+            return row_schema(self.pattern.plan).empty_table()
+        late = emitted.sign == LATE
+        if self.pattern.external_clock:
+            emitted = emitted._replace(clock=self._made_at(emitted))
+        involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
+        positions = distinct(involved, len(self.working_set))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
-        return told_rows(self.pattern.plan, told, events, place)
+        return rows_of(self.pattern.plan, emitted, events, place)
 
-    def _made_at(self, told: ToldIntervals) -> Ints:
-        """Where the clock is told: the end of the match or of the event that forbids it, wherever the clock was when
-        they came; of late events how far time had passed.
+    def _made_at(self, emitted: EmittedIntervals) -> Ints:
+        """The times of rows with an external clock: the end of the match, or of the event that forbids it, so that they
+        do not depend on the clock; for late events, the watermark.
         """
-        ends = np.where(told.sign == RETRACTION, self._end[np.minimum(told.event, len(self._end) - 1)], told.end)
-        made_at: Ints = np.where(told.sign == LATE, told.clock - 1, ends)
+        ends = np.where(
+            emitted.sign == RETRACTION, self._end[np.minimum(emitted.event, len(self._end) - 1)], emitted.end
+        )
+        made_at: Ints = np.where(emitted.sign == LATE, emitted.clock - 1, ends)
         return made_at
 
 
 def in_order_of_content(events: Batch) -> Batch:
-    """By end and start, then by all else: it does not matter in which order they came."""
+    """The events sorted by end, start, then all other columns, so that the order in which they came does not matter."""
     starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     order = np.lexsort((starts, ends))
     same = (np.diff(ends[order]) == 0) & (np.diff(starts[order]) == 0)
-    if same.any():  # what else they have is only looked at where it matters
+    if same.any():  # other columns are compared only where times are equal
         tied = np.union1d(order[1:][same], order[:-1][same])
         content = canonical_bytes([column.take(pa.array(tied)) for column in events.data.columns], len(tied))
         ranks = np.zeros(len(events), np.int64)
         ranks[tied[pc.sort_indices(content).to_numpy()]] = np.arange(len(tied))
         order = np.lexsort((ranks, starts, ends))
     return events.take(pa.array(order))
-
-
-class AllMatches(NamedTuple):
-    rows: pa.Table
-    """As `told_schema` has them; all are insertions."""
-    dropped: int
-    """Matches over a limit."""
-
-
-def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
-    """All matches in the events of a batch, in whatever order they are.
-
-    Raises:
-        ConditionError, LimitExceeded: as the matcher.
-    """
-    starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    # In order of ends, with the longest duration as the delay, nothing is late, and what is over is forgotten soon.
-    batch = batch.take(pa.array(np.lexsort((starts, ends))))
-    longest = min(int((ends - starts).max(initial=0)), FREE)
-    pattern = compile_intervals(plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch))
-    matcher = LiveIntervalMatcher(pattern)
-    matcher.kernel.consistency = Consistency.EARLIEST
-    rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
-    return AllMatches(rows, matcher.dropped)
-
-
-def _frequencies(plan: IntervalPlan, batch: Batch) -> dict[str, float]:
-    """How many events there are for each type that the pattern asks for."""
-    mask = mask_of(batch)
-    bits = zip(plan.pattern.positives, plan.variable_bits, strict=False)
-    return {positive.type: float((mask >> bit & 1).sum()) for positive, bit in bits}

@@ -1,4 +1,4 @@
-"""Patterns of occurrences at work: kernels, the events that these look at, and the rows that come of it."""
+"""The detector of patterns of occurrences: kernels, the events that they read, and the rows that they emit."""
 
 from __future__ import annotations
 
@@ -11,55 +11,56 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.occurrences.compiled import CompiledOccurrences
-from cepheid.compile.stages.tables import Ints
 from cepheid.errors import PatternError
 from cepheid.events.batch import VALUE_PREFIX, Batch
+from cepheid.kernel.arrays import Events, Flags, Int32s, Visits
+from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.occurrences.fork import fork_keys
 from cepheid.kernel.occurrences.idle import forget_keys, idle_from
-from cepheid.kernel.occurrences.kernel import TreeKernel, warm_up
-from cepheid.kernel.occurrences.results import ToldOccurrences
+from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
+from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
-from cepheid.kernel.stages.kernel import JointConditionFailed
-from cepheid.kernel.stages.layout import Events, Flags, Int32s, Visits
-from cepheid.matchers.stages.detector import Found
+from cepheid.matchers.counts import Found
+from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
-from cepheid.output.occurrences import occurrence_rows, occurrence_schema, positions_in
+from cepheid.output.occurrences import positions_in, row_schema, rows_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plan import OccurrencePlan
-from cepheid.plan.plan_set import Place
+from cepheid.plan.plan_set import ColumnMap
 
 _FEW = 1 << 14
-"""Events that nothing needs may be kept in any case."""
+"""Up to this many events that nothing needs are retained in any case."""
 
 
-class TreeKernels:
-    """One for each table of operators, over the same events and keys."""
+class OccurrenceKernels:
+    """One kernel for each table of operators, over the same events and keys."""
 
     withheld = 0
-    """Matches that are found and wait: none, as an occurrence is certain when it ends."""
+    """Complete matches that are not emitted yet; always 0, as an occurrence is certain when it ends."""
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
-        warm_up()  # before there are events, which would wait for it
+        warm_up()  # now, as later events would have to wait for it
         plans = compiled.plan
         tables = plans.tables
         policies = [[plans.each[number].policy for number in table.plans] for table in tables]
         self.plans = [table.plans for table in tables]
-        """The numbers of the plans whose roots each gives."""
+        """For each kernel, the numbers of the plans whose roots it has."""
         self.each = [
-            TreeKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
+            OccurrenceKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
         ]
 
-    def run(self, events: Events, visits: Visits) -> dict[int, ToldOccurrences]:
-        """What the visits make certain, by the number of the plan; raises as a kernel does."""
-        told: dict[int, ToldOccurrences] = {}
+    def run(self, events: Events, visits: Visits) -> dict[int, EmittedOccurrences]:
+        """What the visits make certain, by the plan's number; raises as a kernel does."""
+        emitted: dict[int, EmittedOccurrences] = {}
         for kernel, plans in zip(self.each, self.plans, strict=True):
-            told |= zip(plans, kernel.run(events, visits), strict=True)
-        return told
+            emitted |= zip(plans, kernel.run(events, visits), strict=True)
+        return emitted
 
     def hold(self, count: int) -> Int32s:
-        """The positions of those of the `count` events that are still looked at, ascending. These are at 0, 1, … from
-        now on.
+        """The positions, ascending, of those of the `count` events that are still needed; these events are at 0, 1, …
+        from now on.
         """
         held = np.zeros(count, np.int32)
         for kernel in self.each:
@@ -70,30 +71,30 @@ class TreeKernels:
             kernel.place(held, len(positions))
         return positions
 
-    def open_partial_matches(self, now: int) -> int:  # noqa: ARG002 - of other patterns some may be over
-        """How many occurrences, and timers, are remembered."""
+    def open_partial_matches(self, now: int) -> int:  # noqa: ARG002 - for patterns of stages, some may be over
+        """The number of occurrences and timers that are remembered."""
         return sum(kernel.remembered for kernel in self.each)
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """What was over a limit: occurrences that were open, and matches."""
+        """How many open occurrences and how many matches were dropped because of a limit."""
         open_ = sum(int(kernel.cursor.dropped) for kernel in self.each)
         return open_, sum(kernel.dropped_matches for kernel in self.each)
 
     @property
     def evaluated(self) -> int:
-        """How many operators were looked at so far, each once an instant at which what it works on is there."""
+        """The number of operator evaluations so far: one per operator and instant at which it has an operand."""
         return sum(int(kernel.cursor.evaluated) for kernel in self.each)
 
     # Keys
 
     @property
     def open_keys(self) -> Int32s:
-        """The numbers of the keys for which something is open, ascending."""
+        """The numbers of the keys that have something open, ascending."""
         return _union([kernel.open_keys for kernel in self.each])
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys for which there is an instant up to `time`."""
+        """The numbers of the keys that have an instant up to `time` (microseconds)."""
         return _union([kernel.due(time) for kernel in self.each])
 
     @property
@@ -101,28 +102,28 @@ class TreeKernels:
         return min(kernel.next_due for kernel in self.each)
 
     def idle_from(self, keys: Int32s) -> Ints:
-        """(k,) as `algebra_idle.idle_from`."""
+        """(k,) as `kernel.occurrences.idle.idle_from`; the latest over all kernels."""
         found: Ints = np.max([idle_from(kernel, keys) for kernel in self.each], axis=0)
         return found
 
     def make_keys(self, keys: int) -> None:
-        """Makes room for keys of numbers below `keys`."""
+        """Makes room for keys with numbers below `keys`."""
         for kernel in self.each:
             kernel.make_keys(keys)
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """As `algebra_fork.fork_keys`."""
+        """As `kernel.occurrences.fork.fork_keys`."""
         for kernel in self.each:
             fork_keys(kernel, source, target)
 
     def drop(self, keys: Int32s) -> None:
-        """Nothing is open for these keys any more, and nothing is told of it."""
+        """Forgets what is open for these keys, without emitting anything."""
         for kernel in self.each:
             forget_keys(kernel, keys)
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block there are no keys but these, numbered from 0: to be counted, not visited."""
+        """In the block there are only these keys, numbered from 0. They may be counted, not visited."""
         forests = [kernel.forest for kernel in self.each]
         try:
             self.renumber(keys)
@@ -132,7 +133,7 @@ class TreeKernels:
                 kernel.forest = forest
 
     def limit(self, limits: Limits) -> None:
-        """These are its limits from now on."""
+        """Sets the limits from now on."""
         for kernel in self.each:
             kernel.limit(limits)
 
@@ -141,14 +142,14 @@ class TreeKernels:
         return is_open
 
     def renumber(self, before: Int32s) -> None:
-        """The i-th key is from now on what number i of `before` was; the others have nothing open."""
+        """Key i gets what is open for key before[i]; all other keys must have nothing open."""
         for kernel in self.each:
             kernel.renumber(before)
 
     # Snapshots
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What is kept beside the events, once `hold` has been called."""
+        """The state beside the events, to be taken once `hold` has been called."""
         dropped = {"dropped": np.array(self.dropped)}
         return dropped | {
             f"{number}.{name}": array
@@ -157,10 +158,10 @@ class TreeKernels:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
-        """Goes on from what `state` gave, with the `count` events that were held.
+        """Continues from what `state` returned, with the `count` events that were held.
 
         Raises:
-            SnapshotError: they do not fit.
+            SnapshotError: the state and the events do not fit.
         """
         for number, kernel in enumerate(self.each):
             prefix = f"{number}."
@@ -171,30 +172,29 @@ class TreeKernels:
 
 
 class OccurrenceDetector:
-    """Finds patterns in the events of many keys, each known by a number."""
+    """Finds patterns in the events of many keys, which are numbers."""
 
-    whole_instants, in_sets = True, False
-    """As a Detector's: events of one time are taken together, and there are no partial matches."""
+    closes_instants = True
+    drops_deadlines_silently = False
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
-        constants = compiled.tables.constants.copy()  # those that are strings change with every working set
+        constants = compiled.tables.constants.copy()  # the codes of strings change with every working set
         each = tuple(
             trees._replace(tables=trees.tables._replace(constants=constants, settings=trees.tables.settings.copy()))
             for trees in compiled.each
         )
         self.pattern = replace(compiled, tables=each[0].tables, each=each)
-        self.kernel = TreeKernels(self.pattern)
+        self.kernel = OccurrenceKernels(self.pattern)
         self.working_set = WorkingSet(self.pattern)
-        self.told = None
-        """Timeouts that may come twice, of which there are none."""
+        self.reported = NoTimeouts()
         self._matches = 0
         self._kept = 0
         self._replays = False
 
     @contextmanager
     def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block come events that came before, under these limits, in place of the plans': what comes of them was
-        told, so that no rows are made of it.
+        """In the block, earlier events come again, under these limits in place of the plans'. Their rows were emitted
+        before, so none are made.
         """
         self._replays = True
         self.kernel.limit(limits)
@@ -204,40 +204,35 @@ class OccurrenceDetector:
             self._replays = False
             self.kernel.limit(self.pattern.plan.limits)
 
-    def step(self, batch: Batch, visits: Visits) -> pa.Table:
-        """The rows of the only plan, as `steps`."""
-        (rows,) = self.steps(batch, visits)
-        return rows
-
-    def steps(self, batch: Batch, visits: Visits) -> list[pa.Table]:
-        """For each plan the rows (`occurrence_schema`) that the visits make certain, in the order of emission;
-        `Visits.end` counts in `batch`.
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """For each plan the rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end`
+        has positions in `batch`.
 
         Raises:
-            ConditionError, LimitExceeded: the detector is of no use afterwards.
+            ConditionError, LimitExceeded: the detector cannot be used afterwards.
         """
         visits = visits._replace(end=visits.end + len(self.working_set))
         self.working_set.add(batch)
         try:
-            told = self.kernel.run(self.working_set.events, visits)
+            emitted = self.kernel.run(self.working_set.events, visits)
         except JointConditionFailed as failed:
             raise joint_error(failed, self.working_set, self.pattern.plan.variables) from failed
-        rows = [self._rows(number, told[number]) for number in range(len(told))]
+        rows = [self._rows(number, emitted[number]) for number in range(len(emitted))]
         if len(self.working_set) - self._kept > max(_FEW, self._kept):
             self.forget()
         return rows
 
     def forget(self) -> None:
-        """Lets go of the events that nothing needs any more."""
+        """Forgets the events that nothing needs."""
         positions = self.kernel.hold(len(self.working_set))
         self.working_set.keep(positions)
         self._kept = len(positions)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
-        """Goes on from what the kernel's `state` gave, with the events that were held; counts from `found`.
+        """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
 
         Raises:
-            SnapshotError: they do not fit; the detector is of no use.
+            SnapshotError: the state and the events do not fit; the detector cannot be used afterwards.
         """
         self.kernel.restore(state, 0 if held is None else len(held))
         if held is not None:
@@ -245,56 +240,62 @@ class OccurrenceDetector:
         self._kept = len(self.working_set)
         self._matches = found.matches
 
-    def forget_told(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
-        """There is nothing to forget."""
-
     def idle_from(self, keys: Int32s) -> Ints:
         return self.kernel.idle_from(keys)
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:  # noqa: ARG002
         """Raises PatternError: what is open here is not a partial match, which has a stage."""
-        raise PatternError(
-            "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences "
-            "are open (open_partial_matches)"
-        )
+        raise without_partial_matches()
+
+    @property
+    def relevant(self) -> int | None:
+        """Bits of the mask; an event with none of them does not matter. None: every event matters."""
+        return self.pattern.relevant
 
     @property
     def found(self) -> Found:
         return Found(self._matches, 0, *self.kernel.dropped)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
-        """In the block there are only these keys, which are open: to be counted, not visited."""
+        """In the block there are only these keys, which are open. They may be counted, not visited."""
         return self.kernel.only(keys)
 
     @property
+    def rebinds(self) -> bool:
+        """Whether a later event may bind the variables of an occurrence to others of its events."""
+        return self.plan.binds_anew
+
+    @property
     def plan(self) -> OccurrencePlan:
-        """The only one."""
+        """The only plan."""
         return self.pattern.plan.only
 
     @property
     def schemas(self) -> list[pa.Schema]:
         """The columns of each plan's rows."""
-        return [occurrence_schema(plan) for plan in self.pattern.plan.each]
+        return [row_schema(plan) for plan in self.pattern.plan.each]
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Those of the only plan."""
-        (schema,) = self.schemas
-        return schema
-
-    def _rows(self, number: int, told: ToldOccurrences) -> pa.Table:
+    def _rows(self, number: int, emitted: EmittedOccurrences) -> pa.Table:
         plan = self.pattern.plan.each[number]
-        self._matches += len(told.start)
-        if self._replays or not len(told.start) or "matches" not in (plan.outputs or ("matches",)):
-            return occurrence_schema(plan).empty_table()
-        told = told.of_variables(self.pattern.plan.numbers_of_variables(plan))
-        positions = positions_in(told, len(self.working_set))
+        self._matches += len(emitted.start)
+        if self._replays or not len(emitted.start) or "matches" not in (plan.outputs or ("matches",)):
+            return row_schema(plan).empty_table()
+        emitted = emitted.of_variables(self.pattern.plan.numbers_of_variables(plan))
+        positions = positions_in(emitted, len(self.working_set))
         events = self.working_set.take(positions)
-        return occurrence_rows(plan, told, _with_values(events, self.pattern.plan.places[number]), positions)
+        return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions)
 
 
-def _with_values(events: Batch, place: Place) -> Batch:
-    """With the lifted columns of one plan out of those of all, as its slots number them."""
+def without_partial_matches() -> PatternError:
+    """The error that says why partial matches cannot be listed."""
+    return PatternError(
+        "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are "
+        "open (open_partial_matches)"
+    )
+
+
+def _with_values(events: Batch, place: ColumnMap) -> Batch:
+    """The events with the lifted columns of one plan, selected from those of all plans and numbered as its slots."""
     names = [name for name in events.data.schema.names if not name.startswith(VALUE_PREFIX)]
     values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
     own = events.data.select([*names, *values.values()])

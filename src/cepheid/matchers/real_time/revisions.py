@@ -1,4 +1,4 @@
-"""What was found and what of it is told, compared with what is found when keys go back and events come again."""
+"""The rows found so far, emitted or not, and how they change when keys are rolled back and events are replayed."""
 
 from __future__ import annotations
 
@@ -8,64 +8,65 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.kernel.stages.layout import Int32s
-from cepheid.matchers.real_time.journal import Kept, Run, Steps
-from cepheid.output.changes import Matches, inserted, retracted
-from cepheid.output.stages import TIMEOUT
-from cepheid.plan.occurrences.plan import OccurrencePlan
-from cepheid.plan.stages.plan import Plan
+from cepheid.kernel.arrays import Int32s
+from cepheid.matchers.real_time.journal import Journal, Segment, Steps
+from cepheid.output.changes import Changes, Matches
+from cepheid.output.common import TIMEOUT
 
 
-class Behind(NamedTuple):
-    """What keys that went back had come to."""
+class RolledBack(NamedTuple):
+    """Keys that were rolled back, and the rows emitted for them since their rollback points."""
 
     keys: Int32s
-    told: pa.RecordBatch | None
+    emitted: pa.RecordBatch | None
 
 
-NOTHING_BEHIND = Behind(np.zeros(0, np.int32), None)
+NOTHING_ROLLED_BACK = RolledBack(np.zeros(0, np.int32), None)
 
 
-class Telling:
-    """A detector's rows that may still be taken back, told or not."""
+class Revisions:
+    """A detector's rows that may still be retracted, emitted or not."""
 
-    def __init__(self, plan: Plan | OccurrencePlan) -> None:
-        self.plan = plan
-        self.told = Kept()
-        self.untold = Kept()
-        """What was found and is not told: none in real time."""
+    def __init__(self, changes: Changes, *, rebinds: bool) -> None:
+        """`rebinds`: whether a later event may change a row whose match_id stays."""
+        self.changes = changes
+        self._rebinds = rebinds
+        self.emitted = Journal()
+        self.pending = Journal()
+        """Rows that were found and not emitted yet; empty in real time."""
         self.matches = 0
-        """Those told, less those taken back."""
+        """Matches emitted, less those retracted; `timeouts` in the same way."""
         self.timeouts = 0
 
-    def go_back(self, keys: Int32s, points: Steps) -> tuple[Behind, list[pa.RecordBatch]]:
-        """What the keys had come to behind their points, and all of its rows."""
-        told, untold = (kept.take_behind(points) for kept in (self.told, self.untold))
-        return Behind(keys, told and told.rows), [run.rows for run in (told, untold) if run is not None]
+    def roll_back(self, keys: Int32s, points: Steps) -> tuple[RolledBack, list[pa.RecordBatch]]:
+        """Takes the keys' rows after their points: those emitted, as RolledBack, and batches with all of them."""
+        emitted, pending = (journal.take_after(points) for journal in (self.emitted, self.pending))
+        rows = [part.rows for part in (emitted, pending) if part is not None]
+        return RolledBack(keys, emitted and emitted.rows), rows
 
     def difference(
-        self, behind: Behind, found: Sequence[Run], *, until: int | None, clock: int
+        self, rolled_back: RolledBack, found: Sequence[Segment], *, until: int | None, clock: int
     ) -> list[pa.RecordBatch]:
-        """Takes back what is not found again, when time is at `clock`, and tells what was found and not told yet: what
-        is certain up to `until`, or all of it.
+        """Retracts emitted rows that are not found again, at time `clock` (microseconds), and emits rows that are not
+        emitted yet: those certain up to `until` (microseconds), or all (None).
         """
-        before = Matches(self.plan, behind.told)
+        before = Matches(rolled_back.emitted, by_content=self._rebinds)
         rows: list[pa.RecordBatch] = []
         for run in found:
-            stays = before.taken(run.rows, np.isin(run.key, behind.keys))
-            self.told.add(run.take(stays))
-            self.untold.add(run.take(~stays))
-        if behind.told is not None:
-            gone = before.taken(behind.told, np.ones(len(behind.told), np.bool_))
+            stays = before.taken(run.rows, np.isin(run.key, rolled_back.keys))
+            self.emitted.add(run.take(stays))
+            self.pending.add(run.take(~stays))
+        if rolled_back.emitted is not None:
+            gone = before.taken(rolled_back.emitted, np.ones(len(rolled_back.emitted), np.bool_))
             if gone.any():
-                lost = behind.told.filter(pa.array(gone))
+                lost = rolled_back.emitted.filter(pa.array(gone))
                 self._count(lost, -1)
-                rows.append(retracted(self.plan, lost, clock))
-        certain = self.untold.take_all() if until is None else self.untold.take_until(until, "detected_at")
+                rows.append(self.changes.retracted(lost, clock))
+        certain = self.pending.take_all() if until is None else self.pending.take_until(until, "detected_at")
         if certain is not None:
-            self.told.add(certain)
+            self.emitted.add(certain)
             self._count(certain.rows, 1)
-            rows.append(inserted(self.plan, certain.rows))
+            rows.append(self.changes.inserted(certain.rows))
         return rows
 
     def _count(self, rows: pa.RecordBatch, by: int) -> None:

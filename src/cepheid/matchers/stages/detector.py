@@ -1,62 +1,54 @@
-"""A pattern at work: the kernel, the events that its partial matches hold, and the rows that come of it."""
+"""The detector of one pattern of stages: its kernel, the events that partial matches hold, and the rows emitted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.compile.stages.compiled import CompiledPattern, limit_settings
-from cepheid.compile.stages.representation import choose_form
-from cepheid.compile.stages.tables import Ints
+from cepheid.compile.arrays import Ints
+from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.representation import choose_representation
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import FOREVER, Int32s, Visits
+from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.sets.kernel import SetKernel
-from cepheid.kernel.stages.kernel import CompiledKernel, ConditionFailed, Emitted, PassedLimit
-from cepheid.kernel.stages.layout import FOREVER, Flags, Int32s, Visits
-from cepheid.kernel.stages.listing import Kernel, only, open_partial_matches
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.matchers.reported_timeouts import ToldTimeouts
+from cepheid.matchers.counts import Found
+from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
-from cepheid.output.stages import TIMEOUT, open_rows, open_schema, parts_of, row_schema, rows_of
+from cepheid.output.common import TIMEOUT
+from cepheid.output.stages import open_rows, open_schema, parts_of, row_schema, rows_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
 _FEW = 4096
-"""Events that nothing holds may be kept in any case."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What came of the events, and what was over a limit (`Limits.on_limit` "drop")."""
-
-    matches: int = 0
-    timeouts: int = 0
-    dropped_partial_matches: int = 0
-    dropped_matches: int = 0
+"""Up to this many events that nothing holds are retained in any case."""
 
 
 class Detector:
-    """Finds one pattern in the events of many keys, each known by a number."""
+    """Finds one pattern in the events of many keys, which are numbers."""
 
-    whole_instants = False
-    """Whether events of one time are taken together, once all are there; else what is open is looked at with each."""
+    closes_instants = False
+    rebinds = False
 
     def __init__(self, pattern: CompiledPattern) -> None:
         tables = pattern.tables
-        constants = tables.constants.copy()  # those that are strings change with every working set
+        constants = tables.constants.copy()  # the codes of strings change with every working set
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
         self.kernel = _kernel(self.pattern)
         self.working_set = WorkingSet(self.pattern)
-        self.told = _told(self.pattern)
-        """The timeouts that may come twice; None where none can."""
+        self.reported = _timeout_log(self)
         self._kept = 0
         self._matches = 0
         self._timeouts = 0
@@ -67,54 +59,57 @@ class Detector:
         return self.pattern.plan
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of the rows."""
-        return row_schema(self.pattern.plan)
+    def schemas(self) -> list[pa.Schema]:
+        """The columns of the rows; one schema."""
+        return [row_schema(self.pattern.plan)]
+
+    @property
+    def relevant(self) -> int | None:
+        """Bits of the mask; an event with none of them does not matter. None: every event matters."""
+        return self.pattern.relevant
 
     @property
     def found(self) -> Found:
         return Found(self._matches, self._timeouts, *self.kernel.dropped)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
-        """Goes on from what the kernel's `state` gave, with the events that were held; counts from `found`.
+        """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
 
         Raises:
-            SnapshotError: they do not fit; the detector is as it was.
+            SnapshotError: the state and the events do not fit; the detector is unchanged.
         """
-        if isinstance(self.kernel, PythonKernel):
-            self.kernel.restore(state, held)
-        else:
-            self.kernel.restore(state, 0 if held is None else len(held))
+        self.kernel.restore(state, held)
         self.working_set = WorkingSet(self.pattern)
         if held is not None:
             self.working_set.add(held)
         self._kept = len(self.working_set)
-        self._matches, self._timeouts = found.matches, found.timeouts  # the kernel keeps what it dropped itself
+        self._matches, self._timeouts = found.matches, found.timeouts  # the kernel stores its own drop counts
 
     @contextmanager
     def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block come events that came before, under these limits, in place of the plan's: what comes of them was
-        told, so that no rows are made of it. The limits do not decide whether sets serve.
+        """In the block, earlier events come again, under these limits in place of the plan's. Their rows were emitted
+        before, so none are made. The limits do not affect whether partial matches are in sets.
         """
         self._replays = True
-        self._limit(limits)
+        self.kernel.limit(limits)
         try:
             yield
         finally:
             self._replays = False
-            self._limit(self.pattern.plan.limits)
+            self.kernel.limit(self.pattern.plan.limits)
 
-    def step(self, batch: Batch, visits: Visits) -> pa.Table:
-        """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` counts in
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` has positions in
         `batch`.
 
         Raises:
-            ConditionError, SkipError, LimitExceeded: the detector is of no use afterwards.
+            ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
         """
         visits = visits._replace(end=visits.end + len(self.working_set))
         self.working_set.add(batch)
+        given: Any = batch if self.plan.functions else self.working_set.events  # functions see the events themselves
         try:
-            emitted = self._run(batch, visits)
+            emitted = self.kernel.run(given, visits)
         except ConditionFailed as failure:
             raise self._failed(failure) from failure.__cause__ or failure
         except PassedLimit as passed:
@@ -125,47 +120,27 @@ class Detector:
         rows = [self._rows(part) for part in parts_of(emitted) if not self._is_told(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
-        return pa.Table.from_batches(rows, row_schema(self.pattern.plan))
-
-    def first_starts(self, keys: Int32s) -> list[int]:
-        """(k,) microseconds: when the first partial match of each of the keys began, which have some open. They are not
-        in sets.
-        """
-        if isinstance(self.kernel, PythonKernel):
-            return self.kernel.first_starts(keys)
-        assert isinstance(self.kernel, CompiledKernel)
-        return self.kernel.first_starts(keys, self.working_set.events.time)
-
-    def forget_told(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
-        """Forgets the timeouts told of keys that have nothing open any more and, of the others, those that began before
-        what is open; `names` has the names of keys by their numbers.
-        """
-        if self.told is None:
-            return
-        self.told.forget(names[number] for number in keys[~is_open].tolist())
-        busy = keys[is_open]
-        for number, start in zip(busy.tolist(), self.first_starts(busy), strict=True):
-            self.told.keep_from(names[number], start)
+        return [pa.Table.from_batches(rows, row_schema(self.pattern.plan))]
 
     def idle_from(self, keys: Int32s) -> Ints:
-        """(k,) as `algebra_idle.idle_from`: here deadlines end what is open, or nothing does."""
+        """FOREVER for each key: only deadlines end partial matches, if anything does."""
         return np.full(len(keys), FOREVER)
 
     @property
-    def in_sets(self) -> bool:
-        """Whether partial matches are kept in sets: of their deadlines nothing comes."""
-        return isinstance(self.kernel, SetKernel)
+    def drops_deadlines_silently(self) -> bool:
+        """Whether partial matches are kept in sets: nothing is emitted at their deadlines."""
+        return self.kernel.drops_deadlines_silently
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:
-        """The open partial matches (`open_schema`) when time has passed to `now` for all keys; of each key, or of each
-        of these, which are open, the `most` that started last.
+        """The open partial matches (`open_schema`) once time has advanced to `now` (microseconds) for all keys, of
+        `keys`, which are open (None: of all keys); for each key at most the `most` that started last.
 
         Raises:
-            SchemaError: a column of the key has the name of one of theirs.
+            SchemaError: a key column has the name of another column of these rows.
         """
         plan, schema, rows = self.pattern.plan, open_schema(self.pattern.plan), []
         with nullcontext() if keys is None else self.only(keys):
-            listed = open_partial_matches(self.kernel, self.working_set.events.time, now, most)
+            listed = self.kernel.listed(self.working_set.events.time, now, most)
         for part in parts_of(listed):
             used, position = _places(part.event, len(self.working_set))
             rows.append(open_rows(plan, part, self.working_set.take(used), position))
@@ -173,30 +148,19 @@ class Detector:
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """In the block there are only these keys, which are open: to be counted and listed, not visited."""
-        return only(self.kernel, keys)
+        return self.kernel.only(keys)
 
     def forget(self) -> None:
-        """Lets go of the events that no partial match holds. A step does it when there are so many that what this
-        costs is little for each.
+        """Forgets the events that no partial match holds. `step` does so once there are enough that the cost for each
+        is small.
         """
         self.working_set.keep(self.kernel.hold())
         self._kept = len(self.working_set)
 
-    def _limit(self, limits: Limits) -> None:
-        for name, value in limit_settings(limits).items():
-            self.pattern.tables.settings[name] = value
-        if isinstance(self.kernel, PythonKernel):
-            self.kernel.bounds.limits = limits
-
-    def _run(self, batch: Batch, visits: Visits) -> Emitted:
-        if isinstance(self.kernel, PythonKernel):
-            return self.kernel.run(batch, visits)
-        return self.kernel.run(self.working_set.events, visits)
-
     def _is_told(self, emitted: Emitted) -> bool:
-        """Counts what was told before, unless its rows must be known, as those of timeouts that may come twice."""
+        """In a replay, counts what was emitted before. False if rows are needed, as for timeouts that may repeat."""
         timeouts = int(emitted.timeout.sum())
-        if not self._replays or (timeouts and self.told is not None):
+        if not self._replays or (timeouts and self.reported.may_repeat):
             return False
         self._matches += len(emitted.end) - timeouts
         self._timeouts += timeouts
@@ -206,10 +170,10 @@ class Detector:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
         used, position = _places(emitted.event, len(self.working_set))
         rows = rows_of(plan, emitted, self.working_set.take(used), position)
-        if timeouts and self.told is not None:
-            rows = self.told.not_told(rows)
+        if timeouts:
+            rows = self.reported.new(rows)
         self._matches += len(emitted.end) - timeouts
-        if timeouts:  # of which some may have been told already
+        if timeouts:  # some of them may have been reported already
             self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
         return rows
 
@@ -228,23 +192,27 @@ class Detector:
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
-def _kernel(pattern: CompiledPattern) -> Kernel:
+def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
-    in_sets = choose_form(pattern).sets
-    warm_up(sets=in_sets)  # before there are events, which would wait for it
+    in_sets = choose_representation(pattern).sets
+    warm_up(sets=in_sets)  # now, as later events would have to wait for it
     return SetKernel(pattern.tables) if in_sets else CompiledKernel(pattern.tables)
 
 
-def _told(pattern: CompiledPattern) -> ToldTimeouts | None:
-    plan = pattern.plan
-    if "timeouts" not in (plan.outputs or ()) or not pattern.tables.settings["windows"][0]:
-        return None  # at the end of the whole window all branches with the same events time out at once
-    return ToldTimeouts(plan.schema.key, plan.window)
+def _timeout_log(detector: Detector) -> TimeoutLog:
+    plan = detector.plan
+    if "timeouts" not in (plan.outputs or ()) or not detector.pattern.tables.settings["windows"][0]:
+        return NoTimeouts()  # at the end of the whole window all branches with the same events time out at once
+    kernel = detector.kernel
+    assert not isinstance(kernel, SetKernel), "windows between events are kept one by one"
+    return ReportedTimeouts(
+        plan.schema.key, plan.window, lambda keys: kernel.first_starts(keys, detector.working_set.events.time)
+    )
 
 
 def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
-    """The distinct ones of these positions in a working set, ascending, and the place of each among them."""
+    """The distinct positions among these, which are in a working set, ascending; and the place of each among them."""
     if len(events) < length // 8:  # few of many, as in a call of a live matcher
         distinct, place = np.unique(events, return_inverse=True)
         return distinct, place.astype(np.int32)
@@ -257,7 +225,7 @@ def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
 
 
 def _condition(pattern: Pattern, number: int) -> str:
-    """Which of the plan's conditions it is, and how it was written."""
+    """Which of the plan's conditions this number is, and its text."""
     leaves = pattern.leaves
     if number >= len(leaves):
         loop = pattern.loops_until[number - len(leaves)]

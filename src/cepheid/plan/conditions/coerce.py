@@ -1,4 +1,4 @@
-"""Scripts of one type made to be of another, and the types that scripts can hold."""
+"""Conversions of scripts from one type to another, and the types that scripts can hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT_DIGITS = 18
 
 
 def check_script_type(type_: pa.DataType, span: Span) -> pa.DataType:
-    """The type itself, when scripts can hold it; PatternError, with what to do, when they cannot."""
+    """The type itself, if scripts can hold it; otherwise PatternError, with what to do."""
     if is_decimal(type_) and type_.precision > SCRIPT_DIGITS:
         scale = min(type_.scale, 6)
         hint = f"Cast to DOUBLE or to DECIMAL({SCRIPT_DIGITS}, {scale}) what goes into it."
@@ -33,7 +33,7 @@ def check_script_type(type_: pa.DataType, span: Span) -> pa.DataType:
 
 
 def constant(literal: Literal) -> ConstantValue | None:
-    """The literal as scripts hold it; None when only the host's SQL engine knows its value."""
+    """The literal as scripts hold it; None if only the host's SQL engine knows its value."""
     value = _encoded(literal.value, literal.type)
     if value is None and literal.value is not None:
         return None
@@ -62,7 +62,7 @@ def _encoded(value: Constant, type_: pa.DataType) -> bool | int | float | str | 
 
 
 def coerce(script: Script, target: pa.DataType, span: Span) -> Script:
-    """The script's value as `target`; PatternError where scripts cannot convert it without the host's SQL engine."""
+    """The script's value as `target`; PatternError if scripts cannot convert it without the host's SQL engine."""
     source = script.type
     if source == target or (
         pa.types.is_timestamp(source) and pa.types.is_timestamp(target) and source.tz and target.tz
@@ -92,7 +92,7 @@ def _is_known(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _folded(value: int, source: pa.DataType, target: pa.DataType) -> ConstantValue | None:
-    """An exact constant of the other type, so that it is not converted on every event."""
+    """An exact constant of the other type, which saves a conversion on every event."""
     scale = source.scale if is_decimal(source) else 0
     if is_float(target):
         return ConstantValue(float(Decimal(value).scaleb(-scale)), target)

@@ -1,11 +1,11 @@
-"""Conditions cut in two: columns that the host's SQL engine computes for each event, and scripts for the kernel.
+"""Conditions split in two: columns that the host's SQL engine computes for each event, and scripts for the kernel.
 
-Of a stage's condition the AND-ed parts about the current event alone become one boolean column, a bit of the event's
+In a stage's condition, the AND-ed parts about the current event alone become one boolean column, a bit of the event's
 mask. The rest becomes a script, in which the largest parts about any one event are columns again. A lifted column is
-computed for every event, so a part that can fail where SQL would not have computed it (guarded by AND, OR, CASE,
-coalesce, or about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, a
-cast becomes try_cast and a check in the script. Functions that scripts do not know are lifted all the same, but only
-computed for events that may be the stage's.
+computed for every event. So a part that can fail where SQL would not compute it (guarded by AND, OR, CASE, coalesce, or
+about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, and a cast
+becomes try_cast and a check in the script. Functions that scripts do not know are lifted all the same, but computed
+only for events that may be the stage's.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
-from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.absence import is_null_without_event, may_be_absent
+from cepheid.plan.conditions.absence import is_null_without_event
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
+from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.operations import OPERATIONS
 from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
@@ -36,16 +36,16 @@ from cepheid.plan.conditions.script import (
     StageValue,
 )
 from cepheid.plan.conditions.types import is_decimal, is_float, is_orderable, sql_name
-from cepheid.plan.stages.plan import Lifted, Slot, StageCondition
+from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 
 _SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
     case case_of cast coalesce nvl ifnull nullif if least greatest"""
 SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
-"""What a condition may apply to values of several events."""
+"""The functions that a condition may apply to values of several events."""
 
 
 def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
-    """The problem with the place of the node in its text."""
+    """The problem, placed at the node in its text."""
     source = node.source
     where, text = (source.where, source.text) if source else (None, None)
     return PatternError(Problem(message, where, text, resolve.span_of(node), hint))
@@ -53,27 +53,27 @@ def problem_at(node: Node, message: str, hint: str | None = None) -> PatternErro
 
 @dataclass
 class Lifting:
-    """The columns lifted so far. `types` gives the types of all parts about one event, as the host's SQL engine has
+    """The columns lifted so far. `types` has the types of all parts about one event, as the host's SQL engine gives
     them.
     """
 
     types: dict[Shape, pa.DataType]
-    pattern: Pattern
+    names: Names
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
-    """Those of the measures so far, by name; equal ones have one name."""
+    """The slots of the measures so far, by name; equal ones share a name."""
     first_slot: int = 0
-    """The number in the first name."""
+    """The number in the first slot's name."""
     stage: int = 0
-    """The stage whose condition is lifted now."""
+    """The stage whose condition is being lifted."""
     guards: dict[int, Lifted] = field(default_factory=dict)
-    """The lifted part of each stage's condition: an event for which it is not true is never the stage's."""
+    """The lifted part of each stage's condition: an event for which it is not true never belongs to the stage."""
 
     # Types
 
     def type_of(self, node: Node) -> pa.DataType:
-        """The type of any node; PatternError, with its place, where operands do not fit or a function is not known."""
+        """The type of any node; PatternError, with its place, if operands do not fit or a function is not known."""
         match node:
             case Constant(literal):
                 return literal.type
@@ -138,7 +138,7 @@ class Lifting:
         return index
 
     def _written(self, nodes: Sequence[Node]) -> str:
-        """What of the nodes can fail, as it was written, and where."""
+        """The text and place of those nodes that can fail."""
         parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]
         return " AND ".join(f"{resolve.text_of(part)!r} ({part.source.where})" for part in parts if part.source)
 
@@ -163,8 +163,8 @@ class Lifting:
 
     # Conditions
 
-    def condition(self, node: Node, stage: int) -> StageCondition:
-        """The whole condition of stage number `stage` as a bit and a script; the bit is looked at first."""
+    def condition(self, node: Node, stage: int) -> PlannedCondition:
+        """The whole condition of stage number `stage` as a bit and a script; the bit is checked first."""
         self.type_of(node)
         self.stage = stage
         lifted: list[Node] = []
@@ -180,9 +180,9 @@ class Lifting:
             bit, self.guards[stage] = self.add_bit(lifted if rest else [node])
         scripts = [self.lower(part, guarded=bool(lifted) or i > 0) for i, part in enumerate(rest)]
         if not scripts:
-            return StageCondition(bit, None)
+            return PlannedCondition(bit, None)
         whole = scripts[0] if len(scripts) == 1 else Operation(Operator.AND, tuple(scripts), pa.bool_())
-        return StageCondition(bit, whole)
+        return PlannedCondition(bit, whole)
 
     def lower(self, node: Node, *, guarded: bool) -> Script:
         """The node as a script; `guarded` says that SQL might not compute it."""
@@ -198,7 +198,7 @@ class Lifting:
         if isinstance(node, Folded):
             return self._aggregate(node)
         if isinstance(node, Called):
-            return FunctionValue(node.function, tuple(leaf.name for leaf in self.pattern.leaves), pa.bool_())
+            return FunctionValue(node.function, self.names.names, pa.bool_())
         if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
             whole = self._is_null_when_absent(node)
             careful = guarded or resolve.events_of(node) != {CURRENT}
@@ -218,8 +218,8 @@ class Lifting:
         return self._operation(node, guarded=guarded)
 
     def _is_null_when_absent(self, node: Node) -> bool:
-        """Whether a lifted column has the right value also when its event is not there."""
-        absent = any(may_be_absent(event, self.pattern, self.stage) for event in resolve.events_of(node))
+        """Whether a lifted column has the right value even if its event is absent."""
+        absent = any(self.names.may_be_absent(event, self.stage) for event in resolve.events_of(node))
         return not absent or is_null_without_event(node)
 
     def _leaf(self, node: Node) -> CurrentValue | StageValue:
@@ -230,7 +230,7 @@ class Lifting:
         return self._read(node, sql, tree, type_)
 
     def _guarded(self, node: Node, sql: str, tree: Expression) -> tuple[str, Expression]:
-        """What can fail is only computed for events that may be the stage's: a script reads it of no others."""
+        """Guards what can fail: it is computed only for events that may be the stage's, as a script reads no others."""
         event = next(iter(resolve.events_of(node)), CURRENT)
         guard = self.guards.get(self.stage if event.stage is None else event.stage)
         if guard is None:
@@ -248,7 +248,7 @@ class Lifting:
         return StageValue(event.stage, column, type_, event.back, event.from_first)
 
     def _checked_cast(self, node: Apply) -> Script:
-        """`try_cast`, and a failure in the script where it gives NULL for a value that is not."""
+        """`try_cast`, and a failure in the script where it gives NULL for a value that is not NULL."""
         assert node.source is not None
         value, target = node.args
         assert isinstance(target, Constant)
@@ -273,7 +273,7 @@ class Lifting:
         return Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
 
     def _counted(self, node: Node) -> CurrentValue | StageValue:
-        """For count(x) any type will do, so what is lifted is whether there is a value."""
+        """For count(x) the type does not matter: the lifted column says whether there is a value."""
         tree = resolve.tree_of(node)
         sql = f"CASE WHEN ({resolve.sql_of(node)}) IS NOT NULL THEN TRUE END"
         null = Literal(None, pa.null(), tree.span)
@@ -306,7 +306,7 @@ class Lifting:
 
 
 def conjuncts(node: Node) -> list[Node]:
-    """The parts that are AND-ed at the top."""
+    """The parts that are AND-ed at the top level."""
     if isinstance(node, Apply) and node.call.function == "and":
         return [part for arg in node.args for part in conjuncts(arg)]
     return [node]
@@ -332,5 +332,7 @@ def _placed(error: PatternError, node: Node) -> PatternError:
 
 
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
-"""With arithmetic and comparisons, which are NULL as soon as an operand is: what may leave operands unevaluated."""
+"""With arithmetic and comparisons, which are NULL as soon as an operand is: operators that may leave operands
+unevaluated.
+"""
 _LOGICAL = {"and": Operator.AND, "or": Operator.OR, "not": Operator.NOT}

@@ -1,4 +1,4 @@
-"""Operators over scripts: SQL's many, written with the few that scripts know, on operands of one type."""
+"""SQL's many operators over scripts, expressed by the few that scripts know, on operands of one type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _boolean(operator: Operator, *operands: Script) -> Operation:
 def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
     function, span = node.call.function, node.call.span
     left, right = operands
-    # A constant beside a decimal has as many digits as are written, as for Spark.
+    # A constant next to a decimal has as many digits as are written, as in Spark.
     types = operand_types(node.call, [o.type for o in operands])
     result = arithmetic_type(function, *types)
     assert result is not None, node
@@ -47,7 +47,7 @@ def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
 
 
 def _decimal_operand_types(function: str, types: Sequence[pa.DataType], result: pa.DataType) -> list[pa.DataType]:
-    """Decimals of the widths that the operator needs: one scale for +, - and %; their own for * and /."""
+    """Decimals with the widths that the operator needs: one scale for +, - and %; their own for * and /."""
     own = [as_decimal(t) for t in types]
     if function in ("*", "/"):
         return own

@@ -1,7 +1,7 @@
-"""The texts of a pattern → expressions, with literals in the place of parameters; and what is wrong with parameters.
+"""The texts of a pattern → expressions, with literals in place of parameters; and what is wrong with parameters.
 
-A parameter that is declared, given and used is all right; the others are found here, whether the pattern was written
-in Python, in a file or on a command line.
+A parameter that is declared, given and used is valid; all others are reported here, whether the pattern was written in
+Python, in a file or on a command line.
 """
 
 from __future__ import annotations
@@ -9,34 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, did_you_mean
 from cepheid.lang.expression import Expression, Literal
-from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.expression import OccurrencePattern
 from cepheid.lang.parameters import NAME, Parameter
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
-from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.resolve import Source
 
 _GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."
 
 
-P = TypeVar("P", bound=Pattern | OccurrencePattern | IntervalPattern)
+class Parametrised(Protocol):
+    """A pattern of any kind: a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+
+
+P = TypeVar("P", bound=Parametrised)
 
 
 def with_nulls(pattern: P) -> P:
-    """The pattern with NULL in the place of each value that must still be given."""
+    """The pattern with NULL in place of each value that must still be given."""
     parameters = [replace(parameter, sql=parameter.sql or "(NULL)") for parameter in pattern.parameters]
     return replace(pattern, parameters=tuple(parameters))
 
 
 def described(parameters: Sequence[Parameter]) -> Iterator[str]:
-    """A line each, for readers."""
+    """One line for each parameter, for readers."""
     for parameter in parameters:
         value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
         yield f"Parameter: ${parameter.name} = {value}"
@@ -49,15 +55,15 @@ class Parameters:
         self._sql = {parameter.name: parameter.sql for parameter in parameters}
         self._literals = {name: _literal(sql) for name, sql in self._sql.items() if sql is not None}
         self._used: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """The expression of the source's text, None where it has problems; the source learns the literals' SQL."""
+        """The expression of the source's text, None if it has problems; adds the SQL of its literals to the source."""
         found: list[Problem] = []
         try:
             written = [token for token in tokenize(source.text) if token.kind is Kind.PARAMETER]
         except PatternError:
-            written = []  # the parser tells
+            written = []  # the parser reports it
             self._used |= set(re.findall(rf"\$({NAME})", source.text))
         for token in written:
             name = token.text.removeprefix("$")
@@ -76,22 +82,22 @@ class Parameters:
         return None if found else expression
 
     def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
-        """Told where the name is first used."""
-        if name in self._told:
+        """Reported where the name is first used."""
+        if name in self._reported:
             return
-        self._told.add(name)
+        self._reported.add(name)
         declared, others = name in self._sql, [other for other in self._sql if other.casefold() == name.casefold()]
         message = f"the parameter {name!r} has no value" if declared else f"no parameter is named {name!r}"
         hint = _GIVE.format(name)
         if others and not declared:
-            self._used |= {*others}  # that it is not used would be the same problem again
+            self._used |= {*others}  # reporting it as unused would repeat the problem
             hint = f"Case counts: {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
         elif self._sql and not declared:
             hint += f" {did_you_mean(name, list(self._sql))}"
         yield Problem(message, source.where, source.text, token.span, hint)
 
     def unused(self) -> Iterator[Problem]:
-        """Once all texts are parsed: the parameters that none of them has."""
+        """The parameters that no text uses, once all texts are parsed."""
         known = sorted(self._used)
         for name in self._sql:
             if name not in self._used:

@@ -1,4 +1,4 @@
-"""Which expressions can fail on an event (ANSI mode), so that they must not be computed where their guard says no."""
+"""Which expressions can fail on an event (ANSI mode), and so must be computed only if their guard is true."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOTAL_FUNCTIONS = """
     crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
 """
 _TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
-"""Functions that give a value or NULL for any operands; one that is missing here is only computed more carefully."""
+"""Functions that give a value or NULL for all operands; one that is missing here is only computed more carefully."""
 
 _COMPARING = COMPARISONS | {
     "between",
@@ -41,7 +41,7 @@ _COMPARING = COMPARISONS | {
 
 
 def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType) -> bool:
-    """Whether the operator or function itself can fail, whatever its operands do."""
+    """Whether the operator or function itself can fail, apart from its operands."""
     name = call.function
     if name in ("+", "-", "*", "negate", "abs"):
         return _can_overflow(result)

@@ -1,6 +1,4 @@
-"""Names → what they mean: a column of the current event, of an event that a stage has, or a fold over a stage's
-events.
-"""
+"""Names → what they mean: a column of the current event or of a stage's event, or a fold over a stage's events."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ FOLDS = {fold.value: fold for fold in Fold}
 
 @dataclass(frozen=True)
 class Event:
-    """Which event a value is taken from; `stage` None: the current one. The rest as in `StageValue`."""
+    """Which event a value is taken from; `stage` None: the current one. The other fields are as in `StageValue`."""
 
     stage: int | None
     back: int = 0
@@ -33,16 +31,16 @@ CURRENT = Event(None)
 
 @dataclass(eq=False)
 class Source:
-    """A text that was parsed, where it stands, and the edits that leave only event columns in it."""
+    """A parsed text, where it stands, and the edits that leave only event columns in it."""
 
     text: str
     where: str
     edits: list[tuple[Span, str]] = field(default_factory=list)
     literals: list[tuple[Span, str]] = field(default_factory=list)
-    """The SQL of the parameters in it; made whatever other edits are."""
+    """The SQL of the parameters in it; these edits are always made."""
 
     def sql(self, span: Span, edits: Sequence[tuple[Span, str]] | None = None) -> str:
-        """The text of `span` with the edits inside it made; of one within another the outer."""
+        """The text of `span` after the edits inside it; of nested edits the outer one counts."""
         start, end = span
         pieces, position = [], start
         for (from_, to), replacement in sorted([*(self.edits if edits is None else edits), *self.literals]):
@@ -60,8 +58,8 @@ class Constant:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of one event, or (event None) a lambda's parameter. `name` is without the stage, in the schema's
-    spelling.
+    """A column of one event, or (event None) a lambda's parameter. `name` does not contain the stage and is spelled as
+    in the schema.
     """
 
     name: Name
@@ -91,7 +89,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Apply:
-    """An operator or function. `source` None: the AND or OR that joins the conditions of a stage, in no text."""
+    """An operator or function. `source` None: the AND or OR that joins a stage's conditions and is in no text."""
 
     call: Call
     args: tuple[Node, ...]
@@ -100,7 +98,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Called:
-    """A function that is asked about the current event. Its source is its name."""
+    """A function that is evaluated for the current event. Its source is its name."""
 
     function: Function
     span: Span
@@ -120,9 +118,9 @@ def span_of(node: Node) -> Span:
             return node.span
 
 
-def elsewhere(problems: Sequence[Problem], told: Sequence[Problem]) -> list[Problem]:
-    """Those of a text that are not about a place of which something is told already."""
-    places = [problem.span for problem in told if problem.span is not None]
+def elsewhere(problems: Sequence[Problem], reported: Sequence[Problem]) -> list[Problem]:
+    """Those of a text's problems that do not overlap a place with a problem in `reported`."""
+    places = [problem.span for problem in reported if problem.span is not None]
     return [
         problem
         for problem in problems
@@ -139,14 +137,14 @@ def sql_of(node: Node) -> str:
 
 
 def written_parts(node: Node) -> list[Node]:
-    """The texts that the node joins, or the node."""
+    """The texts that the node joins, otherwise the node itself."""
     if isinstance(node, Apply) and node.source is None:
         return [part for arg in node.args for part in written_parts(arg)]
     return [node]
 
 
 def text_of(node: Node) -> str:
-    """The node as it was written."""
+    """The node as written."""
     assert node.source is not None
     start, end = span_of(node)
     return node.source.text[start:end]
@@ -171,7 +169,7 @@ Shape: TypeAlias = tuple[object, ...]
 
 
 def shape_of(expression: Expression) -> Shape:
-    """What makes two expressions equal wherever they stand."""
+    """A value that is equal for equal expressions, wherever they stand."""
     match expression:
         case Literal(value, type_):
             return ("literal", repr(value), str(type_))
@@ -194,14 +192,14 @@ def subnodes(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, each after those below it."""
+    """The node and all nodes below it; each comes after those below it."""
     for sub in subnodes(node):
         yield from walk(sub)
     yield node
 
 
 def events_of(node: Node) -> frozenset[Event]:
-    """The events that the node's columns are taken from, folds aside."""
+    """The events that the node's columns are taken from, except in folds."""
     if isinstance(node, Column):
         return frozenset() if node.event is None else frozenset({node.event})
     if isinstance(node, Folded):
@@ -216,17 +214,17 @@ def is_of_one_event(node: Node) -> bool:
 
 @dataclass
 class Resolver:
-    """Resolves the names of one text; problems are appended to `problems`, and what has one becomes NULL."""
+    """Resolves the names of one text; problems are appended to `problems`, and a name with a problem becomes NULL."""
 
     source: Source
     columns: pa.Schema | None
     """None: any name may be a column."""
     stages: Sequence[str]
     visible: int
-    """How many stages, from the first, may be referred to."""
+    """How many stages, from the first, the text may refer to."""
     problems: list[Problem]
     measure: bool = False
-    """Whether there is no current event."""
+    """Whether the text is a measure, which has no current event."""
 
     def resolve(self, expression: Expression) -> Node:
         return self._node(expression, CURRENT, frozenset(), None)
@@ -236,7 +234,9 @@ class Resolver:
         return Constant(Literal(None, pa.null(), span), self.source)
 
     def _node(self, expression: Expression, stage_event: Event, bound: frozenset[str], inside: str | None) -> Node:
-        """`stage_event` says which of a stage's events `stage.column` is, `inside` the pattern function around."""
+        """`stage_event` says which of a stage's events `stage.column` means, `inside` is the enclosing pattern
+        function.
+        """
         match expression:
             case Literal():
                 return Constant(expression, self.source)
@@ -358,7 +358,7 @@ class Resolver:
 
 
 def _find(name: str, known: Sequence[str]) -> str | None:
-    """The known name that this is, as Spark matches names: case aside; exactly where two differ only in case."""
+    """The known name that Spark would match: upper or lower case does not count, unless two differ only in that."""
     if name in known:
         return name
     return next((k for k in known if k.lower() == name.lower()), None)

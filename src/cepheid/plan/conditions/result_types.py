@@ -1,8 +1,8 @@
-"""Types that operators give: Spark 4's ANSI coercion.
+"""The result types of operators: Spark 4's ANSI coercion.
 
 The rules here were read off Spark itself, and `tests/plan/test_result_types.py` compares them again; what Spark accepts
 but is not known here (strings in arithmetic, months) is refused, never guessed. Problems carry the span of the
-offending part; who knows the text adds it.
+offending part; the caller adds the text.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from cepheid.plan.conditions.types import (
 COMPARISONS = frozenset({"=", "<=>", "<", "<=", ">", ">=", "!="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%"})
 _DAY_COUNTS = (pa.int8(), pa.int16(), pa.int32())
-"""What may be added to a date."""
+"""The types that may be added to a date."""
 
 
 def _literal_as_decimal(literal: Literal) -> pa.DataType:
-    """The smallest decimal that holds an integer literal: what Spark makes of `2` beside a decimal."""
+    """The smallest decimal that holds an integer literal: Spark's type for `2` next to a decimal."""
     return pa.decimal128(len(str(abs(int(str(literal.value))))), 0)
 
 
 def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
-    """The type that CASE, coalesce, IN, least and greatest give to values of these types; None: there is none."""
+    """The result type of CASE, coalesce, IN, least and greatest for values of these types; None: there is none."""
     return reduce(_wider_or_none, types[1:], types[0])
 
 
@@ -79,7 +79,7 @@ def _wider_decimal(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     whole = max(left.precision - left.scale, right.precision - right.scale)
     if whole + scale <= MAX_DIGITS:
         return pa.decimal128(whole + scale, scale)
-    # More than 38 digits: Spark keeps the whole part and gives up scale.
+    # More than 38 digits: Spark keeps the whole part and reduces the scale.
     return pa.decimal128(MAX_DIGITS, max(0, scale - (whole + scale - MAX_DIGITS)))
 
 
@@ -91,9 +91,9 @@ def _wider_time(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def arithmetic_type(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """What `left function right` gives; None: it is refused."""
+    """The type of `left function right`; None: it is refused."""
     if function == "/" and arrow.is_null(left) and is_decimal(right):
-        return pa.float64()  # as Spark has it: only a NULL divisor takes the other side's type
+        return pa.float64()  # as in Spark: only a NULL divisor takes the other side's type
     if arrow.is_null(left) and is_numeric(right):
         left = right
     elif arrow.is_null(right) and is_numeric(left):
@@ -136,7 +136,7 @@ def _decimal_arithmetic(function: str, left: pa.DataType, right: pa.DataType) ->
 def _adjusted(precision: int, scale: int) -> pa.DataType:
     if precision <= MAX_DIGITS:
         return pa.decimal128(precision, scale)
-    # The whole part is kept; of the scale at least six digits, if it had them.
+    # The whole part is kept, and at least six digits of the scale, if it had them.
     return pa.decimal128(MAX_DIGITS, max(MAX_DIGITS - (precision - scale), min(scale, 6)))
 
 
@@ -163,9 +163,9 @@ def _time_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa
 
 
 def sum_type(type_: pa.DataType) -> pa.DataType | None:
-    """What the pattern function sum gives; None: it is refused.
+    """The type of the pattern function sum; None: it is refused.
 
-    A sum of decimals has 18 digits, and fails when they do not suffice.
+    A sum of decimals has 18 digits, and fails if they do not suffice.
     """
     if is_integer(type_):
         return pa.int64()
@@ -175,7 +175,7 @@ def sum_type(type_: pa.DataType) -> pa.DataType | None:
 
 
 def avg_type(type_: pa.DataType) -> pa.DataType | None:
-    """What the pattern function avg gives; None: it is refused."""
+    """The type of the pattern function avg; None: it is refused."""
     if is_integer(type_) or is_float(type_) or arrow.is_null(type_):
         return pa.float64()
     if is_decimal(type_) and type_.precision + 4 <= 18:
@@ -199,7 +199,7 @@ def _arguments(count: int) -> str:
 
 
 def operand_types(call: Call, types: Sequence[pa.DataType]) -> list[pa.DataType]:
-    """The operands' types, where an integer literal beside a decimal counts as the smallest decimal that holds it."""
+    """The operands' types, where an integer literal next to a decimal counts as the smallest decimal that holds it."""
     picked = list(types)
     if call.function in ARITHMETIC | COMPARISONS | {"between"} and any(is_decimal(t) for t in types):
         for i, (arg, type_) in enumerate(zip(call.args, types, strict=True)):

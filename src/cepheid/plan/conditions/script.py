@@ -1,8 +1,8 @@
 """Typed scripts: what a condition compares between events, after names and types are settled.
 
 Every node knows its type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic
-with Spark's ANSI errors. Leaves read lifted columns (`Plan.values`), by number: of the current event, or of events
-that the partial match has so far.
+with Spark's ANSI errors. Leaves read lifted columns (`Plan.values`) by number: of the current event, or of events that
+the partial match has so far.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cepheid.lang.function import Function
 
 
 class Fold(Enum):
-    """What an aggregate makes of the values that a stage has so far; NULLs do not count. Of none: NULL, but COUNT
-    gives 0.
+    """How an aggregate combines the values that a stage has so far; NULLs do not count. Without values the result is
+    NULL, for COUNT 0.
     """
 
     COUNT = "count"
@@ -47,7 +47,7 @@ class CurrentValue:
 
 @dataclass(frozen=True)
 class StageValue:
-    """A lifted column of one event that a stage has so far; NULL when the stage has no such event.
+    """A lifted column of one event that a stage has so far; NULL if the stage has no such event.
 
     The event is the one `back` places before the last (0: the last itself) or, with `from_first`, `back` places after
     the first.
@@ -71,7 +71,7 @@ class Aggregate:
 
 
 class Operator(Enum):
-    """What scripts can do; operands have the same type unless said.
+    """The operators of scripts; operands have the same type unless stated otherwise.
 
     Decimals keep their own types in * and /. ADD and SUBTRACT also take a timestamp and a duration, and SUBTRACT of two
     timestamps is a duration. AND and OR take two operands or more.
@@ -103,12 +103,12 @@ class Operator(Enum):
     scales, to double.
     """
     FAIL_IF = "fail if"
-    """Second operand, unless the first (boolean) is true: then the condition fails as Spark's cast would (ANSI)."""
+    """The second operand, unless the first (boolean) is true: then the condition fails as Spark's cast would (ANSI)."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator applied to operands. Integer results out of the type's range, and division by zero, raise
+    """An operator applied to operands. Division by zero, and integer results outside the type's range, raise
     ConditionError.
     """
 
@@ -119,9 +119,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class FunctionValue:
-    """What a function says of the current event and of those that the partial match has so far: true, false or NULL.
+    """The result of a function on the current event and those that the partial match has so far: true, false or NULL.
 
-    Only the reference step can ask it.
+    Only the reference step can evaluate it.
     """
 
     function: Function
@@ -157,14 +157,14 @@ def can_fail(script: Script) -> bool:
 
 
 def _widens(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every number of the exact type `source` is one of `target`."""
+    """Whether `target` can hold every number of the exact type `source`."""
     digits, scale = _digits(source)
     target_digits, target_scale = _digits(target)
     return digits - scale <= target_digits - target_scale and scale <= target_scale
 
 
 def _digits(type_: pa.DataType) -> tuple[int, int]:
-    """The digits that hold all numbers of an exact type, and how many of them are behind the point."""
+    """The digits that hold all numbers of an exact type, and how many of them are after the point."""
     if pa.types.is_decimal(type_):
         return type_.precision, type_.scale
     return len(str(integer_range(type_)[1])), 0
@@ -175,7 +175,7 @@ _FAILING_IF_EXACT = (Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operato
 
 
 def integer_range(type_: pa.DataType) -> tuple[int, int]:
-    """The least and greatest integer that a value of `type_` may have in a script: decimals scaled, times in
+    """The least and greatest integer that a value of `type_` may have in a script: decimals are scaled, times are in
     microseconds.
     """
     if pa.types.is_decimal(type_):

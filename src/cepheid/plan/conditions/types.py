@@ -1,8 +1,7 @@
-"""Types are Arrow's: what Spark calls each, and the kinds that rules ask for.
+"""Types are Arrow's: their names in Spark, and the kinds that rules distinguish.
 
 TIMESTAMP is `pa.timestamp("us", zone)` with any zone, TIMESTAMP_NTZ is `pa.timestamp("us")`, INTERVAL DAY TO SECOND is
-`pa.duration("us")`, an untyped NULL is `pa.null()`. What operators give is in
-`result_types`.
+`pa.duration("us")`, an untyped NULL is `pa.null()`. The result types of operators are in `result_types`.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def is_time(type_: pa.DataType) -> bool:
 
 
 def is_orderable(type_: pa.DataType) -> bool:
-    """Whether `<`, min and max are known for the type."""
+    """Whether `<`, min and max are supported for the type."""
     scalar = is_numeric(type_) or is_string(type_) or is_binary(type_) or is_time(type_)
     return scalar or arrow.is_boolean(type_) or arrow.is_duration(type_) or arrow.is_null(type_)
 

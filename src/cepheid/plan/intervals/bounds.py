@@ -1,7 +1,7 @@
 """What must hold between single endpoints of an interval pattern, as differences: x - y <= w, in whole microseconds.
 
-Relations between what several events span say something of single events, too, but not all; they are checked as they
-are once their events are there. The differences narrow the search for these events, and show what contradicts itself.
+A relation between the spans of several events constrains single events, too, but not completely; it is checked in full
+once its events are there. The differences narrow the search for these events, and reveal contradictions.
 """
 
 from __future__ import annotations
@@ -13,28 +13,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.lang.consistency import End
 from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import (
-    Comparison,
-    End,
-    Endpoint,
-    Mode,
-    Relation,
-    related,
-    variables_of,
-)
+from cepheid.lang.intervals.values import Comparison, Endpoint, Mode, Relation, related, variables_of
+from cepheid.plan.intervals.constants import FREE
 
 Bounds = npt.NDArray[np.int64]
 
-FREE = 1 << 62
-"""No bound: greater than any two times are apart."""
 
 _S, _E = End.START, End.END
 
 
 class Difference(NamedTuple):
-    """Endpoint `left` - endpoint `right` <= `most`, and what the user wrote that says so."""
+    """Endpoint `left` - endpoint `right` <= `most`, and the part of the pattern that requires it."""
 
     left: Endpoint
     right: Endpoint
@@ -67,7 +59,7 @@ _Difference = tuple[tuple[int, End], tuple[int, End], int]
 
 
 def _differences(relation: Relation) -> tuple[_Difference, ...]:
-    """Between the endpoints of the left part (0) and of the right one (1); together they are the relation."""
+    """Differences between endpoints of the left part (0) and of the right part (1); together they are the relation."""
     if relation in _AHEAD:
         return _AHEAD[relation]
     return tuple(
@@ -76,7 +68,7 @@ def _differences(relation: Relation) -> tuple[_Difference, ...]:
 
 
 def differences(pattern: IntervalPattern) -> Iterator[Difference]:
-    """All that follows for the endpoints of two events of the match; the variables are declared."""
+    """All differences between endpoints of two events of the match; the variables are declared."""
     variables = [p.variable for p in pattern.positives]
     for v in variables:
         yield Difference(Endpoint(v, _S), Endpoint(v, _E), 0, f"start({v}) <= end({v})")
@@ -103,7 +95,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[Difference]:
 
 
 def comparison_differences(comparison: Comparison) -> list[tuple[Endpoint, Endpoint, int]]:
-    """What it says: the first endpoint less the second is at most so much."""
+    """The comparison as differences: first endpoint - second endpoint <= number."""
     left, right = comparison.left, comparison.right
     strict = -1 if comparison.operator in ("<", ">") else 0
     found = [(left, right, strict)] if comparison.operator in ("<", "<=", "=") else []
@@ -111,7 +103,7 @@ def comparison_differences(comparison: Comparison) -> list[tuple[Endpoint, Endpo
 
 
 def _of_pair(left: str, relations: Sequence[Relation], right: str) -> Iterator[Difference]:
-    """Of several relations what all of them say."""
+    """For several relations, the differences that hold for all of them."""
     names = [relation.value for relation in relations]
     reason = f"{left} {' | '.join(names)} {right}"
     ends = [Endpoint(v, end) for v in (left, right) for end in (_S, _E)]
@@ -138,8 +130,8 @@ def _of_tree(pattern: IntervalPattern) -> Iterator[Difference]:
         parts = [*variables_of(node.left)], [*variables_of(node.right)]
         reason = f"({', '.join(parts[0])}) {node.relation.value} ({', '.join(parts[1])})"
         for (left, end), (right, other), most in _differences(node.relation):
-            # A start of a part is the least one, so what is at least it tells of a single event only if the part is
-            # one; what is at most it holds for each. Ends the other way round.
+            # The start of a part is its least start. So an upper bound on it says nothing of a single event, unless
+            # the part is one event; a lower bound holds for each event. For ends it is the other way round.
             if (end is _S and len(parts[left]) > 1) or (other is _E and len(parts[right]) > 1):
                 continue
             for v in parts[left]:
@@ -158,7 +150,7 @@ def listed_pairs(pattern: IntervalPattern) -> list[tuple[str, str]]:
 
 
 def closed(bounds: Bounds) -> Bounds:
-    """The least bounds that follow; below 0 on the diagonal where they contradict each other."""
+    """The tightest bounds that follow; below 0 on the diagonal if they contradict each other."""
     least = bounds.copy()
     for k in range(len(least)):
         through = np.minimum(least[:, k : k + 1] + least[k : k + 1, :], FREE)
@@ -169,7 +161,7 @@ def closed(bounds: Bounds) -> Bounds:
 
 
 def bounds_of(pattern: IntervalPattern) -> Bounds:
-    """(2 n, 2 n) of n events: endpoint i - endpoint j <= bounds[i, j]; 2 v is the start of event v, 2 v + 1 its end.
+    """(2 n, 2 n) for n events: endpoint i - endpoint j <= bounds[i, j]; 2 v is the start of event v, 2 v + 1 its end.
 
     The pattern has no contradiction.
     """
@@ -183,12 +175,12 @@ def bounds_of(pattern: IntervalPattern) -> Bounds:
 
 
 def contradiction(pattern: IntervalPattern) -> list[str]:
-    """What cannot hold together: the reasons around a circle in which an endpoint would be before itself; or none."""
+    """A contradiction: the reasons around a circle in which an endpoint would be before itself; or nothing."""
     found = list(differences(pattern))
     distance: dict[Endpoint, int] = {e: 0 for d in found for e in (d.left, d.right)}
     before: dict[Endpoint, Difference] = {}
     last = None
-    for _ in range(len(distance) + 1):  # Bellman and Ford: what still changes then is on such a circle, or behind one
+    for _ in range(len(distance) + 1):  # Bellman and Ford: what still changes then is on such a circle, or after one
         last = None
         for difference in found:
             if distance[difference.right] + difference.most < distance[difference.left]:

@@ -1,81 +1,79 @@
-"""Interval pattern + schema → plan. Everything that can be wrong with a pattern is found here, and reported at once."""
+"""Interval pattern + schema → plan. All problems of a pattern are found here, and reported at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean, in_pattern
 from cepheid.events.batch import Schema
+from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import End
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.condition_bits import MAX_CONDITIONS
+from cepheid.plan.conditions.asked_types import ask_types, check_boolean, is_typed
 from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Node, Resolver, Source
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.check import interval_problems
 from cepheid.plan.intervals.conditions import Variables, resolved, variables_in
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, IntervalSchema, JoinScript
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, JoinScript
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.build import Shared, ask_types, check_boolean, is_typed, refusal, schema_faults
-from cepheid.plan.stages.plan import MAX_CONDITIONS
+from cepheid.plan.pattern_request import DEFAULT_OPTIONS, PatternRequest, PlanOptions
+from cepheid.plan.problems import is_time, refusal, schema_faults
 from cepheid.plan.taxonomy import subtype_conditions
 
 
 def build_interval_plan(
     pattern: IntervalPattern,
-    schema: IntervalSchema,
+    schema: Schema,
     engine: SqlEngine,
     *,
     columns: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> IntervalPlan:
     """What a host and a matcher need to find the pattern in events of the schema; as `build_interval_plans`."""
-    (plan,) = build_interval_plans((pattern,), schema, engine, columns=columns, limits=limits).each
-    return plan
+    return build_interval_plans(
+        (PatternRequest(pattern),), schema, engine, PlanOptions(columns=columns, limits=limits or Limits())
+    ).only
 
 
 def build_interval_plans(
-    patterns: Sequence[IntervalPattern],
-    schema: IntervalSchema,
+    patterns: Sequence[PatternRequest[IntervalPattern]],
+    schema: Schema,
     engine: SqlEngine,
-    *,
-    named: bool = False,
-    columns: Sequence[str] | None = None,
-    limits: Limits | None = None,
+    options: PlanOptions = DEFAULT_OPTIONS,
 ) -> IntervalPlans:
-    """The plans of patterns over the same events; `named` as in IntervalPlans.
+    """The plans of patterns over the same events; `options.named` as in IntervalPlans.
 
-    `columns` are the event columns that come along in the output (all, if None).
+    `columns` are the event columns that appear in the output (all, if None).
 
     Raises:
-        SchemaError: key, times or columns are not there or of no use; all such faults in one message.
-        PatternError: with all problems of all patterns; before them those of the schema, if it has any.
+        SchemaError: key, times or columns are missing or not usable; one message with all such faults.
+        PatternError: with all problems of all patterns, after those of the schema, if it has any.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
-    shared = Shared(tuple(schema.columns.names if columns is None else columns), None, limits or Limits())
-    faults = [*schema_faults(Schema(schema.columns, schema.key, None), shared), *_time_faults(schema)]
+    faults = [*schema_faults(Schema(schema.columns, schema.key, None), options.chosen(schema)), *_time_faults(schema)]
     plans, problems = list[IntervalPlan](), list[Problem]()
-    for pattern in patterns:
-        with in_pattern(pattern.name, named=named):
-            built = _plan_or_problems(pattern, schema, engine, shared, sound=not faults)
+    for pattern, _ in patterns:
+        with in_pattern(pattern.name, named=options.named):
+            built = _plan_or_problems(pattern, schema, engine, options, sound=not faults)
         if isinstance(built, IntervalPlan):
             plans.append(built)
         else:
-            problems += [problem.of_pattern(pattern.name) if named else problem for problem in built]
+            problems += [problem.of_pattern(pattern.name) if options.named else problem for problem in built]
     if problems or faults:
         raise refusal(problems, faults)
-    return IntervalPlans(tuple(plans), named)
+    return IntervalPlans.of(plans, named=options.named)
 
 
 def check_intervals(pattern: IntervalPattern) -> list[Problem]:
-    """The problems that are there whatever the events are."""
+    """The problems that do not depend on the events."""
     problems = interval_problems(pattern)
     if pattern.types is not None and pattern.positives:
         _type_texts(pattern, None, problems)
@@ -85,17 +83,22 @@ def check_intervals(pattern: IntervalPattern) -> list[Problem]:
 
 
 def _plan_or_problems(
-    pattern: IntervalPattern, schema: IntervalSchema, engine: SqlEngine, shared: Shared, *, sound: bool
+    pattern: IntervalPattern, schema: Schema, engine: SqlEngine, options: PlanOptions, *, sound: bool
 ) -> IntervalPlan | list[Problem]:
     problems = interval_problems(pattern, schema.key)
-    if not pattern.positives or _repeats(pattern):
+    if pattern.types is None:
+        hint = "Say which it is: .taxonomy('kind')."
+        problems.append(Problem("no column of the events is known to hold their types", "taxonomy", hint=hint))
+    if not pattern.positives or _repeats(pattern) or pattern.types is None:
         return problems
+    times = dict(zip(End, schema.times, strict=True))
     parts = _Parts(
-        _types_of_events(pattern, schema, problems), _conditions(pattern, schema.times, schema.columns, problems)
+        _types_of_events(pattern, schema, problems),
+        _conditions(pattern, times, schema.columns, problems),
     )
     nodes = [node for found in parts.conditions for node in found]
     types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
-    lifting = Lifting(types, _stages(pattern), stage=len(pattern.variables))
+    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables))
     for node in nodes:
         if not is_typed(node, types):
             continue
@@ -105,7 +108,7 @@ def _plan_or_problems(
             problems += error.problems
     if problems or not sound:
         return problems
-    plan = _lifted(pattern, schema, parts, lifting, shared)
+    plan = _lifted(pattern, schema, parts, lifting, options)
     if len(plan.bits) > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"
         raise LimitExceeded(f"{message}, this has {len(plan.bits)}. Split it into several")
@@ -116,48 +119,41 @@ def _repeats(pattern: IntervalPattern) -> bool:
     return len({v.lower() for v in pattern.variables}) < len(pattern.variables)
 
 
-def _time_faults(schema: IntervalSchema) -> Iterator[str]:
+def _time_faults(schema: Schema) -> Iterator[str]:
     names = schema.columns.names
-    for what, name in (("start", schema.start), ("end", schema.end)):
+    for name in schema.times:
         if name not in names:
-            yield f"{what}: no column named {name!r}. {did_you_mean(name, names)}"
-        elif not pa.types.is_timestamp(type_ := schema.columns.field(name).type):
-            yield f"{what}: {name!r} is of type {sql_name(type_)}; it is a TIMESTAMP or TIMESTAMP_NTZ: cast it"
+            yield f"time: no column named {name!r}. {did_you_mean(name, names)}"
+        elif not is_time(type_ := schema.columns.field(name).type):
+            allowed = "event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it"
+            yield f"time: {name!r} is of type {sql_name(type_)}; {allowed}"
 
 
 class _Parts(NamedTuple):
     """The AND-ed parts of all conditions."""
 
     types: list[Node]
-    """For each variable, that an event is of its type."""
+    """For each variable, the condition that an event is of its type."""
     conditions: list[list[Node]]
-    """Of the match, then of each negation."""
+    """The conditions of the match, then those of each negation."""
 
 
-def _types_of_events(pattern: IntervalPattern, schema: IntervalSchema, problems: list[Problem]) -> list[Node]:
+def _types_of_events(pattern: IntervalPattern, schema: Schema, problems: list[Problem]) -> list[Node]:
     sql = _type_texts(pattern, schema.columns, problems)
     found: list[Problem] = []
     return [_type_condition(sql[type_], schema.columns, found) for type_ in _types(pattern).values() if type_ in sql]
 
 
 def _type_texts(pattern: IntervalPattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
-    """Type → SQL. Problems of what are stages there are those of events here."""
-    found: list[Problem] = []
-    texts = subtype_conditions(_stages(pattern), columns, found)
-    label, behind = "stage ", ", subtype"
-    problems += [
-        replace(one, where=f"event {one.where.removeprefix(label).removesuffix(behind)}")
-        if one.where and one.where.startswith(label)
-        else one
-        for one in found
-    ]
-    return texts
+    """Type → SQL."""
+    asked = [(f"event {variable!r}", type_) for variable, type_ in _types(pattern).items()]
+    return subtype_conditions(pattern.types, asked, columns, problems)
 
 
 def _conditions(
     pattern: IntervalPattern, times: Mapping[End, str], columns: pa.Schema | None, problems: list[Problem]
 ) -> list[list[Node]]:
-    """Of the match, then of each negation; `columns` None: any name may be one."""
+    """The conditions of the match, then those of each negation; `columns` None: any name may be a column."""
     count = len(pattern.positives)
     texts = [(pattern.condition, "where", frozenset(range(count)))]
     texts += [
@@ -177,29 +173,24 @@ def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> No
     return Resolver(Source(sql, "type"), columns, (), 0, problems).resolve(parse_expression(sql))
 
 
-def _stages(pattern: IntervalPattern) -> Pattern:
-    """A pattern whose stages are the variables, each with its type, and one behind them: its condition knows all."""
-    stages: Pattern | None = None
-    for variable, type_ in _types(pattern).items():
-        stages = Pattern.begin(variable) if stages is None else stages.followed_by(variable)
-        stages = stages.subtype(type_)
-    assert stages is not None, "there is an event"
-    return replace(stages.followed_by(" match"), types=pattern.types)
+def _names(pattern: IntervalPattern) -> Names:
+    """The variables; conditions are evaluated when each of them has its event."""
+    return Names(pattern.variables, (1,) * len(pattern.variables), len(pattern.variables) + 1)
 
 
 def _types(pattern: IntervalPattern) -> dict[str, str]:
-    """Of each variable."""
+    """The type of each variable."""
     positives = {part.variable: part.type for part in pattern.positives}
     return positives | {part.variable: part.type for part in pattern.negations}
 
 
 def _lifted(
-    pattern: IntervalPattern, schema: IntervalSchema, parts: _Parts, lifting: Lifting, shared: Shared
+    pattern: IntervalPattern, schema: Schema, parts: _Parts, lifting: Lifting, options: PlanOptions
 ) -> IntervalPlan:
     count = len(pattern.positives)
     alone: list[list[Node]] = [[type_] for type_ in parts.types]
     joint: list[list[Node]] = []
-    for owner, nodes in enumerate(parts.conditions, count - 1):  # a negation's own event is that of its number
+    for owner, nodes in enumerate(parts.conditions, count - 1):  # the number of a negation is that of its own event
         joint.append([])
         for node in nodes:
             about = variables_in(node)
@@ -223,6 +214,7 @@ def _lifted(
         variable_bits=tuple(bits),
         scripts=scripts[0],
         negated=tuple(scripts[1:]),
-        columns=shared.columns,
-        limits=shared.limits,
+        columns=options.chosen(schema),
+        outputs=options.outputs,
+        limits=options.limits,
     )

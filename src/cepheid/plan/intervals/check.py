@@ -1,4 +1,4 @@
-"""What is wrong with an interval pattern whatever its events are: variables, parts, counts, orders that cannot be."""
+"""Problems of an interval pattern that do not depend on events: variables, parts, counts, impossible orders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cepheid.lang.intervals.values import Comparison, Negation, Scope, related, 
 from cepheid.plan.intervals.bounds import contradiction
 
 MAX_VARIABLES = 30
-"""Of positives; sets of them are bits of one word."""
+"""The most positive variables: sets of them are bits of one word."""
 RESERVED = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "event")
-"""Names of output columns, which variables cannot have."""
+"""Names of output columns, which are not allowed for variables."""
 
 
 def interval_problems(pattern: IntervalPattern, key: Sequence[str] = ()) -> list[Problem]:
-    """All of them; `key` are the names of the events' key columns."""
+    """All these problems; `key` has the names of the events' key columns."""
     undeclared = list(_undeclared(pattern))
     problems = [*_variable_problems(pattern, key), *undeclared, *_part_problems(pattern), *_tree_problems(pattern)]
     problems += [

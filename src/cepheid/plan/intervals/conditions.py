@@ -1,6 +1,6 @@
 """Conditions of interval patterns: SQL in which a variable's columns are `a.column`, its times `start(a)` and `end(a)`.
 
-Variables play the part of stages: what follows here resolves and lifts them with the same machinery.
+Variables take the role of stages, so the same code resolves and lifts them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from cepheid.errors import Problem, did_you_mean
+from cepheid.lang.consistency import End
 from cepheid.lang.expression import Call, Expression, Literal, Name
-from cepheid.lang.intervals.values import End
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
 
@@ -21,21 +21,21 @@ _ENDS = {end.value: end for end in End}
 
 @dataclass(frozen=True)
 class Variables:
-    """What a condition may name."""
+    """The names that a condition may use."""
 
     names: tuple[str, ...]
-    """All of them, by number: those of the match, then the negated ones."""
+    """All variables, by number: those of the match, then the negated ones."""
     allowed: frozenset[int]
     columns: Mapping[End, str]
-    """The events' columns of start and end."""
+    """The events' columns for start and end."""
     parameters: Parameters
 
 
 def resolved(
     text: str, where: str, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
 ) -> list[Node]:
-    """The AND-ed parts of the condition with their names resolved, without those that have problems, which are
-    appended. `columns` None: any name may be one.
+    """The AND-ed parts of the condition with their names resolved, without those that have problems; these are appended
+    to `problems`. `columns` None: any name may be a column.
     """
     source = Source(text, where)
     expression = variables.parameters.parse(source, problems)
@@ -49,10 +49,10 @@ def resolved(
 def _resolved_part(
     part: Expression, source: Source, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
 ) -> Node | None:
-    told, found = [*_name_problems(part, source, variables, columns)], list[Problem]()
+    reported, found = [*_name_problems(part, source, variables, columns)], list[Problem]()
     node = Resolver(source, columns, variables.names, len(variables.names), found).resolve(part)
     found += _without_variable(node)
-    found = [*told, *elsewhere(found, told)]
+    found = [*reported, *elsewhere(found, reported)]
     problems += found
     return None if found else node
 
@@ -71,14 +71,14 @@ def variables_in(node: Node) -> frozenset[int]:
 
 
 def _with_times(expression: Expression, source: Source, variables: Variables) -> Expression:
-    """`start(a)` and `end(a)` as the columns that they are."""
+    """Replaces `start(a)` and `end(a)` by the columns that they mean."""
     match expression:
         case Call(function, (Name((variable,)),), span) if _is_time(function, variable, variables):
             column = variables.columns[_ENDS[function]]
             start, end = span
             quoted = column.replace("`", "``")
             source.literals.append((span, f"`{quoted}`"))
-            # Of the call's text the name before the column takes nothing, so that the SQL of it is the column alone.
+            # The name before the column takes no part of the call's text, so that its SQL is the column alone.
             return Name((variable, column), ((start, start), (start, end)))
         case Call(_, args):
             return replace(expression, args=tuple(_with_times(arg, source, variables) for arg in args))
@@ -97,7 +97,7 @@ def _number(name: str, variables: Variables) -> int | None:
 def _name_problems(
     expression: Expression, source: Source, variables: Variables, columns: pa.Schema | None
 ) -> Iterator[Problem]:
-    """What names no variable that may be named here."""
+    """Problems of names that are not variables, or not variables that may be used here."""
     known = [variables.names[i] for i in sorted(variables.allowed)]
     for call in _calls(expression):
         if call.function in ("first", "last", "count", "sum", "avg", "min", "max"):
@@ -137,7 +137,7 @@ def _calls(expression: Expression) -> Iterator[Call]:
 
 
 def _names(expression: Expression, bound: Sequence[str] = ()) -> Iterator[Name]:
-    """Those that a lambda does not bind."""
+    """The names that a lambda does not bind."""
     match expression:
         case Name(parts) if parts[0].lower() not in bound:
             yield expression

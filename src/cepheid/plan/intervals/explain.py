@@ -14,15 +14,15 @@ from cepheid.plan.mermaid import label
 
 
 def explain_interval_pattern(pattern: IntervalPattern) -> str:
-    """What the pattern looks for: its query, and the types; and what to beware of where events go on coming."""
+    """What the pattern looks for, as its query and the types; and warnings for input that does not end."""
     return "\n".join([*_query(pattern), *_warnings(interval_warnings(pattern))])
 
 
 def explain_intervals(
     plan: IntervalPlan, frequencies: Mapping[str, float] | None = None, warnings: Sequence[str] = ()
 ) -> str:
-    """The plan as text: what the pattern looks for, what is asked of each event, in which order events are looked for,
-    and what to beware of.
+    """The plan as text: what the pattern looks for, what is evaluated for each event, in which order events are looked
+    up, and warnings.
     """
     pattern, order = plan.pattern, join_order(plan, frequencies)
     lines = [*_query(pattern), "Events:"]
@@ -49,7 +49,7 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The joins as a Mermaid flowchart: for each variable that may come last a tree, and negations above it."""
+    """The joins as a Mermaid flowchart: a tree for each variable that may come last, with negations above it."""
     names, orders = [label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
     lines = ["flowchart BT"]
     for order in orders:

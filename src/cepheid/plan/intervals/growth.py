@@ -1,5 +1,5 @@
-"""Until when an event may forbid a match and how long it is kept, for each negation; and the patterns for which that
-never ends: whose matches are never certain, or that keep ever more.
+"""Until when an event may forbid a match, and how long it is stored, for each negation; and patterns for which this
+never ends: their matches are never certain, or they store ever more events.
 """
 
 from __future__ import annotations
@@ -8,27 +8,15 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from cepheid.errors import Problem
+from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Consistency, End, Endpoint, Negation, Scope
+from cepheid.lang.intervals.values import Endpoint, Negation, Scope
 from cepheid.plan.intervals.bounds import comparison_differences
-
-
-class Guard(IntEnum):
-    """Up to which key an event may forbid a match."""
-
-    FOREVER = 0
-    BEFORE_RIGHT = 1
-    """A microsecond before the right part starts."""
-    RIGHT = 2
-    """The start of the right part."""
-    PARTS = 3
-    """The end of both parts."""
-    MATCH = 4
-    """The end of the match."""
+from cepheid.plan.intervals.constants import Guard
 
 
 class Purge(IntEnum):
-    """By which of its times a negated event is forgotten."""
+    """The time of a negated event that decides when it is dropped."""
 
     START = 0
     END = 1
@@ -36,8 +24,8 @@ class Purge(IntEnum):
 
 
 def guard_of(negation: Negation, lateness: End) -> Guard:
-    """Where events are late by that of their times. What an order bounds is over with the match, and not before what a
-    scope bounds.
+    """The guard if `lateness` is the time by which events are late. What an order bounds ends with the match, and not
+    before what a scope bounds.
     """
     match negation.scope:
         case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
@@ -53,7 +41,7 @@ def guard_of(negation: Negation, lateness: End) -> Guard:
 
 
 def purge_of(pattern: IntervalPattern, negation: Negation) -> Purge:
-    """An event that begins before the start of every match to come forbids none of them if the scope says so."""
+    """The deciding time of a negated event: once it is before the starts of all future matches, it forbids none."""
     if pattern.window is None:
         return Purge.KEEP
     match negation.scope:
@@ -68,7 +56,7 @@ def purge_of(pattern: IntervalPattern, negation: Negation) -> Purge:
 
 
 def _differences(negation: Negation) -> list[tuple[Endpoint, Endpoint]]:
-    """The first is bounded from above by the second."""
+    """The pairs of endpoints in which the second bounds the first from above."""
     return [(left, right) for comparison in negation.order for left, right, _ in comparison_differences(comparison)]
 
 
@@ -76,8 +64,8 @@ _BOUNDING = "choose a scope that bounds them (gap, seq_between or during_span)"
 
 
 def never_certain(pattern: IntervalPattern, lateness: End, by_start: str = "lateness='start'") -> list[Problem]:
-    """Negations that keep every match from being told until no event comes any more, where events are late by that of
-    their times; `by_start` is the argument that lets them be late by their starts.
+    """Negations that hold back every match until the input ends, if `lateness` is the time by which events are late;
+    `by_start` is the argument that makes events late by their starts.
     """
     if pattern.consistency is Consistency.REALTIME:
         return []
@@ -88,8 +76,8 @@ def never_certain(pattern: IntervalPattern, lateness: End, by_start: str = "late
 
 
 def interval_growth(pattern: IntervalPattern, lateness: End) -> tuple[str, ...]:
-    """What a matcher keeps for ever, where events go on coming and are late by that of their times: a sentence a cause,
-    and what to do. The pattern is not one whose matches are never certain.
+    """What a matcher stores for ever, if the input does not end and `lateness` is the time by which events are late:
+    one sentence per cause, with advice. The pattern is not one whose matches are never certain.
     """
     return tuple(f"{why}." for why in _growth(pattern, lateness))
 
@@ -113,6 +101,6 @@ def _however_late(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
 
 
 def interval_warnings(pattern: IntervalPattern, lateness: End = End.START) -> tuple[str, ...]:
-    """What to beware of where the pattern is found in events that go on coming; a table ends."""
+    """Warnings for a pattern on input that does not end, unlike a table."""
     uncertain = [f"{problem.message}. {problem.hint}" for problem in never_certain(pattern, lateness)]
     return (*uncertain, *interval_growth(pattern, lateness))

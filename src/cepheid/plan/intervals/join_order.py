@@ -1,11 +1,11 @@
-"""In which order the events of a match are looked for, once one of them has come: the cheapest tree of joins.
+"""In which order the events of a match are looked up once one of them has come: the cheapest tree of joins.
 
-Whichever event comes last completes a match, so there is an order for each variable to begin with. The cost of an order
-is the number of partial results that it makes, as the types' frequencies and the conditions let one expect. Of up to
-MOST_EXACT variables the least is found over all orders, by dynamic programming over sets of variables, which takes
-twice as long and more for each further one; of more variables each next one is that which makes the fewest. Both are
-DP-LD and GREEDY of Kolchinsky and Schuster, Join Query Optimization Techniques for Complex Event Processing
-Applications, PVLDB 11(11), 2018.
+Whichever event comes last completes a match, so there is one order for each variable to begin with. The cost of an
+order is the number of partial results that it makes, as expected from the types' frequencies and the conditions. For up
+to MOST_EXACT variables, dynamic programming over sets of variables finds the cheapest order; each further variable more
+than doubles its time. For more variables, each next one is the one that makes the fewest. Both are DP-LD and GREEDY of
+Kolchinsky and Schuster, Join Query Optimization Techniques for Complex Event Processing Applications, PVLDB 11(11),
+2018.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from itertools import combinations
 from math import prod
 
 from cepheid.plan.conditions.script import Operation, Operator
-from cepheid.plan.intervals.bounds import FREE, Bounds, bounds_of
+from cepheid.plan.intervals.bounds import Bounds, bounds_of
+from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.plan import IntervalPlan
 
 _BOTH_SIDES, _ONE_SIDE, _EQUALITY, _OTHER = 0.02, 0.4, 0.1, 0.5
-"""The share of events that a bound on both sides, or on one, lets pass, and a condition that is an equality or not."""
+"""The share of events left by a bound on both sides, by one on one side, by an equality, by another condition."""
 
 MOST_EXACT = 9
-"""Variables of which all orders are compared: of 9 in 23 ms, of 10 in 54, of 12 in a third of a second."""
+"""The most variables for which all orders are compared: 9 take 23 ms, 10 take 54 ms, 12 a third of a second."""
 
 
 @dataclass(frozen=True)
 class JoinOrder:
-    """For each variable that may come last, in which order the others are looked for, and what that may cost."""
+    """For each variable that may come last, the order in which the others are looked up, and its expected cost."""
 
     orders: tuple[tuple[int, ...], ...]
     costs: tuple[float, ...]
-    """Expected partial results for an event of the variable; in multiples of what one event of each type would make."""
+    """Expected partial results per event of the variable, if each type has as many events as its frequency says."""
 
 
 def join_order(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> JoinOrder:
-    """The cheapest orders; `frequencies` has for types how many of their events there are, 1 where nothing is said."""
+    """The cheapest orders; `frequencies` gives the number of events for types, 1 where a type is missing."""
     known = frequencies or {}
     rates = [known.get(positive.type, 1.0) for positive in plan.pattern.positives]
     selectivity = _selectivities(plan, bounds_of(plan.pattern))
@@ -45,7 +46,7 @@ def join_order(plan: IntervalPlan, frequencies: Mapping[str, float] | None = Non
 
 
 def _selectivities(plan: IntervalPlan, bounds: Bounds) -> dict[frozenset[int], float]:
-    """For each two variables the share of pairs that may go together; of conditions on more what they say of two."""
+    """For each two variables the share of pairs that may match; a condition on more counts for each pair among them."""
     shares: dict[frozenset[int], float] = {}
     for u, v in combinations(range(plan.positives), 2):
         shares[frozenset((u, v))] = _share_of_bounds(u, v, bounds)
@@ -68,7 +69,7 @@ def _cheapest(
 ) -> tuple[tuple[int, ...], float]:
     everyone, start = frozenset(range(len(rates))), frozenset({first})
     sizes = {start: 1.0}
-    """Of sets of variables: partial results for an event of the first."""
+    """For sets of variables: partial results for an event of the first."""
     best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {start: (0.0, (first,))}
     for _ in range(len(rates) - 1):
         following: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import pyarrow as pa
-
+from cepheid.events.batch import Schema
+from cepheid.lang.consistency import End
 from cepheid.lang.duration import microseconds
-from cepheid.lang.function import Function
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import End
 from cepheid.plan.conditions.script import Script
+from cepheid.plan.lifted import Lifted, Measure, OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.plan import Lifted
-
-
-@dataclass(frozen=True)
-class IntervalSchema:
-    """The events' columns, and which of them are the key and the times."""
-
-    columns: pa.Schema
-    key: tuple[str, ...]
-    """Events of different keys have nothing to do with each other; empty: all events are one sequence."""
-    start: str
-    end: str
-
-    @property
-    def key_fields(self) -> tuple[pa.Field, ...]:
-        return tuple(self.columns.field(name) for name in self.key)
-
-    @property
-    def times(self) -> dict[End, str]:
-        return {End.START: self.start, End.END: self.end}
+from cepheid.plan.plan_set import InSql, Measured, PlanSet, distinct
 
 
 class JoinScript(NamedTuple):
@@ -40,35 +21,49 @@ class JoinScript(NamedTuple):
 
     script: Script
     variables: frozenset[int]
-    """What it reads, by number."""
+    """The variables that it reads, by number."""
 
 
 @dataclass(frozen=True)
-class IntervalPlan:
+class IntervalPlan(Measured, InSql):
     """What a host needs to feed an interval matcher, and the matcher to run."""
 
     pattern: IntervalPattern
-    schema: IntervalSchema
+    schema: Schema
     bits: tuple[Lifted, ...]
-    """Boolean columns, packed into one mask an event."""
+    """Boolean columns, packed into one mask per event."""
     values: tuple[Lifted, ...]
     """Columns that scripts read."""
     variable_bits: tuple[int, ...]
-    """For each variable of `pattern.variables` the bit that its events have: their type, and what is asked of them
-    alone.
+    """For each variable of `pattern.variables`, the bit that its events have set: their type, and the conditions on
+    them alone.
     """
     scripts: tuple[JoinScript, ...]
-    """What is asked of the events of a match together, in the order of the condition."""
+    """The conditions on several events of a match, in the order of the condition."""
     negated: tuple[tuple[JoinScript, ...], ...]
     """The same for each negation."""
     columns: tuple[str, ...]
-    """The event columns that come along in the output."""
+    """The event columns that appear in the output."""
     limits: Limits = field(default_factory=Limits)
+    measures: tuple[Measure, ...] | None = None
+    """None: the output has the events of the variables."""
+    outputs: tuple[OutputName, ...] | None = None
+    """The requested outputs for input that does not end; None: all of them."""
 
     @property
-    def functions(self) -> tuple[Function, ...]:
-        """None: conditions of interval patterns are SQL."""
-        return ()
+    def times(self) -> dict[End, str]:
+        """The columns of the events' starts and ends."""
+        return dict(zip(End, self.schema.times, strict=True))
+
+    @property
+    def live_outputs(self) -> tuple[OutputName, ...]:
+        """The outputs for input that does not end."""
+        return self.outputs or ("matches", "late")
+
+    @property
+    def computed_times(self) -> dict[str, tuple[str, ...]]:
+        """None: a match starts and ends with events."""
+        return {}
 
     @property
     def window(self) -> int | None:
@@ -77,7 +72,7 @@ class IntervalPlan:
 
     @property
     def positives(self) -> int:
-        """How many events a match has; the variables with lower numbers."""
+        """The number of events in a match, which are the variables with the lowest numbers."""
         return len(self.pattern.positives)
 
     def number(self, variable: str) -> int:
@@ -85,17 +80,9 @@ class IntervalPlan:
 
 
 @dataclass(frozen=True)
-class IntervalPlans:
-    """Plans over the same events; the names of their patterns differ."""
+class IntervalPlans(PlanSet[IntervalPlan]):
+    """The plans of interval patterns."""
 
-    each: tuple[IntervalPlan, ...]
-    named: bool
-    """Whether the patterns were given by name: then rows say whose they are."""
-
-    @property
-    def schema(self) -> IntervalSchema:
-        return self.each[0].schema
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.each[0].columns
+    @staticmethod
+    def of(each: Sequence[IntervalPlan], *, named: bool = False) -> IntervalPlans:
+        return IntervalPlans(tuple(each), named, *distinct(each))

@@ -1,11 +1,10 @@
-"""Pattern of occurrences + schema → plan. Everything that can be wrong is found here, and reported at once."""
+"""Pattern of occurrences + schema → plan. All problems of a pattern are found here, and reported at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,29 +12,18 @@ from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
-from cepheid.lang.occurrences.expression import (
-    Both,
-    Bound,
-    Delayed,
-    Either,
-    Filtered,
-    Leaf,
-    Occurrence,
-    OccurrencePattern,
-    Policy,
-    Then,
-    Within,
-    Without,
-    has_delays,
-)
+from cepheid.lang.occurrences import expression as algebra
+from cepheid.lang.occurrences.expression import Occurrence, has_delays
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.limits import Limits
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
 from cepheid.plan.occurrences.check import (
     OUTPUT,
@@ -48,62 +36,58 @@ from cepheid.plan.occurrences.check import (
 from cepheid.plan.occurrences.conditions import (
     VariableTexts,
     event_condition,
+    names_of,
     of_current_event,
-    stand_in,
     variable_condition,
 )
-from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator, Variable
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import OccurrencePlan, Operator, Variable
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
+from cepheid.plan.pattern_request import DEFAULT_OPTIONS, PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plans_or_problems
-from cepheid.plan.stages.build import Shared, ask_types, check_boolean, refusal, schema_faults
-from cepheid.plan.stages.plan import MAX_CONDITIONS, OutputName
-
-
-class AskedOccurrences(NamedTuple):
-    """A pattern of occurrences, and what is wanted of its matches."""
-
-    pattern: OccurrencePattern
-    measures: Mapping[str, str] | None
-    """None: the variables and the events."""
+from cepheid.plan.problems import refusal, schema_faults
 
 
 def build_occurrence_plans(
-    asked: Sequence[AskedOccurrences],
+    patterns: Sequence[PatternRequest[OccurrencePattern]],
     schema: Schema,
     engine: SqlEngine,
-    *,
-    named: bool = False,
-    columns: Sequence[str] | None = None,
-    outputs: tuple[OutputName, ...] | None = None,
-    limits: Limits | None = None,
+    options: PlanOptions = DEFAULT_OPTIONS,
 ) -> OccurrencePlans:
-    """The plans of patterns over the same events; `named` as in OccurrencePlans.
+    """The plans of patterns over the same events; `options.named` as in OccurrencePlans.
 
     Raises:
-        SchemaError: the key, time, sequence or columns are not there or of no use; all such faults in one message.
-        PatternError: with all problems of the patterns and measures; before them those of the schema, if it has any.
+        SchemaError: the key, time, sequence or columns are missing or not usable; one message with all such faults.
+        PatternError: with all problems of the patterns and measures, after those of the schema, if it has any.
         LimitExceeded: they ask for more than MAX_CONDITIONS types.
     """
-    shared = Shared(tuple(schema.columns.names if columns is None else columns), outputs, limits or Limits())
-    faults = schema_faults(schema, shared)
+    faults = schema_faults(schema, options.chosen(schema))
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
-    delays = any(has_delays(pattern.expression) for pattern, _ in asked)
-    for pattern, measures in asked:
+    delays = any(has_delays(pattern.expression) for pattern, _ in patterns)
+    for pattern, measures in patterns:
         if measures is None:
-            found = event_faults(pattern, schema, shared.columns, with_delays=delays)
+            found = event_faults(pattern, schema, options.chosen(schema), with_delays=delays)
             faults += [fault for fault in found if fault not in faults]
-    build = partial(_plan_or_problems, schema=schema, engine=engine, shared=shared, sound=not faults)
-    plans, problems = plans_or_problems([(one.pattern.name, partial(build, one)) for one in asked], named=named)
+    build = partial(_plan_or_problems, schema=schema, engine=engine, options=options, sound=not faults)
+    plans, problems = plans_or_problems(
+        [(one.pattern.name, partial(build, one)) for one in patterns], named=options.named
+    )
     if problems or faults:
         raise refusal(problems, faults)
-    return OccurrencePlans.of(plans, named=named)
+    return OccurrencePlans.of(plans, named=options.named)
 
 
 def _plan_or_problems(
-    asked: AskedOccurrences, schema: Schema, engine: SqlEngine, shared: Shared, *, sound: bool, first_slot: int
+    asked: PatternRequest[OccurrencePattern],
+    schema: Schema,
+    engine: SqlEngine,
+    options: PlanOptions,
+    *,
+    sound: bool,
+    first_slot: int,
 ) -> OccurrencePlan | list[Problem]:
     pattern, measures = asked
     if deep := check_depth(pattern):
@@ -114,7 +98,7 @@ def _plan_or_problems(
     types = ask_types(engine, found.nodes, schema.columns, found.problems)
     if found.problems or not sound:
         return found.problems
-    built = _Builder(found, Lifting(types, stand_in(found.scopes.names), first_slot=first_slot))
+    built = _Builder(found, Lifting(types, names_of(found.scopes.names), first_slot=first_slot))
     root = built.row(pattern.expression)
     given = build_measures(built.lifting, found.measures, engine, built.problems)
     if built.problems:
@@ -131,17 +115,17 @@ def _plan_or_problems(
         variables=tuple(Variable(s.name, s.is_event, s.in_output) for s in found.scopes.each),
         time_value=built.time_value,
         measures=None if measures is None else given,
-        columns=with_types(pattern, shared.columns),
-        outputs=shared.outputs,
+        columns=with_types(pattern, options.chosen(schema)),
+        outputs=options.outputs,
         policy=policy,
         by_operator=recent and not built.scripted,
         warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
-        limits=shared.limits,
+        limits=options.limits,
     )
 
 
 def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
-    """The problems that are there whatever the events are: syntax, types, variables, the policy."""
+    """The problems that do not depend on the events: syntax, types, variables, the policy."""
     if deep := check_depth(pattern):
         return deep
     problems = measure_problems(measures or {}, OUTPUT)
@@ -149,7 +133,7 @@ def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | 
 
 
 class _Resolved:
-    """The pattern's texts with their names resolved; what is wrong with any of them is in `problems`."""
+    """The pattern's texts with their names resolved; `problems` lists what is wrong with them."""
 
     def __init__(
         self, pattern: OccurrencePattern, columns: pa.Schema | None, time: str, measures: Mapping[str, str]
@@ -165,13 +149,12 @@ class _Resolved:
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
         texts = VariableTexts(self.parameters, self.scopes.names, visible, self.time)
-        given = stand_in(self.scopes.names)
-        self.measures = resolve_measures(given, measures, columns, texts, self.problems)
+        self.measures = resolve_measures(self.scopes.names, measures, columns, texts, self.problems)
         self.problems += self.parameters.unused()
 
     @property
     def nodes(self) -> list[Node]:
-        """All of them."""
+        """All resolved conditions and measures."""
         conditions = [node for node in self.conditions.values() if node is not None]
         types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
         return [*types, *conditions, *(node for _, node in self.measures)]
@@ -186,7 +169,7 @@ class _Resolved:
         return variable_condition(source, self.columns, texts, self.problems)
 
     def _type_condition(self, chain: Chain) -> Node | None:
-        """That an event is of the type: of one of its own types, and all conditions of restricted ones."""
+        """The condition that an event is of the type: of one of its own types, and true to all restrictions."""
         source = Source(chain.sql, "taxonomy")
         parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
         for restricted in chain.restricted:
@@ -197,7 +180,7 @@ class _Resolved:
         return _conjunction(*parts)
 
     def _read_other_types(self) -> None:
-        """The conditions of types that no leaf asks for: what they use is used."""
+        """Reads the conditions of types that no leaf asks for, so that their parameters count as used."""
         asked = {restricted.name for chain in self.chains.values() for restricted in chain.restricted}
         for one in self.pattern.restricted:
             if one.name not in asked:
@@ -205,17 +188,17 @@ class _Resolved:
 
 
 def _conjunction(*nodes: Node) -> Node:
-    """All of the conditions, which are about one event."""
+    """All of the conditions, AND-ed; they are about one event."""
     parts = tuple(part for node in nodes for part in resolve.written_parts(node))
     if len(parts) == 1:
         return parts[0]
-    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it stands in no text
+    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it is not in any text
     return Apply(call, parts, None)
 
 
 @dataclass
 class _Builder:
-    """Makes the table of operators, equal ones once."""
+    """Makes the table of operators; equal operators become one row."""
 
     found: _Resolved
     lifting: Lifting
@@ -225,29 +208,29 @@ class _Builder:
     scripted: list[str] = field(default_factory=list)
     """The conditions that are about several events."""
     _conditions: int = 0
-    """How many conditions have been met, in the order of `Scopes.conditions`."""
+    """The number of conditions met so far, in the order of `Scopes.conditions`."""
 
     def row(self, expression: Occurrence) -> int:
-        """The row of the expression, after those of what it is made of."""
+        """The row of the expression, added after those of its operands."""
         match expression:
-            case Leaf(type_):
+            case algebra.Leaf(type_):
                 made = Operator(Kind.LEAF, number=self._bit(type_))
-            case Both(left, right) | Either(left, right) | Then(left, right):
+            case algebra.Both(left, right) | algebra.Either(left, right) | algebra.Then(left, right):
                 made = Operator(_PAIRS[type(expression)], self.row(left), self.row(right))
-            case Without(left, right, condition):
+            case algebra.Without(left, right, condition):
                 rows = self.row(left), self.row(right)
                 made = Operator(Kind.WITHOUT, *rows)
                 if condition is not None:
                     made = replace(made, script=self._script(), text=condition)
-            case Within(of, length):
+            case algebra.Within(of, length):
                 made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
-            case Delayed(of, delay):
+            case algebra.Delayed(of, delay):
                 made = Operator(Kind.DELAYED, self.row(of), number=microseconds(delay))
-            case Filtered() if (bound := self._bound_event(expression)) is not None:
+            case algebra.Filtered() if (bound := self._bound_event(expression)) is not None:
                 return bound
-            case Bound(variable, of):
+            case algebra.Bound(variable, of):
                 return self._bound(self.row(of), variable)
-            case Filtered(of, condition):
+            case algebra.Filtered(of, condition):
                 made = Operator(Kind.FILTERED, self.row(of), script=self._script(), text=condition)
             case _:
                 raise AssertionError(expression)
@@ -269,13 +252,13 @@ class _Builder:
         return self._added(Operator(Kind.BOUND, row, number=number))
 
     def _bound_event(self, expression: Occurrence) -> int | None:
-        """Conditions on one event: as if its type were restricted by them. None, and nothing is done, where they are
-        not.
+        """Conditions on one event, as if they restricted its type. None, and nothing is done, if they are not on one
+        event.
         """
         filters, inner = 0, expression
-        while isinstance(inner, Filtered):
+        while isinstance(inner, algebra.Filtered):
             filters, inner = filters + 1, inner.of
-        if not (isinstance(inner, Bound) and isinstance(inner.of, Leaf)):
+        if not (isinstance(inner, algebra.Bound) and isinstance(inner.of, algebra.Leaf)):
             return None
         conditions = [self.found.conditions[self._conditions + i] for i in range(filters)]
         parts = [part for node in conditions if node is not None and (part := of_current_event(node)) is not None]
@@ -293,7 +276,7 @@ class _Builder:
         try:
             for part in resolve.written_parts(node):
                 check_boolean(self.lifting, part)
-            # No variable has the number behind the last, so nothing is guarded by this condition.
+            # No variable has the number after the last, so this condition guards nothing.
             condition = self.lifting.condition(node, len(self.found.scopes.names))
         except PatternError as error:
             self.problems += error.problems
@@ -323,4 +306,8 @@ class _Builder:
         return None if found is None else found[0]
 
 
-_PAIRS: Mapping[type[Occurrence], Kind] = {Both: Kind.BOTH, Either: Kind.EITHER, Then: Kind.THEN}
+_PAIRS: Mapping[type[Occurrence], Kind] = {
+    algebra.Both: Kind.BOTH,
+    algebra.Either: Kind.EITHER,
+    algebra.Then: Kind.THEN,
+}

@@ -1,4 +1,4 @@
-"""What is wrong with a pattern of occurrences whatever its conditions say: names, policies."""
+"""Problems of a pattern of occurrences that do not depend on its conditions: names, policies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from cepheid.lang.occurrences.expression import (
     Either,
     Leaf,
     Occurrence,
-    OccurrencePattern,
-    Policy,
     Then,
     Within,
     delay_of,
@@ -21,19 +19,20 @@ from cepheid.lang.occurrences.expression import (
     operands,
 )
 from cepheid.lang.occurrences.parser import MAX_DEPTH
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.occurrences.types import leaf_types
 from cepheid.plan.occurrences.variables import Scopes
 from cepheid.plan.taxonomy import column_problems
 
 OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
-"""Names of output columns, which variables and measures cannot have."""
+"""Names of output columns, which are not allowed for variables and measures."""
 EVENT_FIELDS, DELAY_FIELDS = ("type", "time"), ("delay", "depth")
-"""Fields of `events` in front of the chosen columns; the latter where there are temporal events."""
+"""Fields of `events` before the chosen columns; the latter only if there are temporal events."""
 
 
 def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Sequence[str]) -> Iterator[Problem]:
-    """Problems of names and of the policy; `columns` are those of the events, as far as they are known."""
+    """Problems of names and of the policy; `columns` are the names of the events' columns, as far as they are known."""
     taken = {column.lower(): f"a column of the events ({column!r})" for column in columns}
     taken |= dict.fromkeys(OUTPUT, "a column of the output")
     for name in scopes.names:
@@ -42,13 +41,13 @@ def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Seq
             yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
     if delay_of(pattern.expression) > LONGEST:
         message = f"delays within each other are more than {LONGEST.days} days together, which are 100,000 years"
-        yield Problem(message, hint="Shorten them: times so far ahead could not be told.")
+        yield Problem(message, hint="Shorten them: times so far ahead do not fit 64 bits.")
     if pattern.chosen is not None and pattern.chosen.is_context:
         yield from _context_problems(pattern, pattern.chosen)
 
 
 def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """The event columns that come along: the chosen ones, and always the type's."""
+    """The event columns that appear in the output: the chosen ones, and always the type."""
     column = None if pattern.types is None else pattern.types.column
     return chosen if column is None or column in chosen else (*chosen, column)
 
@@ -56,14 +55,19 @@ def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str
 def event_faults(
     pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...], *, with_delays: bool
 ) -> list[str]:
-    """What is wrong with the columns that come along in `events`, behind its own fields; nothing while it is not known
-    which column those have their types from.
+    """What is wrong with the columns that follow the own fields of `events`; nothing while the column of types is not
+    known.
     """
+    faults = [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+        for name in schema.key
+        if name.lower() == "events"
+    ]
     if any(column_problems(pattern.types, schema.columns)):
-        return []
+        return faults
     fields = (*EVENT_FIELDS, *DELAY_FIELDS) if with_delays else EVENT_FIELDS
     own = {schema.time, *with_types(pattern, ())} if pattern.types is not None else {schema.time, "type"}
-    return [
+    return faults + [
         f"columns: {name!r} is the name of a field that 'events' has itself; rename the column, or choose others"
         for name in chosen
         if name.lower() in fields and name not in own
@@ -71,7 +75,7 @@ def event_faults(
 
 
 def check_depth(pattern: OccurrencePattern) -> list[Problem]:
-    """Whether the expression is too deep for all that follows it down."""
+    """A problem if the expression is too deep for the recursive functions that follow."""
     if depth_of(pattern.expression) <= MAX_DEPTH:
         return []
     return [Problem(f"more than {MAX_DEPTH} operators within each other", hint="Split the pattern into several.")]
@@ -108,7 +112,7 @@ _CALLED = {"Without": "minus", "Delayed": "a delay", "Bound": "a variable", "Fil
 
 
 def costly(condition: str) -> str:
-    """Why the recent policy costs more than it seems with a condition that is about several events."""
+    """Why the recent policy costs more than expected with a condition on several events."""
     return (
         f"policy 'recent' with the condition {condition!r}: an operator below it that remembers only the latest would "
         "lose what the condition asks for, so all occurrences are found first, and of these the recent ones are given. "

@@ -1,9 +1,8 @@
 """Conditions over the variables of occurrences, and over the one event of a restricted type: text → nodes.
 
-A variable is to a condition what a stage is elsewhere, so `cepheid.plan.conditions.resolve` and
-`cepheid.plan.conditions.lift` do the work:
-`v.column` is a column of the variable's event. `start(v)` and `end(v)` are the least and the greatest time in it: to
-these functions they are min and max of the time column. What is said of names is said here.
+Variables take the role of stages, so `cepheid.plan.conditions.resolve` and `cepheid.plan.conditions.lift` do the work:
+`v.column` is a column of the variable's event. `start(v)` and `end(v)` are the least and the greatest time in it; they
+are passed on as min and max of the time column. Problems of names are reported here.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.occurrences.expression import RestrictedType
 from cepheid.lang.sql.refused import PATTERN_FUNCTIONS
-from cepheid.lang.stages.pattern import Pattern, Quantifier, Stage
+from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import (
     CURRENT,
@@ -35,36 +34,36 @@ from cepheid.plan.conditions.resolve import (
 )
 
 TIMES = {"start": "min", "end": "max"}
-"""Of a variable; and what they are to the resolver."""
+"""The times of a variable, and the functions that the resolver knows them as."""
 
 
 _NONE_BOUND = "No variable is bound here: bind one, as in ?v:A[v.column > 1]."
 
 
-def stand_in(variables: Sequence[str]) -> Pattern:
-    """The pattern whose stages are the variables: each has one event or none."""
-    return Pattern(tuple(Stage(name, quantifier=Quantifier(optional=True)) for name in variables))
+def names_of(variables: Sequence[str]) -> Names:
+    """The variables; each has one event or none."""
+    return Names(tuple(variables), (0,) * len(variables), 0)
 
 
 @dataclass(frozen=True)
 class VariableTexts:
-    """Reads texts in which names are those of variables."""
+    """Reads texts whose names are variables."""
 
     parameters: Parameters
     variables: Sequence[str]
     visible: frozenset[int]
-    """The numbers of those that are known."""
+    """The numbers of the variables that are known."""
     time: str
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """The expression of the source's text, None where it has problems."""
+        """The expression of the source's text, None if it has problems."""
         found: list[Problem] = []
         expression = self.read(source, found)
         problems += found
         return None if found else expression
 
     def read(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """As `parse`, but None only where the text cannot be read."""
+        """As `parse`, but None only if the text cannot be read."""
         expression = self.parameters.parse(source, problems)
         if expression is None:
             return None
@@ -75,15 +74,15 @@ class VariableTexts:
 def variable_condition(
     source: Source, columns: pa.Schema | None, texts: VariableTexts, problems: list[Problem]
 ) -> Node | None:
-    """The condition over the variables that `texts` knows, None where it has problems."""
-    told: list[Problem] = []
+    """The condition over the variables that `texts` knows, None if it has problems."""
+    reported: list[Problem] = []
     found: list[Problem] = []
-    expression = texts.read(source, told)
+    expression = texts.read(source, reported)
     if expression is None:
-        problems += told
+        problems += reported
         return None
     node = Resolver(source, columns, texts.variables, len(texts.variables), found, measure=True).resolve(expression)
-    found = [*told, *elsewhere(found, told)]
+    found = [*reported, *elsewhere(found, reported)]
     problems += found
     return None if found else node
 
@@ -91,7 +90,7 @@ def variable_condition(
 def event_condition(
     restricted: RestrictedType, columns: pa.Schema | None, time: str, parameters: Parameters, problems: list[Problem]
 ) -> Node | None:
-    """The condition over one event, whose columns may stand behind the variable; None where it has problems."""
+    """The condition over one event, whose columns may follow the variable; None if it has problems."""
     source = Source(restricted.condition, f"type {restricted.name!r}")
     expression = parameters.parse(source, problems)
     if expression is None:
@@ -104,8 +103,8 @@ def event_condition(
 
 
 def of_current_event(node: Node) -> Node | None:
-    """The same condition about the event that is looked at, if it is about one variable and that is an event; None
-    where it asks for starts and ends.
+    """The same condition about the current event, if it is about one variable that is an event; None if it uses starts
+    or ends.
     """
     if len(events_of(node)) > 1 or any(isinstance(part, Folded | Pick | Called) for part in walk(node)):
         return None
@@ -120,7 +119,7 @@ def _of_current(node: Node) -> Node:
 
 @dataclass
 class _Names:
-    """Looks at the names of one text."""
+    """Checks and rewrites the names of one text."""
 
     variables: Sequence[str]
     visible: frozenset[int]
@@ -129,7 +128,7 @@ class _Names:
     problems: list[Problem]
 
     def rewritten(self, expression: Expression, parameters: frozenset[str]) -> Expression:
-        """The expression with min and max for start and end; `parameters` are those of lambdas around it."""
+        """The expression with min and max in place of start and end; `parameters` are those of enclosing lambdas."""
         match expression:
             case Name(parts) if parts[0].lower() in parameters:
                 return expression
@@ -160,12 +159,12 @@ class _Names:
         self.problems.append(Problem(message, self.source.where, self.source.text, span, hint))
 
     def _number(self, name: Name) -> int | None:
-        """Of the variable that the name begins with."""
+        """The number of the variable that the name begins with."""
         written = name.parts[0].lower()
         return next((i for i, known in enumerate(self.variables) if known.lower() == written), None)
 
     def _look_for(self, name: Name) -> bool:
-        """Whether the variable is known here; else it is said what is wrong."""
+        """Whether the variable is known here; otherwise the problem is reported."""
         written, number = name.parts[0], self._number(name)
         if number in self.visible:
             return True
@@ -190,8 +189,8 @@ class _Names:
 
 
 def _time_of(name: Name, time: str, source: Source) -> Call:
-    """The time of the variable, as a column; coalesce of it alone, so that `v.time` is another one, which the start and
-    end of a variable that is no event are not.
+    """The time of the variable, as a column; wrapped in coalesce, so that it differs from `v.time`, which only events
+    have.
     """
     source.literals.append((name.span, f"coalesce(`{time.replace('`', '``')}`)"))
     return Call("coalesce", (Name((name.parts[0], time), (name.span, name.span)),), name.span)
@@ -200,7 +199,7 @@ def _time_of(name: Name, time: str, source: Source) -> Call:
 def _of_event(
     expression: Expression, variable: str | None, time: str, source: Source, problems: list[Problem]
 ) -> Expression:
-    """The expression with columns in the place of `variable.column`, and of `start(variable)` and `end(variable)`."""
+    """The expression with columns in place of `variable.column`, `start(variable)` and `end(variable)`."""
     match expression:
         case Call("start" | "end" as function, args):
             if len(args) == 1 and isinstance(args[0], Name) and _is(args[0], variable) and len(args[0].parts) == 1:

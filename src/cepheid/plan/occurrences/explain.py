@@ -6,27 +6,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from cepheid.lang.duration import format_duration
-from cepheid.lang.occurrences.expression import (
-    Both,
-    Bound,
-    Delayed,
-    Either,
-    Filtered,
-    Leaf,
-    Occurrence,
-    OccurrencePattern,
-    Policy,
-    Then,
-    Within,
-    Without,
-    operands,
-)
+from cepheid.lang.occurrences import expression as algebra
+from cepheid.lang.occurrences.expression import Occurrence, operands
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.occurrences.printer import pattern_text
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.mermaid import label
-from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.types import misread_types
 
 _NAMES = {
@@ -41,15 +30,15 @@ _NAMES = {
     Kind.FILTERED: "where",
 }
 _KINDS: dict[type[Occurrence], Kind] = {
-    Leaf: Kind.LEAF,
-    Both: Kind.BOTH,
-    Either: Kind.EITHER,
-    Then: Kind.THEN,
-    Without: Kind.WITHOUT,
-    Within: Kind.WITHIN,
-    Delayed: Kind.DELAYED,
-    Bound: Kind.BOUND,
-    Filtered: Kind.FILTERED,
+    algebra.Leaf: Kind.LEAF,
+    algebra.Both: Kind.BOTH,
+    algebra.Either: Kind.EITHER,
+    algebra.Then: Kind.THEN,
+    algebra.Without: Kind.WITHOUT,
+    algebra.Within: Kind.WITHIN,
+    algebra.Delayed: Kind.DELAYED,
+    algebra.Bound: Kind.BOUND,
+    algebra.Filtered: Kind.FILTERED,
 }
 _POLICIES = {
     Policy.UNRESTRICTED: "all occurrences",
@@ -74,7 +63,7 @@ def _described(pattern: OccurrencePattern) -> str:
 
 
 def explain_occurrence_plan(plan: OccurrencePlan) -> str:
-    """What it looks for, and how it will run."""
+    """What the plan looks for, and how it will run."""
     lines = [_described(plan.pattern)]
     if plan.by_operator:
         lines.append("Each operator passes on the most recent occurrence alone, and remembers no more than it needs.")
@@ -96,7 +85,7 @@ def occurrence_mermaid(plan: OccurrencePlan) -> str:
 
 
 def occurrence_drawing(pattern: OccurrencePattern) -> str:
-    """The same of a pattern whose events are not known, as it is written; equal parts are one."""
+    """As `occurrence_mermaid`, for a pattern whose events are not known, as written; equal parts are one."""
     lines, numbers = ["flowchart BT"], dict[Occurrence, int]()
 
     def number(expression: Occurrence) -> int:
@@ -114,11 +103,11 @@ def occurrence_drawing(pattern: OccurrencePattern) -> str:
 def _written(expression: Occurrence) -> str:
     name = _NAMES[_KINDS[type(expression)]]
     match expression:
-        case Leaf(of) | Bound(variable=of) | Filtered(condition=of):
+        case algebra.Leaf(of) | algebra.Bound(variable=of) | algebra.Filtered(condition=of):
             return f"{name} {of}"
-        case Within(length=length) | Delayed(delay=length):
+        case algebra.Within(length=length) | algebra.Delayed(delay=length):
             return f"{name} {format_duration(length) or '0 seconds'}"
-        case Without(condition=str(condition)):
+        case algebra.Without(condition=str(condition)):
             return f"{name} if {condition}"
     return name
 

@@ -1,18 +1,16 @@
-"""How long occurrences may take, operator by operator; and which patterns keep ever more of them."""
+"""How long occurrences may take, operator by operator; and which patterns store ever more of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cepheid.lang.occurrences.expression import Policy
-from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
-
-UNBOUNDED = 1 << 62
-"""Microseconds: longer than any window."""
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
+from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 
 
 def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
-    """For each operator the longest time that an occurrence may take which anything still asks for."""
+    """For each operator the longest time that an occurrence may take if anything can still use it."""
     windows = [-1] * len(operators)
     for root in roots:
         windows[root] = UNBOUNDED
@@ -21,7 +19,7 @@ def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]
         if operator.kind is Kind.WITHIN:
             window = min(window, operator.number)
         elif operator.kind is Kind.DELAYED:
-            window = UNBOUNDED  # a temporal event is as short as can be, whatever it comes behind
+            window = UNBOUNDED  # a temporal event is an instant, however long the occurrence before it
         for operand in operator.operands:
             windows[operand] = max(windows[operand], window)
     return windows
@@ -46,7 +44,7 @@ def spans_of(operators: Sequence[Operator]) -> list[int]:
 
 
 def occurrence_growth(plan: OccurrencePlan) -> Iterator[str]:
-    """What a matcher keeps of a key for ever, where events go on coming: a sentence a cause, and what to do."""
+    """What a matcher stores for ever of a key, if the input does not end: one sentence per cause, with advice."""
     joins = [row for row, operator in enumerate(plan.operators) if operator.kind in (Kind.BOTH, Kind.THEN)]
     if plan.by_operator or plan.policy is Policy.SNOOP_RECENT or not joins:
         return  # an operator remembers the latest

@@ -1,4 +1,4 @@
-"""Several plans of occurrences over the same events: one table of operators, in which equal ones stand once."""
+"""Several plans of occurrences over the same events: one table of operators, with equal operators only once."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
-from cepheid.lang.function import Function
-from cepheid.lang.occurrences.expression import Policy
+from cepheid.lang.occurrences.pattern import Policy
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Aggregate, CurrentValue, Operation, Script, StageValue
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.limits import Limits
-from cepheid.plan.occurrences.plan import Kind, OccurrencePlan, Operator
-from cepheid.plan.plan_set import Place, Together, distinct
-from cepheid.plan.stages.plan import MAX_CONDITIONS
+from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
+from cepheid.plan.plan_set import ColumnMap, PlanSet, distinct
 
 
 @dataclass(frozen=True)
-class OccurrencePlans(Together[OccurrencePlan]):
-    """Those of patterns of occurrences."""
+class OccurrencePlans(PlanSet[OccurrencePlan]):
+    """The plans of patterns of occurrences."""
 
     variables: tuple[str, ...]
-    """Names of variables, in whichever plans; case does not count."""
+    """Names of variables, in any plan; upper or lower case does not count."""
 
     @staticmethod
     def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
-        """
+        """The plans together, with one mask of bits and one set of values.
+
         Raises:
             LimitExceeded: they ask for more than MAX_CONDITIONS types.
-            PatternError: columns of one name have not one type.
+            PatternError: columns of one name have different types.
         """
         if problems := list(_disagreements(each)):
             raise PatternError(problems)
@@ -46,18 +47,8 @@ class OccurrencePlans(Together[OccurrencePlan]):
         return self.each[0].limits
 
     @property
-    def functions(self) -> tuple[Function, ...]:
-        """Conditions in Python, of which there are none."""
-        return ()
-
-    @property
-    def relevant(self) -> tuple[int]:
-        """The bits of which an event must have one to matter, as a word of the mask."""
-        return ((1 << len(self.bits)) - 1,)
-
-    @property
     def time_value(self) -> int | None:
-        """Which of `values` is the time of an event."""
+        """The index in `values` of the events' time."""
         found = (
             place.values[plan.time_value]
             for plan, place in zip(self.each, self.places, strict=True)
@@ -66,17 +57,17 @@ class OccurrencePlans(Together[OccurrencePlan]):
         return next(found, None)
 
     def numbers_of_variables(self, plan: OccurrencePlan) -> list[int]:
-        """Where the variables of a plan stand among those of all."""
+        """The numbers, among all variables, of the variables of a plan."""
         return [self.variables.index(variable.name.lower()) for variable in plan.variables]
 
     @property
     def tables(self) -> list[Table]:
-        """The operators of all plans; those of plans that are worked at in another way are in another table."""
+        """The operators of all plans; plans that are evaluated differently have different tables."""
         tables: dict[tuple[Policy, bool], Table] = {}
         for number, (plan, place) in enumerate(zip(self.each, self.places, strict=True)):
-            # Behind all occurrences the recent ones are chosen, so these two are worked at alike.
-            behind = plan.policy is Policy.RECENT and not plan.by_operator
-            way = (Policy.UNRESTRICTED if behind else plan.policy, plan.by_operator)
+            # The recent ones are chosen after all occurrences are found, so this is evaluated as unrestricted.
+            chosen_last = plan.policy is Policy.RECENT and not plan.by_operator
+            way = (Policy.UNRESTRICTED if chosen_last else plan.policy, plan.by_operator)
             table = tables.setdefault(way, Table(*way))
             variables = self.numbers_of_variables(plan)
             rows: list[int] = []
@@ -88,7 +79,7 @@ class OccurrencePlans(Together[OccurrencePlan]):
 
 
 def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
-    """A column of the output is one, whichever patterns have it."""
+    """An output column with one name has one type in all patterns."""
     known: dict[str, tuple[str, str, str]] = {}
     first_plan = plans[0]
     for plan in plans:
@@ -114,14 +105,14 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
 
 @dataclass
 class Table:
-    """Operators that are worked at in one way."""
+    """Operators that are evaluated in one way."""
 
     policy: Policy
     by_operator: bool
     operators: list[Operator] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
     plans: list[int] = field(default_factory=list)
-    """The numbers of the plans whose roots these are."""
+    """The numbers of the plans with these roots."""
     _rows: dict[Operator, int] = field(default_factory=dict)
 
     def add(self, operator: Operator) -> int:
@@ -132,8 +123,8 @@ class Table:
         return row
 
 
-def _placed(operator: Operator, rows: Sequence[int], place: Place, variables: Sequence[int]) -> Operator:
-    """The operator of a plan as one of all."""
+def _placed(operator: Operator, rows: Sequence[int], place: ColumnMap, variables: Sequence[int]) -> Operator:
+    """A plan's operator, with the numbers that it has among all plans."""
     number = operator.number
     match operator.kind:
         case Kind.LEAF:
@@ -145,7 +136,7 @@ def _placed(operator: Operator, rows: Sequence[int], place: Place, variables: Se
     return replace(operator, left=left, right=right, number=number, script=script)
 
 
-def _moved(script: Script, place: Place, variables: Sequence[int]) -> Script:
+def _moved(script: Script, place: ColumnMap, variables: Sequence[int]) -> Script:
     match script:
         case StageValue(stage=stage, column=column):
             return replace(script, stage=variables[stage], column=place.values[column])

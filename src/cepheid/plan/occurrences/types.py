@@ -1,4 +1,4 @@
-"""The types that leaves ask for: types of events, with those below them, and restricted types."""
+"""The types that leaves ask for: types of events, with the types below them, and restricted types."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, closest, did_you_mean
 from cepheid.lang.duration import WORD, parse_duration
-from cepheid.lang.occurrences.expression import Leaf, Occurrence, OccurrencePattern, RestrictedType, operands
+from cepheid.lang.occurrences.expression import Leaf, Occurrence, RestrictedType, operands
+from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.taxonomy import NO_TAXONOMY, column_problems, type_condition
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What an event must be to be of a type: of the types that `sql` asks for, and true to the restrictions."""
+    """What an event must be to be of a type: of a type that `sql` asks for, and true to the restrictions."""
 
     sql: str
     several: bool
-    """Whether these types are more than one."""
+    """Whether it asks for more than one of these types."""
     restricted: tuple[RestrictedType, ...]
-    """Inner ones, which are restricted further, first."""
+    """Inner types first; outer ones restrict them further."""
 
 
 def leaf_types(expression: Occurrence) -> list[str]:
@@ -34,7 +35,7 @@ def leaf_types(expression: Occurrence) -> list[str]:
 
 
 def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, Chain]:
-    """For each type that a leaf asks for what that means; none where there are problems."""
+    """For each type that a leaf asks for, its meaning; empty if there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
     problems += found
     if found or pattern.types is None:
@@ -71,7 +72,7 @@ def _problems(pattern: OccurrencePattern) -> Iterator[Problem]:
 
 
 def _asked(pattern: OccurrencePattern) -> Iterator[tuple[str, str | None]]:
-    """The types that are named, and where: each that a restricted type is made of, and those of the leaves once."""
+    """The types that are named, and where: the base of each restricted type, and each type of a leaf once."""
     yield from ((one.base, f"type {one.name!r}") for one in pattern.restricted)
     yield from ((name, None) for name in dict.fromkeys(leaf_types(pattern.expression)))
 
@@ -85,7 +86,7 @@ def _unknown(name: str, where: str | None, known: list[str]) -> Problem:
 
 
 def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
-    """Names that are types of their own, as no taxonomy lists what types there are, and are hardly meant as types."""
+    """Warnings for names that are read as types because no taxonomy lists the types, but are hardly meant so."""
     if pattern.types is None or pattern.types.lists_all:
         return
     declared, restricted = pattern.types.types, [one.name for one in pattern.restricted]
@@ -110,7 +111,7 @@ _WINDOW = re.compile(rf"(.+)_([0-9]+{WORD})")
 
 
 def _window_in(name: str) -> str | None:
-    """The length of time that the name of a type ends in, where a window may be meant."""
+    """The length of time at the end of a type's name, if a window may be meant."""
     if (found := _WINDOW.fullmatch(name)) is None:
         return None
     try:
@@ -132,6 +133,6 @@ def _circles(pattern: OccurrencePattern) -> Iterator[Problem]:
         while base in bases and base not in seen:
             seen.append(base)
             base = bases[base]
-        if base == name == min(seen):  # told once a circle
+        if base == name == min(seen):  # reported once per circle
             circle = " → ".join(map(repr, [*seen, name]))
             yield Problem(f"restricted types cannot be made of each other in a circle: {circle}", f"type {name!r}")

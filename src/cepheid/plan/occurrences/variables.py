@@ -1,22 +1,12 @@
-"""Where the variables of an expression are bound and known, and which of them each condition may name."""
+"""Where the variables of an expression are bound and known, and which of them each condition may use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 from cepheid.errors import Problem
-from cepheid.lang.occurrences.expression import (
-    Both,
-    Bound,
-    Delayed,
-    Either,
-    Filtered,
-    Leaf,
-    Occurrence,
-    Then,
-    Within,
-    Without,
-)
+from cepheid.lang.occurrences import expression as algebra
+from cepheid.lang.occurrences.expression import Occurrence
 
 
 @dataclass(frozen=True)
@@ -25,14 +15,14 @@ class Scope:
 
     name: str
     is_event: bool
-    """Whether it is sure to be one event."""
+    """Whether it is always one event."""
     in_output: bool
-    """Whether it is known outside of the expression."""
+    """Whether it is known outside the expression."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A condition as it stands in the expression, and the numbers of the variables that it may name."""
+    """A condition as written in the expression, and the numbers of the variables that it may use."""
 
     text: str
     visible: frozenset[int]
@@ -55,7 +45,7 @@ class Scopes:
 
 
 def scopes_of(expression: Occurrence, problems: list[Problem]) -> Scopes:
-    """The variables and conditions; that a variable is bound twice is a problem."""
+    """The variables and conditions; a variable bound twice is a problem."""
     scopes = Scopes()
     known = _walk(expression, scopes, problems)
     scopes.each = [replace(scope, in_output=number in known) for number, scope in enumerate(scopes.each)]
@@ -63,19 +53,19 @@ def scopes_of(expression: Occurrence, problems: list[Problem]) -> Scopes:
 
 
 def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> frozenset[int]:
-    """The numbers of the variables that are known outside of the expression."""
+    """The numbers of the variables that are known outside the expression."""
     match expression:
-        case Both(left, right) | Either(left, right) | Then(left, right):
+        case algebra.Both(left, right) | algebra.Either(left, right) | algebra.Then(left, right):
             return _walk(left, scopes, problems) | _walk(right, scopes, problems)
-        case Without(left, right, condition):
+        case algebra.Without(left, right, condition):
             outside = _walk(left, scopes, problems)
             visible = outside | _walk(right, scopes, problems)
             if condition is not None:
                 scopes.conditions.append(Written(condition, visible, of_minus=True))
             return outside
-        case Within(of=of) | Delayed(of=of):
+        case algebra.Within(of=of) | algebra.Delayed(of=of):
             return _walk(of, scopes, problems)
-        case Bound(variable, of):
+        case algebra.Bound(variable, of):
             inside = _walk(of, scopes, problems)
             if variable.lower() in (name.lower() for name in scopes.names):
                 hint = "A variable is bound once, also in what minus takes away: choose another name for one of them."
@@ -83,7 +73,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
                 return inside
             scopes.each.append(Scope(variable, is_event(of), in_output=True))
             return inside | {len(scopes.each) - 1}
-        case Filtered(of, condition):
+        case algebra.Filtered(of, condition):
             visible = _walk(of, scopes, problems)
             scopes.conditions.append(Written(condition, visible, of_minus=False))
             return visible
@@ -91,12 +81,12 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
 
 
 def is_event(expression: Occurrence) -> bool:
-    """Whether each of its occurrences is sure to be one event."""
+    """Whether each of its occurrences is always one event."""
     match expression:
-        case Leaf():
+        case algebra.Leaf():
             return True
-        case Either(left, right):
+        case algebra.Either(left, right):
             return is_event(left) and is_event(right)
-        case Without(left=of) | Within(of=of) | Bound(of=of) | Filtered(of=of):
+        case algebra.Without(left=of) | algebra.Within(of=of) | algebra.Bound(of=of) | algebra.Filtered(of=of):
             return is_event(of)
     return False

@@ -1,7 +1,7 @@
-"""What is wrong with a pattern whatever its events are: names, quantifiers, windows, NOT stages, groups, skipping.
+"""Problems of a pattern that do not depend on events: names, quantifiers, windows, NOT stages, groups, skipping.
 
-The fluent interface refuses a call only where no later call could make it right; everything else is found here, so the
-order of the calls on a stage does not matter.
+The fluent interface refuses a call only if no later call could correct it; everything else is found here, so the order
+of the calls on a stage does not matter.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from itertools import pairwise
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, SkipTo, Stage, Times
+from cepheid.plan.reserved import RESERVED
 from cepheid.plan.stages.longest import can_be_empty, longest_problems
 
 MAX_TURNS = 5_000
-"""Of all stages together, those of times(n) n times."""
-WITH_OUTPUTS = ("kind", "pattern", "stages", "event")
-"""Names of output columns that are there where `outputs` asks for them."""
-RESERVED = ("match_id", "match_start", "match_end", "detected_at", *WITH_OUTPUTS)
-"""Names of output columns, which stages and measures cannot have."""
+"""The most turns of all stages together; times(n) has n turns."""
 
 
 def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
@@ -38,13 +35,13 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 
 
 def problems_without_time(pattern: Pattern) -> list[Problem]:
-    """In processing order no time passes: every window is a problem."""
+    """Every window is a problem in processing order, which has no event time."""
     hint = "Name the column of event times with time=…, or take the window away."
     return [Problem("a window needs event times, and none are named", place, hint=hint) for place in _windows(pattern)]
 
 
 def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None) -> list[Problem]:
-    """Nothing can come of timeouts alone where no partial match can run out of time."""
+    """Timeouts alone are a problem if no partial match can time out."""
     if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
         return []
     hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too."
@@ -52,7 +49,7 @@ def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None) -> list
 
 
 def _windows(pattern: Pattern) -> list[str]:
-    """Where the pattern has windows."""
+    """The places where the pattern has windows."""
     places = ["within"] * (pattern.window is not None)
     parts = [part for part in _parts(pattern) if part.window is not None or part.quantifier.window is not None]
     return places + [part.label for part in parts]
@@ -82,7 +79,7 @@ def _turns(stage: Stage) -> int:
 
 
 def _function_problems(pattern: Pattern) -> Iterator[Problem]:
-    """A name that stands for two functions tells patterns apart no more."""
+    """A name for two different functions: it would not distinguish patterns."""
     known: dict[str, object] = {}
     for label, function in pattern.functions:
         if known.setdefault(function.name, function.call) != function.call:
@@ -127,7 +124,7 @@ def _name_problems(pattern: Pattern, columns: Sequence[str]) -> Iterator[Problem
 
 
 def _order_problems(stages: Sequence[Stage]) -> Iterator[Problem]:
-    """Of a pattern or a group: stages that cannot stand where they do."""
+    """Stages of a pattern or a group that cannot stand where they do."""
     if stages and stages[0].contiguity.negated:
         call = stages[0].contiguity.value
         hint = "Begin with the stage after which no such event may come."
@@ -205,7 +202,7 @@ def _quantifier_problems(stage: Stage) -> Iterator[Problem]:
 
 
 def _excluded(stage: Stage) -> Iterator[Problem]:
-    """allow_combinations, and what it cannot be together with."""
+    """allow_combinations, and what it cannot be combined with."""
     quantifier = stage.quantifier
     if not quantifier.combinations:
         return
@@ -226,7 +223,7 @@ def _skip_problems(pattern: Pattern) -> Iterator[Problem]:
     skip = pattern.skip_strategy
     if skip.to not in (SkipTo.FIRST, SkipTo.LAST):
         return
-    # One that takes no event is never found, as in FlinkCEP.
+    # A stage that takes no event is never found, as in FlinkCEP.
     names = [leaf.name for leaf in pattern.leaves]
     if skip.stage not in names:
         hint = did_you_mean(str(skip.stage), names)

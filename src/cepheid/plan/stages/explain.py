@@ -1,9 +1,9 @@
 """Plans and patterns as readable text: what will be looked for, and which engine computes what.
 
-A plan's text has three parts: the stages, each with its contiguity, quantifier and condition (those of a group stand
+A plan's text has three parts: the stages, each with its contiguity, quantifier and condition (those of a group are
 indented below it, numbered as in the messages of pattern files: 2.1); the lifted columns, which the host's SQL engine
-computes for every event; and what holds for the whole pattern. Scripts are printed as SQL-like text, in which
-`late.origin` is the last event's that the stage has so far, as in the conditions that users write.
+computes for every event; and what applies to the whole pattern. Scripts are printed as SQL-like text, in which
+`late.origin` belongs to the last event that the stage has so far, as in the conditions that users write.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from cepheid.plan.conditions.script import (
     Script,
     StageValue,
 )
+from cepheid.plan.lifted import Lifted, Measure, PlannedCondition, Slot
 from cepheid.plan.stages.growth import growth_warnings
-from cepheid.plan.stages.plan import Lifted, Measure, Plan, Slot, StageCondition
+from cepheid.plan.stages.names import asked_types
+from cepheid.plan.stages.plan import Plan
 from cepheid.plan.taxonomy import taxonomy_warnings
 
 _CONTIGUITY = {
@@ -59,8 +61,8 @@ _SPEED = "at tens of thousands of events a second"
 
 
 def explain_pattern(pattern: Pattern) -> str:
-    """A pattern as text, as far as it can be told without the events' schema: conditions as they were written; and
-    what to beware of.
+    """A pattern as text, as far as that does not depend on the events' schema, with conditions as written; and
+    warnings.
     """
     return describe_pattern(pattern) + "".join(f"{warning}\n" for warning in _warnings(pattern))
 
@@ -76,7 +78,7 @@ def explain_plan(plan: Plan) -> str:
     conditions, untils = iter(plan.conditions[:leaves]), iter(plan.conditions[leaves:])
 
     def planned(stage: Stage) -> Iterator[str]:
-        """Called in the order of the plan's conditions: for each stage, before those in it."""
+        """The conditions of a stage. Called in the order of the plan's conditions: a group comes before its stages."""
         if not stage.group:
             yield from _planned_condition(next(conditions), plan)
         if stage.until is not None:
@@ -111,7 +113,7 @@ def _title(pattern: Pattern) -> str:
 def _stage_lines(
     stages: Sequence[Stage], conditions: Callable[[Stage], Iterable[str]], indent: str = "  ", group: str = ""
 ) -> Iterator[str]:
-    """The stages, each with its conditions below it; `group` is the number of the group that they are."""
+    """The stages, each with its conditions below it; `group` is the number of the group that they form."""
     for index, stage in enumerate(stages):
         number = f"{group}{index + 1}."
         how = "begins with" if index == 0 else _CONTIGUITY[stage.contiguity]
@@ -175,7 +177,7 @@ def _asked(function: Function) -> str:
     return f"Python {function.name}({'event, matched' if function.iterative else 'event'})"
 
 
-def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
+def _planned_condition(condition: PlannedCondition, plan: Plan) -> Iterator[str]:
     if condition.bit is not None:
         yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].sql}"
     if condition.script is not None:
@@ -185,7 +187,7 @@ def _planned_condition(condition: StageCondition, plan: Plan) -> Iterator[str]:
 
 
 def _lifted(plan: Plan) -> Iterator[str]:
-    """The columns that the host's SQL engine computes, numbered as masks and scripts number them."""
+    """The columns that the host's SQL engine computes, numbered as in masks and scripts."""
     if not (plan.bits or plan.values):
         return
     yield "Lifted columns (computed for every event by the SQL engine of the host)"
@@ -212,7 +214,7 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
     slots = {name: _slot(slot, plan) for name, slot in measure.slots.items()}
     if not slots:
         return measure.sql
-    # One pass, so that a slot's text is not taken for another slot's name.
+    # One pass, so that a slot's text is not mistaken for another slot's name.
     names = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in slots))
     return names.sub(lambda found: slots[found.group()], measure.sql)
 
@@ -235,8 +237,11 @@ def _kinds(types: Taxonomy) -> Iterator[str]:
 
 
 def pattern_warnings(pattern: Pattern) -> tuple[str, ...]:
-    """What works, but perhaps not as meant; the pattern has no problems."""
-    return (*growth_warnings(pattern), *(f"{warning}." for warning in taxonomy_warnings(pattern)))
+    """Notes on what works, but perhaps not as meant; the pattern has no problems."""
+    return (
+        *growth_warnings(pattern),
+        *(f"{warning}." for warning in taxonomy_warnings(pattern.types, asked_types(pattern))),
+    )
 
 
 def _warnings(pattern: Pattern) -> Iterator[str]:
@@ -303,7 +308,7 @@ def _quoted(name: str) -> str:
 
 
 def _operation(operation: Operation, plan: Plan) -> str:
-    """Infix and affix operators stand in parentheses, so that precedence need not be known to read them."""
+    """Infix and affix operators are in parentheses, so that readers need not know precedence."""
     operator = operation.operator
     if operator in _INFIX:
         word = f" {operator.value.upper()} "

@@ -1,8 +1,8 @@
-"""Which patterns can keep ever more partial matches, and what would bound them.
+"""Which patterns can store ever more partial matches, and what would bound them.
 
-Every event may start a partial match, so their number is bounded only where each of them ends. A partial match ends by
+Every event may start a partial match, so their number is bounded only if each of them ends. A partial match ends by
 time (`within`, a window of its stage), by an event that does not match where the pattern is strict, or by completing.
-Nothing is known here of the events: a stage with a condition may wait for ever, one without takes the next event.
+Nothing is known here about the events: a stage with a condition may wait for ever, one without takes the next event.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SKIP = "; or a skip strategy, which drops them once a match is emitted"
 
 
 def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
-    """Why the partial matches of one key can grow in number without bound, a sentence a cause, each with its stage and
-    what to do; none where they cannot. The pattern has no other problems.
+    """Why the partial matches of one key can grow in number without bound: one sentence per cause, with its stage and
+    advice; empty if they cannot. The pattern has no other problems.
     """
     if pattern.window is not None:
         return ()
@@ -36,7 +36,7 @@ def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Whole:
-    """What a stage's warnings depend on beside itself."""
+    """What a stage's warnings depend on apart from the stage."""
 
     pattern: Pattern
 
@@ -50,15 +50,15 @@ class _Whole:
         return last and self.pattern.skip_strategy.to in (SkipTo.NEXT, SkipTo.PAST_LAST_EVENT)
 
     def compares(self, stage: Stage) -> bool:
-        """Whether a condition in the stage may look at other events: an event may then be taken by one partial match
-        and not by another.
+        """Whether a condition in the stage may look at other events: one partial match may then take an event that
+        another does not take.
         """
         names = {leaf.name.lower() for leaf in self.pattern.leaves}
         return any(_compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
 
 
 def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
-    """`stages` are names in lower case."""
+    """Whether the condition refers to a stage; `stages` are names in lower case."""
     if isinstance(condition, Subtype):
         return False
     if condition.function is not None:
@@ -74,12 +74,12 @@ def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
 
 
 def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:
-    """Of the stages of a pattern or a group; `bounded` says that a window around them bounds every gap."""
+    """Warnings for the stages of a pattern or a group; `bounded`: a window around them bounds every gap."""
     for number, stage in enumerate(stages):
         if stage.contiguity.negated:
-            continue  # what waits is the stage behind it; as the last one it has a window
+            continue  # the stage after it waits; as the last stage it has a window
         timed = bounded or stage.window is not None
-        # Nothing waits for the first stage; for that of a group the group does.
+        # Nothing waits for the first stage; the first stage of a group does not wait, but the group does.
         causes = [] if timed or number == 0 else [*_waiting(stage, whole)]
         causes += _looping(stage, whole, timed=timed or stage.quantifier.window is not None)
         for why, advice in causes:
@@ -99,7 +99,7 @@ def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str,
     if not quantifier.loops or stage.until is not None:
         return
     skip = "" if whole.skips else _SKIP
-    # A loop that is ended by the match that it completes is never longer than its minimum.
+    # If a match ends the loop as soon as it is complete, the loop is never longer than its minimum.
     ended = whole.drops_at_once(stage)
     endless = quantifier.maximum is None and not ended
     advice = _WITHIN_OR_UNTIL if quantifier.maximum is None else _WITHIN_OR_PREVIOUS
@@ -110,5 +110,5 @@ def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str,
     elif endless:
         yield _NEVER_ENDS, advice + skip
     elif not (quantifier.consecutive or timed) and whole.compares(stage):
-        # Else any event that the loop takes, for one partial match, moves all: they are soon complete.
+        # Otherwise any event that the loop takes for one partial match moves all: they are soon complete.
         yield _GAPS, advice

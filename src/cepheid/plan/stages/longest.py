@@ -1,4 +1,4 @@
-"""Where a stage or a group may be `longest`: what its loop gives must be clear, and something must end it."""
+"""Where a stage or a group may be `longest`: its loop must be unambiguous, and something must end it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
 
 
 def longest_group_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
-    """The same of a group with `longest`."""
+    """The same for a group with `longest`."""
     if not _is_last(stage, pattern):
         yield Problem("longest is for the last stage only", stage.label)
         return
@@ -46,7 +46,7 @@ def longest_group_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
 
 
 def can_be_empty(stage: Stage) -> bool:
-    """Whether the stage can be passed without an event."""
+    """Whether a partial match can pass the stage without an event."""
     if stage.quantifier.optional or stage.contiguity.negated:
         return True
     return bool(stage.group) and all(map(can_be_empty, stage.group))
@@ -57,7 +57,7 @@ def _is_last(stage: Stage, pattern: Pattern) -> bool:
 
 
 def _ends_with_not(stages: Sequence[Stage]) -> bool:
-    """Whether a NOT may be the last that stands in a turn over the stages."""
+    """Whether a NOT may be the last stage in a turn over the stages."""
     for stage in reversed(stages):
         if stage.contiguity.negated or _ends_with_not(stage.group):
             return True
@@ -67,10 +67,10 @@ def _ends_with_not(stages: Sequence[Stage]) -> bool:
 
 
 def _turning_alike(group: Stage) -> Iterator[Stage]:
-    """Loops of no fixed number in a loop over a group, where the next event may be of their own next turn or of the
+    """Loops of no fixed number in a loop over a group, where the next event may belong to their own next turn or to the
     next turn of the loop around them.
 
-    Then the same events could be taken in two ways, of which one may be broken while the other goes on.
+    Then the same events could be taken in two ways, and one may break while the other continues.
     """
     for outer in group.parts:
         if outer.group and outer.quantifier.loops:
@@ -78,12 +78,12 @@ def _turning_alike(group: Stage) -> Iterator[Stage]:
 
 
 def _alone(group: Stage) -> Iterator[Stage]:
-    """What a turn of the group may consist of alone."""
+    """The stages that may be the only ones in a turn of the group."""
     return (stage for stage in group.group if all(can_be_empty(other) for other in group.group if other is not stage))
 
 
 def _without_fixed_number(stage: Stage) -> Iterator[Stage]:
-    """The stage and what may be alone in it, as far as these are loops of no fixed number."""
+    """The stage and those that may be alone in it, if they are loops of no fixed number."""
     if stage.quantifier.minimum != stage.quantifier.maximum:
         yield stage
     for inner in _alone(stage):
@@ -95,14 +95,14 @@ def _ends(stage: Stage, pattern: Pattern) -> bool:
     quantifier, times = stage.quantifier, stage.quantifier.times
     if any((pattern.window, stage.window, quantifier.window)):
         return True
-    if stage.until is not None and not any(inner.group for inner in stage.group):  # which it would not end
+    if stage.until is not None and not any(inner.group for inner in stage.group):  # it would not end these
         return True
     exact = times is not None and times.minimum == times.maximum and not stage.group
     return exact or ((quantifier.consecutive or not quantifier.loops) and _is_strict(stage.group))
 
 
 def _is_strict(stages: Sequence[Stage]) -> bool:
-    """Whether an event that none of the stages takes always breaks them, once the first of them has one."""
+    """Whether an event that none of the stages takes always breaks them, once the first of them has an event."""
     waiting = (Contiguity.RELAXED, Contiguity.RELAXED_ANY)
     return all(stage.contiguity not in waiting for stage in stages[1:]) and all(
         (stage.quantifier.consecutive or not stage.quantifier.loops) and _is_strict(stage.group) for stage in stages

@@ -1,7 +1,7 @@
-"""What a streaming query keeps, read from its checkpoint with Spark's state reader, also while it runs.
+"""The state of a streaming query, read from its checkpoint with Spark's state reader, also while the query runs.
 
-What is read is the state behind the last micro-batch that was committed. The ledger says what the checkpoint is of and
-what its plan is made from, so that no more is needed, where the pattern has no functions.
+It is the state after the last committed micro-batch. The ledger says which query the checkpoint belongs to and what its
+plan is made from. So nothing else is needed, unless the pattern has functions.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from cepheid.errors import SchemaError, SnapshotError
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.detect import checked
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching
-from cepheid.hosts.spark.stream.shard_matcher import OfStages, shard_pattern
-from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, stage_source
+from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, source_of
 from cepheid.hosts.spark.stream.store import SHARD, from_ledger, ledger
-from cepheid.kernel.stages.layout import NO_TIME
+from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.snapshot import differences
-from cepheid.output.stages import open_schema
-from cepheid.plan.stages.plan import Plan
+from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
@@ -34,26 +35,26 @@ _VARIABLES = {"head", "snapshot", "log", "ledger"}
 _NEEDED = "Give the checkpointLocation of a query of detect that has had events"
 
 
-class Kept(NamedTuple):
-    """What a pattern's operator in a query keeps."""
+class CheckpointedPattern(NamedTuple):
+    """The state of a pattern's operator in a query."""
 
     checkpoint: str
     operator: int
     batch: int
-    """The last that was committed."""
+    """The last committed micro-batch."""
     number: int
-    """The pattern's, of the operator."""
+    """The pattern's number within the operator."""
     made_for: dict[str, Any]
     asked: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """The pattern's."""
+        """The pattern's name."""
         return str(self.made_for["pattern.name"])
 
 
-def kept_in(checkpoint: str, name: str | None) -> Kept:
-    """What is kept for the pattern of the name; None: for the only one.
+def kept_in(checkpoint: str, name: str | None) -> CheckpointedPattern:
+    """What is stored for the pattern with this name; None: for the only pattern.
 
     Raises:
         SnapshotError: there is no checkpoint with that pattern.
@@ -71,32 +72,32 @@ def kept_in(checkpoint: str, name: str | None) -> Kept:
     return chosen[0]
 
 
-def open_in(kept: Kept, request: Request, most: int) -> DataFrame:
-    """The open partial matches, read when an action asks for them; what Spark cleans away is no longer there then.
+def open_in(kept: CheckpointedPattern, request: Request, most: int) -> DataFrame:
+    """The open partial matches, read when an action asks for them; state that Spark has cleaned up by then is missing.
 
     Raises:
-        SnapshotError: the checkpoint is of another pattern than the request, or of another version of Cepheid.
+        SnapshotError: the checkpoint was written for another pattern than the request's, or by another version of
+            Cepheid.
     """
     spark = _session()
     columns = StructType.fromJson(kept.asked["events"])
     events = spark.createDataFrame([], columns)
-    source = stage_source(events, request, kept.made_for[SESSION_ZONE])
+    source = source_of(events, request, "start", kept.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
-    # What stands beside the pattern in the query, is nothing to it.
+    # The other patterns of the query do not matter here.
     if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}):
         raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
-    look = matching.plan, matching.columns, json.dumps(kept.made_for), _now(spark, kept), most
+    look = matching.runner, matching.columns, json.dumps(kept.made_for), _now(spark, kept), most
     parts = _parts(spark, kept)
-    pattern = shard_pattern(matching.plan)
-    assert isinstance(pattern, OfStages)
-    rows = _row_type(pattern.plan, columns)
+    runner = unpacked_runner(matching.runner)
+    rows = _row_type(given_schema(runner.plan, runner.open_schema))
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
 def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
-    """How many partial matches of each pattern were open behind a micro-batch. A pattern that has had no events is not
-    among them, as a second tier's before its first match.
+    """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
+    missing, as a second tier's is before its first match.
     """
     return {kept.name: _open_count(kept._replace(batch=batch)) for kept in _all_kept(checkpoint)}
 
@@ -106,8 +107,8 @@ def query_of(checkpoint: str) -> str:
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
 
 
-def _all_kept(checkpoint: str) -> list[Kept]:
-    """Of each pattern that has had events.
+def _all_kept(checkpoint: str) -> list[CheckpointedPattern]:
+    """What is stored for each pattern that has had events.
 
     Raises:
         SnapshotError: there is no checkpoint of a query of detect.
@@ -123,7 +124,7 @@ def _all_kept(checkpoint: str) -> list[Kept]:
     return [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
 
 
-def _open_count(kept: Kept) -> int:
+def _open_count(kept: CheckpointedPattern) -> int:
     return int(_heads(_session(), kept).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
 
 
@@ -141,16 +142,16 @@ def _variables(properties: str | None) -> set[str]:
     return {variable["stateName"] for variable in known.get("stateVariables", [])}
 
 
-def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[Kept]:
-    """That of each pattern."""
-    kept = Kept(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[CheckpointedPattern]:
+    """What the operator stores for each pattern."""
+    kept = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
     for row in _state(spark, kept, "ledger").collect():
         made_for, asked = from_ledger(bytes(row.value.ledger))
         yield kept._replace(number=ledger(row.key[SHARD]), made_for=made_for, asked=asked)
 
 
-def _state(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
-    """All of one micro-batch, though the query goes on."""
+def _state(spark: SparkSession, kept: CheckpointedPattern, variable: str) -> DataFrame:
+    """The variable's state after one micro-batch, even if the query has continued since."""
     reader = spark.read.format("statestore").options(operatorId=kept.operator, batchId=kept.batch)
     return reader.option("stateVarName", variable).load(kept.checkpoint)
 
@@ -159,24 +160,24 @@ def _shard() -> Column:
     return F.col("key")[SHARD]
 
 
-def _heads(spark: SparkSession, kept: Kept) -> DataFrame:
+def _heads(spark: SparkSession, kept: CheckpointedPattern) -> DataFrame:
     return _of_pattern(spark, kept, "head")
 
 
-def _of_pattern(spark: SparkSession, kept: Kept, variable: str) -> DataFrame:
-    """What the pattern's shards have."""
+def _of_pattern(spark: SparkSession, kept: CheckpointedPattern, variable: str) -> DataFrame:
+    """The variable's state in the pattern's shards."""
     shards = kept.made_for["shards"]
     return _state(spark, kept, variable).where(_shard().between(kept.number * shards, (kept.number + 1) * shards - 1))
 
 
-def _now(spark: SparkSession, kept: Kept) -> int:
-    """To where time has passed for the shard that was called last."""
+def _now(spark: SparkSession, kept: CheckpointedPattern) -> int:
+    """The watermark of the shard that was called last."""
     passed = _heads(spark, kept).agg(F.max("value.passed")).collect()[0][0]
     return NO_TIME if passed is None else int(passed)
 
 
-def _parts(spark: SparkSession, kept: Kept) -> DataFrame:
-    """Of each shard its head, its snapshot and the entries of its log."""
+def _parts(spark: SparkSession, kept: CheckpointedPattern) -> DataFrame:
+    """The head, the snapshot and the log entries of each shard."""
     snapshots, log = (_of_pattern(spark, kept, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
     head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
@@ -193,11 +194,7 @@ def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
     return state.select(_shard().alias(SHARD), F.lit(part).alias(PART), *columns)
 
 
-def _row_type(plan: Plan, events: StructType) -> StructType:
-    """The workers' rows, in the events' own types."""
-    event = StructType([StructField(name, events[name].dataType) for name in plan.columns])
-    types = {name: events[name].dataType for name in plan.schema.key}
-    types |= {"match_start": TimestampType(), "deadline": TimestampType()}
-    types |= {"stages": MapType(StringType(), ArrayType(event))}
-    names = [ERROR, *open_schema(plan).names]
-    return StructType([StructField(name, types.get(name, StringType())) for name in names])
+def _row_type(rows: pa.Schema) -> StructType:
+    """The type of the workers' rows."""
+    fields = [pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)]
+    return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)

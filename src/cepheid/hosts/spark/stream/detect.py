@@ -1,18 +1,18 @@
 """The Spark host for streams: one matcher for each shard of the keys, its state in Spark's store.
 
-Spark lifts the columns and keeps the watermark; events that can matter are packed by shard and go to the shards'
-matchers (`stream_shard`) through `transformWithState`, one value a shard and batch; rows come out as values again and
-are unpacked. One call a key was tried and dropped: it is four times slower with 10 k keys a batch.
+Spark lifts the columns and tracks the watermark. Events that can matter are packed by shard, one value per shard and
+batch, and go to the shards' matchers (`shard.py`) through `transformWithState`. Rows come out as values and are
+unpacked. One call for each key was tried and dropped: with 10 k keys a batch it is four times slower.
 
-Late events reach the matchers because what comes out of `mapInArrow` has no watermark to Spark: its own stateful
-operators drop them.
+Spark's own stateful operators drop late events. Here they reach the matchers, because to Spark the output of
+`mapInArrow` has no watermark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
 from itertools import chain
@@ -22,18 +22,21 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from cepheid.errors import PatternError, SchemaError
+from cepheid.families.family import RETRACTIONS, LateBy
+from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
-from cepheid.hosts.spark.lift import named, raised, session_zone, without_key
+from cepheid.hosts.spark.lift import counts_read, named, raised, session_zone, usable
 from cepheid.hosts.spark.session import STATE_STORE
-from cepheid.hosts.spark.shipping import mapped
+from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import FOUND, READ
-from cepheid.hosts.spark.stream.source import Source, matchings, stage_source
+from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.store import EVENTS, SHARD
-from cepheid.hosts.spark.stream.trees import RETRACTIONS, interval_source, occurrence_source
 from cepheid.lang.duration import microseconds
-from cepheid.plan.stages.build import refusal
-from cepheid.requests.request import ERROR, STREAM_COUNTS, STREAM_TIMES, AskedIntervals, Request, warn
+from cepheid.plan.problems import refusal
+from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
+from cepheid.requests.request import ERROR, Request
+from cepheid.requests.warnings import warn
 
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.spark.stream.packing.{name}" for name in ("pack", "unpack"))
@@ -42,14 +45,14 @@ _PACKED = StructType(
 )
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
-"""In the metadata of a column that has a watermark."""
+"""Spark's key in the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
 _PATTERNS, _OUTPUTS = "cepheid.patterns", "cepheid.outputs"
-"""Metadata of the time of a stream's matches: the names of all patterns that they are of, in all tiers; and what is
+"""Metadata of the time column of a stream's matches: the names of all their patterns, in all tiers, and the outputs
 among the rows.
 """
 _OPERATOR = "TransformWithState"
-"""What Spark's plans call the shards' operator."""
+"""The name of the shards' operator in Spark's plans."""
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
@@ -58,31 +61,40 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     Raises:
         PatternError, SchemaError: the pattern, the names, the types or the session's settings are wrong.
 
-    The query fails with Spark's exceptions, with our message first, as actions on a batch do; and where its checkpoint
-    is of another query.
+    The query fails with Spark's exceptions, with our message first, as actions on a batch do. It also fails if its
+    checkpoint belongs to another query.
     """
     earlier = Earlier.of(events)
-    if request.intervals is not None:
-        request = replace(request, time=_time_of_intervals(events, request, request.intervals, earlier))
-    source = _checked_source(events, request, earlier)
+    late_by = _late_by(events, request, earlier)
+    source = _checked_source(events, request, late_by, earlier)
     for warning in source.warnings:
         warn(warning)
-    processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=request.time in earlier.times)))
+    of_matches = _watermarked_column(request, late_by) in earlier.times
+    processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=of_matches)))
     values = _called(events_by_shard(source), processor, request)
-    schema, rows = output_schema(source.rows), source.row_type
-    found = checked(values.mapInArrow(mapped(_UNPACK, (schema,), rows), rows)).select(*source.output)
-    told = {_PATTERNS: [*earlier.patterns, *request.names], _OUTPUTS: list(source.outputs)}
-    return found.withMetadata("detected_at", told)
+    found = checked(_unpacked(values, source)).select(*_columns(source))
+    metadata = {_PATTERNS: [*earlier.patterns, *request.names], _OUTPUTS: list(source.outputs)}
+    return found.withMetadata("detected_at", metadata)
 
 
-def _checked_source(events: DataFrame, request: Request, earlier: Earlier) -> Source:
-    """Raises as `detect_on_stream`, with all that is wrong; of wrong tiers no plan can be made."""
-    of_tiers = [*_tier_faults(request, earlier)]
-    faults = [*of_tiers, *_time_faults(events, request, earlier), *_faults(events, request)]
+def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
+    rows = row_type(source.rows)
+    return values.mapInArrow(mapped(_UNPACK, (output_schema(source.rows),), rows), rows)
+
+
+def _columns(source: StreamSource) -> Iterator[Column]:
+    return output_columns(source.plans, source.rows.names, source.request.family.last_columns)
+
+
+def _checked_source(events: DataFrame, request: Request, late_by: LateBy, earlier: Earlier) -> StreamSource:
+    """Raises as `detect_on_stream`, with all faults; without the plan's if the tiers are wrong, as none can be made."""
+    time = _watermarked_column(request, late_by)
+    of_tiers = [*_tier_faults(request, time, earlier)]
+    faults = [*of_tiers, *_time_faults(events, request, time, earlier), *_faults(events, request)]
     if of_tiers:
         raise SchemaError("\n".join(faults))
     try:
-        source = source_of(events, request, session_zone(events))
+        source = source_of(events, request, late_by, session_zone(events))
     except PatternError as error:
         raise refusal(error.problems, faults) from None
     except SchemaError as error:
@@ -92,22 +104,18 @@ def _checked_source(events: DataFrame, request: Request, earlier: Earlier) -> So
     return source
 
 
-def source_of(events: DataFrame, request: Request, zone: str) -> Source:
-    """What the request's patterns need of the events; raises as `detect_on_stream`."""
-    if request.intervals is not None:
-        return interval_source(events, request, zone)
-    if request.occurrences is not None:
-        return occurrence_source(events, request, zone)
-    return stage_source(events, request, zone)
+def _late_by(events: DataFrame, request: Request, earlier: Earlier) -> LateBy:
+    """The watermark belongs to the time that has one; with both or none, to the start."""
+    marked = [
+        name
+        for name in (request.time, request.end)
+        if name in events.columns and (name in earlier.times or _has_watermark(events, str(name)))
+    ]
+    return "end" if marked == [request.end] and request.end != request.time else "start"
 
 
-def _time_of_intervals(events: DataFrame, request: Request, asked: AskedIntervals, earlier: Earlier) -> str:
-    """That of start and end which the watermark is of: what is said, or what has one, else the start."""
-    if request.time is not None:
-        return request.time
-    there = [name for name in (asked.start, asked.end) if name in events.columns]
-    marked = [name for name in there if name in earlier.times or _has_watermark(events, name)]
-    return marked[0] if len(marked) == 1 else asked.start
+def _watermarked_column(request: Request, late_by: LateBy) -> str | None:
+    return request.end if late_by == "end" else request.time
 
 
 def _has_watermark(events: DataFrame, name: str) -> bool:
@@ -121,8 +129,8 @@ class Earlier:
     patterns: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
-    """The columns that are the time of their matches. The watermark is that of the matches' events then: one of the
-    matches' own would hold it back until there are any.
+    """The time columns of their matches. The watermark is then that of the matches' events: a watermark on the matches
+    themselves would not move until there are any.
     """
 
     @staticmethod
@@ -130,24 +138,24 @@ class Earlier:
         marked = [field for field in events.schema.fields if _PATTERNS in (field.metadata or {})]
         if not marked or not _is_stateful(events):
             return Earlier()
-        told = [field.metadata for field in marked]
-        patterns, outputs = (tuple(chain(*(one[name] for one in told))) for name in (_PATTERNS, _OUTPUTS))
+        metadata = [field.metadata for field in marked]
+        patterns, outputs = (tuple(chain(*(one[name] for one in metadata))) for name in (_PATTERNS, _OUTPUTS))
         return Earlier(patterns, outputs, tuple(field.name for field in marked))
 
 
-def events_by_shard(source: Source) -> DataFrame:
+def events_by_shard(source: StreamSource) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
     request = source.request
-    # Only a shard knows the watermark, and so which events are late; those that cannot matter may be, too.
+    # Only a shard knows the watermark, and so which events are late. Events that cannot matter may be late, too.
     only_relevant = "late" not in source.outputs
     layout = tuple(source.lift.layout.items())
-    packing = (layout, source.columns, source.own, request.shards, only_relevant)
+    packing = (layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant)
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
-def _time_faults(events: DataFrame, request: Request, earlier: Earlier) -> Iterator[str]:
-    """What is wrong with the time and its watermark."""
-    time, marked = request.time, [name for name in events.columns if _has_watermark(events, name)]
+def _time_faults(events: DataFrame, request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
+    """The faults of the time column and its watermark."""
+    marked = [name for name in events.columns if _has_watermark(events, name)]
     if time is None:
         yield "time: a stream needs event times, as its watermark decides when a match is certain. Name a column"
     elif time not in events.columns or time in earlier.times:
@@ -173,7 +181,7 @@ def _time_faults(events: DataFrame, request: Request, earlier: Earlier) -> Itera
 
 
 def _faults(events: DataFrame, request: Request) -> Iterator[str]:
-    """What a stream is refused, or needs besides."""
+    """What streams do not support, and what else they need."""
     if request.as_of is not None:
         yield "as_of: the time of a stream is its watermark. Leave it out"
     if request.report is not None:
@@ -199,21 +207,21 @@ def _has_protobuf() -> bool:
     return True
 
 
-def _tier_faults(request: Request, earlier: Earlier) -> Iterator[str]:
-    """What is wrong where the events are made from matches of the same query."""
+def _tier_faults(request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
+    """The faults of events that are made from matches of the same query."""
     if repeated := [name for name in request.names if name in earlier.patterns]:
         yield (
             f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint go by the "
             "name. Give one of them another, as in Pattern.begin('a', name='…')"
         )
-    if request.time not in earlier.times:
+    if time not in earlier.times:
         return
     if request.lateness is not None:
-        yield f"lateness: {request.time!r} is that of matches in this query, none of which is late. Leave it out"
+        yield f"lateness: {time!r} is the time of matches in this query, and no match is late. Leave it out"
     if RETRACTIONS in earlier.outputs:
         yield (
-            "events: these rows are told in real time and may be taken back. Let the pattern that they are of emit "
-            "conservatively"
+            "events: these are matches that are emitted in real time, which may be retracted later. Give their pattern "
+            "conservative output"
         )
     if "late" in earlier.outputs:
         yield (
@@ -223,8 +231,8 @@ def _tier_faults(request: Request, earlier: Earlier) -> Iterator[str]:
 
 
 def _is_stateful(events: DataFrame) -> bool:
-    """Whether shards are among what gives the events. Files keep the metadata of columns: matches that were written and
-    are read again have it, too.
+    """Whether shards are part of the plan of the events. Metadata alone does not say so: files store the metadata of
+    columns, so matches that are read from files have it, too.
     """
     shown = StringIO()
     with redirect_stdout(shown):
@@ -232,17 +240,18 @@ def _is_stateful(events: DataFrame) -> bool:
     return _OPERATOR in shown.getvalue()
 
 
-def _watermarked(source: Source) -> DataFrame:
-    """The usable events, lifted, with their shard; counted before."""
-    events, request, times, lift = source.events, source.request, source.times, source.lift
-    no_key = without_key(request.key)
-    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(~no_key & source.missing, 1)}
+def _watermarked(source: StreamSource) -> DataFrame:
+    """The usable events, lifted, with their shard. All events are counted first."""
+    events, request, lift = source.events, source.request, source.lift
+    counts = counts_read(request.key, source.times)
+    counts["null_times"] = F.coalesce(counts["null_times"], counts.pop("reversed", F.lit(None)))
     seen = [F.count(column).alias(name) for name, column in counts.items()]
     for name in request.names:
         events = events.observe(f"{READ}.{name}", *seen)
-    kept = source.usable(events)
+    kept = usable(events, request.key, source.times, request.nulls)
     shipped = [*lift.shipped, _shard(request).alias(SHARD)]
-    time = lift.layout[source.time]
+    column, times = source.watermarked
+    time = lift.layout[column]
     if times.zone is not None:
         time = _WATERMARK
         shipped.append(times.watermarked.alias(time))
@@ -253,7 +262,7 @@ def _watermarked(source: Source) -> DataFrame:
 
 
 def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
-    """The shards' rows as values; what they count is counted."""
+    """The shards' rows as values; the shards' counts go to the query's metrics."""
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     for number, pattern in enumerate(request.names):
@@ -271,6 +280,6 @@ def _shard(request: Request) -> Column:
 
 
 def checked(rows: DataFrame) -> DataFrame:
-    """Fails with what a worker could not do. Of a stream, such a batch leaves nothing behind."""
+    """The rows; the query fails with the error of a worker if there is one. A stream's failed batch changes nothing."""
     wrong = named(ERROR)
     return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003

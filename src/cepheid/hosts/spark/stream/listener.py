@@ -1,4 +1,4 @@
-"""Spark's listener of streaming queries, which tells the progress of those that look for patterns."""
+"""Spark's listener of streaming queries, which reports the progress of those that look for patterns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheu
 
 
 class ProgressListener(StreamingQueryListener):
-    """Calls `tell` with each micro-batch, or writes a file. With a checkpoint, of its query alone."""
+    """Calls `report` with each micro-batch, or writes a file. With a checkpoint, only for that checkpoint's query."""
 
-    def __init__(self, tell: Callable[[Progress], object] | Path, checkpoint: str | None) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Progress], object] | Path, checkpoint: str | None) -> None:
+        self._report = report
         self._checkpoint = checkpoint
         self._so_far: dict[str, Progress] = {}
-        """By query."""
+        """The sums of each query, by its id."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
@@ -36,18 +36,18 @@ class ProgressListener(StreamingQueryListener):
             progress = with_open(progress, self._checkpoint)
         so_far = progress if earlier is None else progress.after(earlier)
         self._so_far[progress.query] = so_far
-        if isinstance(self._tell, Path):
-            write(self._tell, prometheus_text(self._so_far.values()))
+        if isinstance(self._report, Path):
+            write(self._report, prometheus_text(self._so_far.values()))
         else:
             open_ = {name: it.open_partial_matches for name, it in so_far.patterns.items()}
             known = {name: replace(it, open_partial_matches=open_[name]) for name, it in progress.patterns.items()}
-            self._tell(replace(progress, patterns=known))
+            self._report(replace(progress, patterns=known))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """A query that goes on from its checkpoint later counts anew, as Prometheus' counters may."""
+        """If the query later continues from its checkpoint, it counts from 0, as Prometheus' counters may."""
         self._so_far.pop(str(event.id), None)
 
     def _is_meant(self, progress: Progress) -> bool:
@@ -55,19 +55,19 @@ class ProgressListener(StreamingQueryListener):
             return True
         try:
             return query_of(self._checkpoint) == progress.query
-        except AnalysisException:  # its query has not started yet
+        except AnalysisException:  # the checkpoint's query has not started yet
             return False
 
 
 def with_open(progress: Progress, checkpoint: str) -> Progress:
-    """With how many partial matches are open, read from the query's checkpoint."""
+    """The progress with the number of open partial matches, read from the query's checkpoint."""
     counts = open_counts(checkpoint, progress.batch)
     patterns = {name: replace(it, open_partial_matches=counts.get(name, 0)) for name, it in progress.patterns.items()}
     return replace(progress, patterns=patterns)
 
 
 def write(file: Path, text: str) -> None:
-    """At once, for who reads it meanwhile."""
+    """Replaces the file atomically, for others that read it meanwhile."""
     beside = file.with_name(f"{file.name}.new")
     beside.write_text(text)
     beside.replace(file)

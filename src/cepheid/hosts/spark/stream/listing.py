@@ -1,4 +1,4 @@
-"""What runs in a Spark worker to list what a stream's shards have open, from what they keep."""
+"""The code that runs in a Spark worker to list the open partial matches in the stored state of a stream's shards."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard_log import restored
-from cepheid.hosts.spark.stream.shard_matcher import OfStages, StageShardMatcher, shard_pattern
 from cepheid.hosts.spark.stream.store import SHARD, Entry, Head
-from cepheid.output.stages import open_schema
+from cepheid.output.times import given_rows, given_schema
 from cepheid.requests.request import ERROR
 
 PART, WRITTEN, NUMBER, PASSED, VALUE, DIGEST = "part", "written", "number", "passed", "value", "digest"
-"""Columns of what is read of a shard: its head (without events, but with its format and the number of its entries), its
+"""Columns of a shard's stored parts: its head (without events, but with its format and the number of its entries), its
 snapshot, and the entries of its log.
 """
 
@@ -27,20 +27,20 @@ HEAD, SNAPSHOT, ENTRY = range(3)
 class Look(NamedTuple):
     """What a worker is to list."""
 
-    plan: bytes
-    """A pickled Plan."""
+    runner: bytes
+    """The pattern's runner, as `unpacked_runner` takes it."""
     columns: pa.Schema
-    """Of the events, as the matcher takes them."""
+    """The columns of the events, as the matcher takes them."""
     made_for: str
-    """What the checkpoint is of: JSON."""
+    """What the checkpoint was written for, as JSON."""
     now: int
-    """Microseconds: time has passed to here for all shards, also for those that were not called then."""
+    """The watermark, in microseconds, for all shards, also for those that were not called then."""
     most: int
-    """Of each key."""
+    """The most partial matches that are listed for each key."""
 
 
 class Shard(NamedTuple):
-    """A `stream_store.Kept`, and its head."""
+    """A shard's stored state, as `store.ShardState`, and its head."""
 
     head: Head
     first: bytes
@@ -54,20 +54,18 @@ class Shard(NamedTuple):
 
 
 def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The open partial matches of the shards, whose parts come in order; `given` is a Look's."""
+    """The open partial matches of the shards, whose parts come in order; `given` has a Look's fields."""
     look = Look(*given)
-    pattern = shard_pattern(look.plan)
-    assert isinstance(pattern, OfStages)
-    rows = open_schema(pattern.plan)
+    runner = unpacked_runner(look.runner)
+    rows, made_for = given_schema(runner.plan, runner.open_schema), json.loads(look.made_for)
     schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
     parts = (row for batch in batches for row in batch.to_pylist())
     try:
         for number, kept in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*kept])
-            matcher = restored(pattern, shard, shard.head, json.loads(look.made_for), look.columns).matcher
-            assert isinstance(matcher, StageShardMatcher)
+            matcher = restored(runner, shard, shard.head, made_for, look.columns).matcher
             matcher.advance_time(look.now)
-            listed = matcher.live.partial_matches(look.most)
+            listed = given_rows(runner.plan, matcher.partial_matches(look.most), made_for["time_zone"])
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()
     except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
         yield pa.RecordBatch.from_pylist([{ERROR: f"the checkpoint's state does not fit: {error}"}], schema=schema)

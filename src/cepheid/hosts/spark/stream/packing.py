@@ -1,33 +1,31 @@
-"""What runs in a Spark worker around the shards of a stream: events are packed for them, their rows unpacked.
+"""The code that runs in a Spark worker around the shards of a stream: it packs their events and unpacks their rows.
 
 A shard's events travel as one value, an Arrow stream: Spark's Python state interface converts values cell by cell.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.batch import MASK, TIME, Batch
+from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.hosts.spark.batch.worker import compiled_plans
-from cepheid.hosts.spark.coalesce import gathered
+from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.hosts.spark.stream.store import EVENTS, SHARD, ledger
-from cepheid.matchers.pattern_events import OwnEvents
-from cepheid.output.intervals import END
-from cepheid.output.stages import filled
+from cepheid.matchers.pattern_events import PatternEvents, projections
+from cepheid.matchers.protocols import PatternRunner
+from cepheid.output.common import filled
 from cepheid.requests.request import ERROR
 
-Layouts: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
-"""Of each pattern the columns of its matcher, each with that of the events of all which holds it."""
-
-# By this thread alone: there are as many workers as cores, and waking others takes longer than small values do.
+# On this thread alone: there are as many workers as cores, and waking other threads costs more than small values do.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
 _UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 
@@ -39,24 +37,26 @@ class Packing(NamedTuple):
     """The matchers' columns, each with the shipped column that holds it."""
     columns: pa.Schema
     """The matchers' columns."""
-    own: bytes | Layouts
-    """How each pattern's events come of those of all: pickled Plans, of patterns of stages."""
+    kind: str
+    """The kind of the patterns."""
+    plans: bytes
+    """The pickled plans."""
     shards: int
-    """How many there are for each pattern: shard s of pattern p is number p * shards + s."""
+    """The number of shards of each pattern: shard s of pattern p has the number p * shards + s."""
     only_relevant: bool
-    """Whether events that cannot matter go no further."""
+    """Whether events that cannot matter are dropped here."""
 
 
 def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The events of each pattern and shard as one value. `given` is a Packing's.
+    """The events of each pattern and shard as one value. `given` has a Packing's fields.
 
-    Events that cannot matter go no further here, not in a filter: Spark would push that below the watermark, which
-    must know them.
+    Events that cannot matter are dropped here, not in a filter: Spark would push a filter below the watermark, but the
+    watermark needs these events.
     """
     packing = Packing(*given)
-    own = own_events(packing.own, only_relevant=packing.only_relevant)
+    own = own_events(packing)
     ledgers = [*map(ledger, range(len(own)))]
-    for number, events in enumerate(gathered(batches)):
+    for number, events in enumerate(coalesced(batches)):
         if number == 0:
             yield _packed(ledgers, [b""] * len(ledgers))
         try:
@@ -66,34 +66,22 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
             return
 
 
-class Own(Protocol):
-    """One pattern's events out of those of all."""
-
-    def of(self, batch: Batch) -> Batch: ...
-
-
-def own_events(given: bytes | Layouts, *, only_relevant: bool) -> Sequence[Own]:
-    """Of each pattern."""
-    if not isinstance(given, bytes):
-        return [Laid(layout, only_relevant=only_relevant) for layout in given]
-    patterns = compiled_plans(given)
-    return [OwnEvents(patterns, number, only_relevant=only_relevant) for number in range(len(patterns.each))]
+def own_events(packing: Packing) -> list[PatternEvents]:
+    """For each pattern, how its events are selected from those of all."""
+    plans, compiled = compiled_plans(packing.kind, packing.plans)
+    relevant_to = compiled.relevant_to if packing.only_relevant else [None] * len(plans.each)
+    return projections(plans, relevant_to)
 
 
-class Laid(NamedTuple):
-    """The events of a pattern that has columns of its own."""
-
-    layout: tuple[tuple[str, str], ...]
-    only_relevant: bool
-
-    def of(self, batch: Batch) -> Batch:
-        columns = [batch.column(shared) for _, shared in self.layout]
-        own = pa.RecordBatch.from_arrays(columns, names=[name for name, _ in self.layout])
-        return Batch(own.filter(pc.not_equal(own.column(MASK), 0)) if self.only_relevant else own)
+@lru_cache(maxsize=1024)
+def unpacked_runner(packed: bytes) -> PatternRunner:
+    """The runner is the same object for all calls in a worker, so that it is compiled once."""
+    runner: PatternRunner = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
+    return runner
 
 
 def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
-    """Compressed: what a byte costs on its way through Spark's state is more."""
+    """Compressed, as this costs less than moving the bytes through Spark's state."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
         stream.write(table)
@@ -107,7 +95,7 @@ def events_of(values: Sequence[bytes]) -> Batch | None:
 
 
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows that shards gave as one value each, in the columns of the schema that is given."""
+    """The rows that the shards returned, one value each, in the columns of the given schema."""
     (schema,) = given
     for batch in batches:
         for value in batch.column(0):
@@ -115,7 +103,7 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
-def _shards(events: pa.RecordBatch, own: Sequence[Own], packing: Packing) -> Iterator[pa.RecordBatch]:
+def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     for number, mine in enumerate(own):
@@ -130,8 +118,8 @@ def _shards(events: pa.RecordBatch, own: Sequence[Own], packing: Packing) -> Ite
 
 
 def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:
-    """The events as matchers take them, and their shards. Spark's times are in the session's zone, which may be another
-    tomorrow.
+    """The events as matchers take them, and their shards. Spark's times have the session's zone, which may change
+    between runs.
     """
     columns = [events.column(shipped) for _, shipped in packing.layout]
     typed = [

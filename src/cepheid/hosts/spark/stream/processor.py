@@ -11,8 +11,12 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.hosts.spark.stream.notices import without_notices
 from cepheid.hosts.spark.stream.store import EVENTS, Entry, Head, ledger
-from cepheid.requests.request import ERROR, STREAM_COUNTS, STREAM_TIMES
+from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
+from cepheid.requests.request import ERROR
+
+without_notices()
 
 ROWS, PATTERN = "_rows", "_pattern"
 SHARD_ROWS = StructType(
@@ -23,8 +27,8 @@ SHARD_ROWS = StructType(
         *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
     ]
 )
-"""What a call of a shard gives: why it cannot go on, its rows as one value, the number of its pattern, what it
-counted and how long it took.
+"""What a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of its pattern,
+its counts and its times.
 """
 
 _HEAD = StructType(
@@ -48,7 +52,7 @@ _ENTRY = StructType(
 
 
 class SparkStore:
-    """The shard that Spark calls, in its state store: a `stream_store.Store`."""
+    """The state of the shard that Spark calls, in Spark's state store: a `store.Store`."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", _HEAD)
@@ -65,7 +69,7 @@ class SparkStore:
         return b"" if kept is None else bytes(kept[0])
 
     def log(self) -> list[Entry]:
-        entries = sorted(self._log.iterator())  # numbers are told apart, so entries are not compared
+        entries = sorted(self._log.iterator())  # numbers differ, so entries are not compared
         return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
     def entry(self, number: int) -> Entry:
@@ -91,12 +95,12 @@ class SparkStore:
         self._forget(before)
 
     def _forget(self, before: Head | None) -> None:
-        """The log. Spark's own clearing of a map would iterate over all that it holds."""
+        """Removes the log. Spark's own clearing of a map would iterate over all of its entries."""
         for number in range(1, 1 + (0 if before is None else before.entries)):
             self._log.removeKey((number,))
 
     def ledger(self) -> bytes | None:
-        """Of the shard that has nothing else."""
+        """The ledger, which only the shard without events has."""
         kept = self._ledger.get()
         return None if kept is None else bytes(kept[0])
 
@@ -105,10 +109,10 @@ class SparkStore:
 
 
 class ShardProcessor(StatefulProcessor):
-    """Calls `step` with what Spark keeps."""
+    """Calls `step` with the state that Spark stores."""
 
     def __init__(self, shards: int, matchings: Sequence[tuple[object, ...]]) -> None:
-        """`matchings` has a Matching for each pattern, each of which has as many shards."""
+        """`matchings` has a Matching for each pattern; each pattern has the same number of shards."""
         self._shards, self._matchings = shards, matchings
         self._query = uuid4().hex
 
@@ -118,16 +122,16 @@ class ShardProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         values = [bytes(row[EVENTS]) for row in rows]
-        yield from self._told(key[0], values, timerValues.getCurrentWatermarkInMs())
+        yield from self._reported(key[0], values, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Spark calls it by these names."""
-        yield from self._told(
+        """Spark passes the arguments by these names."""
+        yield from self._reported(
             key[0], [], timerValues.getCurrentWatermarkInMs(), fired=expiredTimerInfo.getExpiryTimeInMs()
         )
 
-    def _told(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
-        """Failures are rows, as the host's own: an exception would reach the user below the worker's stack."""
+    def _reported(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
+        """Failures become rows, as in `batch/worker.py`: an exception would reach the user below the worker's stack."""
         try:
             yield from self._step(shard, values, watermark, fired)
         except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
@@ -137,7 +141,7 @@ class ShardProcessor(StatefulProcessor):
         from cepheid.hosts.spark.stream.shard import ANEW, LIVE, Matching, Shard, check_ledger, step
 
         pattern = ledger(shard) if shard < 0 else shard // self._shards
-        if pattern >= len(self._matchings):  # a timer's, which may come before a ledger
+        if pattern >= len(self._matchings):  # a timer's call, which may come before the ledger's
             raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
@@ -147,7 +151,7 @@ class ShardProcessor(StatefulProcessor):
             return
         stepped = step(matching, Shard(self._store, LIVE, (self._query, shard)), values, watermark)
         if stepped.timer != stepped.former_timer:
-            if stepped.former_timer not in (None, fired):  # Spark deletes the one that fired itself
+            if stepped.former_timer not in (None, fired):  # Spark itself deletes the timer that fired
                 self._handle.deleteTimer(stepped.former_timer)
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)

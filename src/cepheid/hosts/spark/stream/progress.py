@@ -1,4 +1,4 @@
-"""How the micro-batches of a streaming query go: figures out of Spark's progress, and the same as Prometheus text."""
+"""The progress of a streaming query's micro-batches: figures from Spark's progress, and the same as Prometheus text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 READ, FOUND = "cepheid.read", "cepheid.found"
-"""Names of the metrics in a query's progress; the pattern's stands behind them."""
+"""Names of the metrics in a query's progress; the pattern's name follows them."""
 
 MALFORMED = "cepheid.malformed"
-"""The same of what could not be read as an event; behind it stands what tells sources apart."""
+"""The metric of records that could not be read as events; a name that is unique to the source follows."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,20 @@ class PatternProgress:
     null_times: int = 0
     matches: int = 0
     timeouts: int = 0
-    """Where they are among the outputs."""
+    """Counted only if timeouts are among the outputs."""
     late: int = 0
-    """Late events, of those that go to the shards."""
+    """Late events, among those that go to the shards."""
     ties: int = 0
     dropped_partial_matches: int = 0
     dropped_matches: int = 0
     opened: int = 0
-    """How many more partial matches are open than before; negative where there are fewer."""
+    """How many more partial matches are open than before; negative if there are fewer."""
     open_partial_matches: int | None = None
-    """None: not known, as the query has gone on from a checkpoint that was not given."""
+    """None: not known, as the query has continued from a checkpoint that was not given."""
     matching: timedelta = timedelta(0)
-    """In matchers, of all shards together, which work side by side."""
+    """The time in matchers, added up over all shards, which work in parallel."""
     state: timedelta = timedelta(0)
-    """Reading and writing what shards keep, of all together; Spark's commit comes behind it."""
+    """The time for reading and writing the shards' state, added up over all shards; Spark's commit comes after it."""
 
     def after(self, earlier: PatternProgress) -> PatternProgress:
         """Both together."""
@@ -51,31 +51,31 @@ class PatternProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """How a micro-batch of a streaming query went; or several of one query, put together with `after`."""
+    """The figures of one micro-batch of a streaming query, or of several of one query, combined with `after`."""
 
     query: str
-    """The query's id, the same whenever it goes on from its checkpoint."""
+    """The query's id, which stays the same when it continues from its checkpoint."""
     name: str | None
     batch: int
-    """The number of the micro-batch, the last of several."""
+    """The number of the micro-batch; of several, the last one's."""
     batches: int
     watermark: datetime | None
-    """At the start of the micro-batch; None before there is one."""
+    """The watermark at the start of the micro-batch; None if there was none yet."""
     watermark_lag: timedelta | None
-    """How far the watermark was behind the clock when the micro-batch started."""
+    """How much earlier than the clock the watermark was when the micro-batch started."""
     total: timedelta
-    """From its start to its end."""
+    """The time from its start to its end."""
     work: timedelta
-    """Of these in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
+    """The part of it in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
     commit: timedelta
-    """Committing the state, as Spark counts it: of all tasks together."""
+    """The time for committing the state, as Spark counts it: added up over all tasks."""
     malformed: int
-    """Records that were left out, as they could not be read as events; where these are `json_events`."""
+    """Records that were left out as they could not be read as events; only for sources read with `json_events`."""
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
 
     def after(self, earlier: Progress) -> Progress:
-        """Both together: counts and times are added, all else is as it is here."""
+        """Both together: counts and times are added, everything else is as in this one."""
         before = earlier.patterns
         return replace(
             self,
@@ -88,18 +88,18 @@ class Progress:
         )
 
 
-def progress_of(told: Mapping[str, Any]) -> Progress | None:
-    """Out of Spark's progress as JSON values; None where the query has no pattern."""
-    metrics: Mapping[str, Mapping[str, int]] = told.get("observedMetrics", {})
+def progress_of(reported: Mapping[str, Any]) -> Progress | None:
+    """The figures from Spark's progress, which is given as JSON values; None if the query has no pattern."""
+    metrics: Mapping[str, Mapping[str, int]] = reported.get("observedMetrics", {})
     names = [name.removeprefix(f"{FOUND}.") for name in metrics if name.startswith(f"{FOUND}.")]
     if not names:
         return None
-    started, watermark = _time(told["timestamp"]), _watermark(told)
-    durations, operators = told["durationMs"], told["stateOperators"]
+    started, watermark = _time(reported["timestamp"]), _watermark(reported)
+    durations, operators = reported["durationMs"], reported["stateOperators"]
     return Progress(
-        query=str(told["id"]),
-        name=told["name"],
-        batch=told["batchId"],
+        query=str(reported["id"]),
+        name=reported["name"],
+        batch=reported["batchId"],
         batches=1,
         watermark=watermark,
         watermark_lag=None if watermark is None else started - watermark,
@@ -107,7 +107,7 @@ def progress_of(told: Mapping[str, Any]) -> Progress | None:
         work=timedelta(milliseconds=durations.get("addBatch", 0)),
         commit=timedelta(milliseconds=sum(operator["commitTimeMs"] for operator in operators)),
         malformed=sum(metric["records"] for name, metric in metrics.items() if name.startswith(MALFORMED)),
-        patterns={name: _pattern(metrics, name, first=told["batchId"] == 0) for name in names},
+        patterns={name: _pattern(metrics, name, first=reported["batchId"] == 0) for name in names},
     )
 
 
@@ -117,9 +117,9 @@ def _pattern(metrics: Mapping[str, Mapping[str, int]], name: str, *, first: bool
     return PatternProgress(**counts, **times, open_partial_matches=counts["opened"] if first else None)  # type: ignore[arg-type]
 
 
-def _watermark(told: Mapping[str, Any]) -> datetime | None:
-    """Spark's first one, 1970, is none."""
-    text = told.get("eventTime", {}).get("watermark")
+def _watermark(reported: Mapping[str, Any]) -> datetime | None:
+    """The watermark; None for Spark's first one, 1970, which means that there is none yet."""
+    text = reported.get("eventTime", {}).get("watermark")
     watermark = None if text is None else _time(text)
     return None if watermark is None or watermark.timestamp() == 0 else watermark
 
@@ -129,8 +129,8 @@ def _time(text: str) -> datetime:
 
 
 def prometheus_text(progress: Progress | Iterable[Progress]) -> str:
-    """The figures in Prometheus' text format: counts and times as counters, which go on if each `progress` is put
-    together with the earlier ones of its query; what is known of the last micro-batch as gauges.
+    """The figures in Prometheus' text format. Counts and times are counters; for these to grow, each `progress` must be
+    combined with the earlier ones of its query. Figures of the last micro-batch are gauges.
     """
     given = [progress] if isinstance(progress, Progress) else [*progress]
     samples: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""One call of a shard of a stream: the state it had, the events that came and the watermark → rows and the next state.
+"""One call of a shard of a stream: its previous state, new events and the watermark → rows and the next state.
 
 All keys of a shard are in one matcher.
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events.batch import Batch
 from cepheid.hosts.spark.batch.worker import output_schema
-from cepheid.hosts.spark.stream.packing import events_of, to_stream
+from cepheid.hosts.spark.stream.packing import events_of, to_stream, unpacked_runner
 from cepheid.hosts.spark.stream.shard_log import (
     Live,
     Restored,
@@ -25,11 +25,12 @@ from cepheid.hosts.spark.stream.shard_log import (
     restored,
     snapshot_of,
 )
-from cepheid.hosts.spark.stream.shard_matcher import ShardMatcher, shard_pattern
 from cepheid.hosts.spark.stream.store import PUT_BACK, Entry, Head, Store, check_format, from_ledger, ledger_bytes
-from cepheid.kernel.stages.layout import FOREVER, NO_TIME
+from cepheid.kernel.arrays import FOREVER, NO_TIME
+from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.snapshot import AnotherMatcher, differences
-from cepheid.requests.request import OPENED, STREAM_TIMES
+from cepheid.output.times import given_rows
+from cepheid.requests.counts import OPENED, STREAM_TIMES
 
 ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
 
@@ -37,66 +38,66 @@ ANEW = "To go on with the checkpoint, detect as it was made; else give the query
 class Matching(NamedTuple):
     """What a shard is to do."""
 
-    plan: bytes
-    """As `stream_matcher.shard_pattern` takes it."""
+    runner: bytes
+    """The pattern's runner, as `unpacked_runner` takes it."""
     columns: pa.Schema
-    """Of the events, as the matcher takes them."""
+    """The columns of the events, as the matcher takes them."""
     made_for: str
-    """What the checkpoint must be of: JSON."""
+    """What the checkpoint must have been written for, as JSON."""
     of_matches: bool
     """Whether the events are matches of another pattern in the same query."""
     named: bool
-    """Whether the pattern was given by name: then errors say whose they are."""
+    """Whether the pattern was given by name: errors then name it."""
     asked: str
-    """What the plan is made from: JSON, kept for who looks inside."""
+    """What the plan is made from, as JSON; stored for `partial_matches`, which reads checkpoints."""
 
 
 class Shard(NamedTuple):
-    """What a call is of."""
+    """The shard that is called."""
 
     store: Store
     live: Live
-    """Those of this worker."""
+    """The matchers of this worker."""
     place: tuple[str, int]
     """The query, and the shard's number in it."""
 
 
 class Stepped(NamedTuple):
-    """What a call of a shard gave."""
+    """What a call of a shard returns."""
 
     rows: bytes | None
     timer: int | None
-    """Milliseconds: the watermark at which there is something to do."""
+    """The watermark, in milliseconds, at which there is something to do."""
     former_timer: int | None
-    """That of the state before."""
+    """The timer of the previous state."""
     counts: dict[str, int]
     times: dict[str, int]
 
 
 LIVE = Live()
-"""Those of this worker."""
+"""The matchers of this worker."""
 
 
 def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    """Time passes to the watermark (milliseconds), then the events come; those with a time before it are late.
+    """Time advances to the watermark (milliseconds), then the events come; those with an earlier time are late.
 
-    The order matters: were the events taken first, whether one is late would depend on when its shard was last called.
-    Only the matches of another pattern come first: they come as soon as the watermark has passed their times.
+    The order matters: if the events came first, whether one is late would depend on when its shard was last called.
+    Only events that are matches of another pattern come first: they arrive as soon as the watermark passes their times.
 
     Raises:
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
-    with in_pattern(shard_pattern(matching.plan).name, named=matching.named):
+    with in_pattern(unpacked_runner(matching.runner).name, named=matching.named):
         return _step(matching, shard, values, watermark)
 
 
 def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    pattern, store = shard_pattern(matching.plan), shard.store
+    runner, store = unpacked_runner(matching.runner), shard.store
     began = perf_counter_ns()
     head = store.head()
-    matcher, goes_on, renewed = _matcher(matching, shard, head)
-    before, called = matcher.counts, perf_counter_ns()
+    matcher, goes_on, before, renewed = _matcher(matching, shard, head)
+    called = perf_counter_ns()
     rows = [*renewed]
     if not matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
@@ -106,14 +107,16 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
     timer, open_ = _timer(matcher), matcher.open
-    given = _as_value(matcher.net(pa.concat_tables(rows)), output_schema(pattern.schema))
+    made_for = json.loads(matching.made_for)
+    net = given_rows(runner.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
+    given = _as_value(net, output_schema(net.schema))
     matched = perf_counter_ns()
     if not matcher.is_idle:
         entry = None if events is None else Entry.of(passed, _as_one(values, events))
         if (following := next_head(head if goes_on else None, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
-            snapshot = snapshot_of(matcher, json.loads(matching.made_for))
+            snapshot = snapshot_of(matcher, made_for)
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot, head)
         shard.live.keep(shard.place, following, matcher)
@@ -131,13 +134,13 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
 
 
 def check_ledger(matching: Matching, known: bytes | None) -> bytes:
-    """What the ledger is to keep: what the checkpoint is of, and what its plan is made from.
+    """The ledger to store: what the checkpoint is written for, and what its plan is made from.
 
     Raises:
-        SnapshotError: the checkpoint is of another query, or of a format that is not known.
+        SnapshotError: the checkpoint belongs to another query, or has an unknown format.
     """
     made_for = json.loads(matching.made_for)
-    with in_pattern(shard_pattern(matching.plan).name, named=matching.named):
+    with in_pattern(unpacked_runner(matching.runner).name, named=matching.named):
         if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
             raise of_another_query(changed)
     return ledger_bytes(made_for, json.loads(matching.asked))
@@ -148,23 +151,27 @@ def of_another_query(changed: Sequence[str]) -> SnapshotError:
 
 
 def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
-    pattern = shard_pattern(matching.plan)
+    runner = unpacked_runner(matching.runner)
     if head is None:
-        return Restored(pattern.matcher(), goes_on=True)
+        return _unchanged(runner.matcher())
     check_format(head.format)
     try:
-        known = shard.live.take(shard.place, pattern)
+        known = shard.live.take(shard.place, runner)
         if known is not None and goes_on_from(known, shard.store, head, matching.columns):
-            return Restored(known.matcher, goes_on=True)
-        return restored(pattern, shard.store, head, json.loads(matching.made_for), matching.columns)
+            return _unchanged(known.matcher)
+        return restored(runner, shard.store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
         raise of_another_query(error.changed) from error
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
 
 
-def _pass_time(matcher: ShardMatcher, watermark: int) -> pa.Table:
-    """The rows. At Spark's first watermark, 1970, whatever the events' times are, no time has passed."""
+def _unchanged(matcher: LiveMatcher) -> Restored:
+    return Restored(matcher, goes_on=True, counts=matcher.counts)
+
+
+def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
+    """Advances time; returns the rows. At Spark's first watermark, 1970, no time has passed, even for older events."""
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
 
@@ -172,8 +179,8 @@ def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
     return values[0] if len(values) == 1 else to_stream(events.data)
 
 
-def _timer(matcher: ShardMatcher) -> int | None:
-    """The watermark that is behind what is due next; Spark's first one, 1970, is behind nothing."""
+def _timer(matcher: LiveMatcher) -> int | None:
+    """The first watermark after the next due time, in milliseconds; at least 1, as Spark's first watermark is 1970."""
     return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
 
 

@@ -1,172 +1,161 @@
-"""The events of a stream, and what its patterns need of them, whichever kind these are of."""
+"""The events of a stream, and what its patterns need from them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
-from cepheid.compile.stages.compiled_plans import compile_plans
-from cepheid.events.batch import (
-    EVENT_PREFIX,
-    KEY_PREFIX,
-    ROW_PREFIX,
-    SEQUENCE_PREFIX,
-    TIME,
-    TIME_TYPE,
-    VALUE_PREFIX,
-    Batch,
-    mask_column,
-)
-from cepheid.hosts.compatibility import asked_of, made_for
+from cepheid.errors import PatternError, Problem
+from cepheid.events import batch as names
+from cepheid.events.batch import Batch, mask_column
+from cepheid.events.time import TIME_TYPE
+from cepheid.families.family import LateBy
 from cepheid.hosts.in_process.tables import with_zone
-from cepheid.hosts.spark.batch.detect import output_columns, plans_on_spark, row_type
-from cepheid.hosts.spark.lift import Lift, Times, lifting, usable
+from cepheid.hosts.spark.batch.detect import plans_on_spark
+from cepheid.hosts.spark.lift import Lift, Times, lifting
 from cepheid.hosts.spark.shipping import packed
-from cepheid.hosts.spark.stream.packing import Layouts
-from cepheid.matchers.pattern_events import OwnEvents
-from cepheid.output.stages import merged, row_schema
-from cepheid.plan.plan_set import Plans, words_of
-from cepheid.plan.stages.growth import growth_warnings
+from cepheid.matchers.pattern_events import projections
+from cepheid.output.common import merged
+from cepheid.output.times import given_schema
+from cepheid.plan.plan_set import PlanSet, words_of
+from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
+from cepheid.requests.warnings import of_each
 
 SESSION_ZONE = "session.time_zone"
-"""In what a checkpoint is of: a stream's alone."""
-
-
-class Sought(NamedTuple):
-    """A pattern that a stream looks for."""
-
-    packed: bytes
-    """As `stream_matcher.shard_pattern` takes it."""
-    columns: pa.Schema
-    """Of its events, as the matcher takes them."""
-    rows: pa.Schema
-    made_for: Mapping[str, object]
-    """What a checkpoint must be of, beside what the query says."""
-    asked: Mapping[str, object]
-    """What its plan is made from, for who looks inside."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """The events of a stream, and what its patterns need of them."""
-
-    events: DataFrame
-    request: Request
-    each: tuple[Sought, ...]
-    times: Times
-    """Those that the watermark is of."""
-    time: str
-    """The matchers' column of them."""
-    missing: Column
-    """Whether an event has not the times that it must have."""
-    usable: Callable[[DataFrame], DataFrame]
-    """The events that have key and times; others fail, or are dropped."""
-    lift: Lift
-    columns: pa.Schema
-    """Of the lift's layout."""
-    own: bytes | Layouts
-    """Which of these are each pattern's: a `stream_packing.Packing`'s."""
-    zone: str
-    """The session's, on whose clock SQL and functions see times. It belongs to the checkpoint: what was computed of
-    events that wait there would not be what is computed of those to come.
-    """
-    row_type: StructType
-    """Of the workers' rows."""
-    output: tuple[Column, ...]
-    """The output's columns, made of these rows."""
-    outputs: tuple[str, ...]
-    """What is among the rows."""
-    warnings: tuple[str, ...]
-
-    @property
-    def rows(self) -> pa.Schema:
-        """The columns of all patterns' rows."""
-        return pa.schema(merged([list(sought.rows) for sought in self.each]))
-
-
-def matchings(source: Source, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
-    """Of each pattern what its shards are to do: a `stream_shard.Matching`'s."""
-    request = source.request
-    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
-    if request.named:
-        together["patterns"] = request.names
-    for sought in source.each:
-        told = json.dumps({**sought.made_for, **together})
-        yield (sought.packed, sought.columns, told, of_matches, request.named, json.dumps(sought.asked))
-
-
-def stage_source(events: DataFrame, request: Request, zone: str) -> Source:
-    """Of patterns of stages.
-
-    Raises:
-        PatternError, SchemaError: as `detect_on_stream`.
-    """
-    plans = plans_on_spark(events, request)
-    times = Times.of(events, request.time, request.time_zone)
-    lift = lifting(plans, times)
-    columns = batch_columns(plans, lift, zone)
-    return Source(
-        events,
-        request,
-        tuple(_sought(events, request, plans, columns, zone)),
-        times,
-        TIME,
-        times.missing,
-        lambda read: usable(read, request.key, times, request.nulls),
-        lift,
-        columns,
-        packed(plans),
-        zone,
-        StructType(merged([row_type(plan, events.schema).fields for plan in plans.each])),
-        tuple(output_columns(*plans.each)),
-        request.outputs or (),
-        tuple(_growth(plans)),
-    )
-
-
-def _sought(
-    events: DataFrame, request: Request, plans: Plans, columns: pa.Schema, session_zone: str
-) -> Iterator[Sought]:
-    zone = request.time_zone or session_zone
-    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns)
-    patterns = compile_plans(plans)
-    for number, compiled in enumerate(patterns.each):
-        alone = replace(request, asked=(request.asked[number],))
-        yield Sought(
-            packed(compiled.plan),
-            OwnEvents(patterns, number).of(Batch(nothing)).data.schema,
-            row_schema(compiled.plan),
-            made_for(alone, compiled, zone),
-            asked_of(alone, zone, events.schema.jsonValue()),
-        )
-
-
-def _growth(plans: Plans) -> Iterator[str]:
-    for plan in plans.each:
-        whose = f"pattern {plan.pattern.name!r}: " if plans.named else ""
-        yield from (whose + GROWS + warning for warning in growth_warnings(plan.pattern))
-
+"""A key of `made_for` that only streams have."""
 
 GROWS = "a stream does not end, and keeps what is open: "
 
 
-def batch_columns(plan: Plans, lift: Lift, zone: str) -> pa.Schema:
-    """The matchers' columns, in the order of the lift's layout. Functions see times on the session's clock."""
-    events, schema = plan.schema.columns, plan.schema
-    types: dict[str, Any] = {TIME: TIME_TYPE} | {
-        mask_column(word): pa.int64() for word in range(len(words_of(plan.bits)))
-    }
-    types |= {f"{KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
-    types |= {f"{SEQUENCE_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.sequence)}
-    types |= {EVENT_PREFIX + name: events.field(name).type for name in plan.columns}
-    types |= {f"{VALUE_PREFIX}{i}": value.type for i, value in enumerate(plan.values)}
-    if plan.functions:
-        types |= {ROW_PREFIX + name: with_zone(events.field(name).type, zone) for name in events.names}
+class StreamPattern(NamedTuple):
+    """A pattern that a stream looks for."""
+
+    packed: bytes
+    """The pattern's runner, as `packing.unpacked_runner` takes it."""
+    columns: pa.Schema
+    """The columns of its events, as the matcher takes them."""
+    rows: pa.Schema
+    made_for: Mapping[str, object]
+    """What a checkpoint must have been written for, besides what the query adds."""
+    asked: Mapping[str, object]
+    """What its plan is made from; stored for `partial_matches`, which reads checkpoints."""
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """The events of a stream, and what its patterns need from them."""
+
+    events: DataFrame
+    request: Request
+    plans: PlanSet[Any]
+    each: tuple[StreamPattern, ...]
+    times: tuple[Times, ...]
+    """One time column, or start and end."""
+    late_by: LateBy
+    """Which of them has the watermark."""
+    lift: Lift
+    columns: pa.Schema
+    """The columns of the lift's layout: those of the events of all patterns, as matchers take them."""
+    zone: str
+    """The session's zone, in which SQL and functions see times. It belongs to the checkpoint: in another zone, values
+    computed from waiting events and from new events would not agree.
+    """
+
+    @property
+    def watermarked(self) -> tuple[str, Times]:
+        """The times that the watermark is of, and the matchers' column of them."""
+        return (names.END, self.times[-1]) if self.late_by == "end" else (names.TIME, self.times[0])
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The columns of all patterns' rows."""
+        return pa.schema(merged([list(one.rows) for one in self.each], self.request.family.last_columns))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs among the rows."""
+        each = [self.request.family.live_outputs(plan) for plan in self.plans.each]
+        return tuple(dict.fromkeys(output for outputs in each for output in outputs))
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What the user should know before the stream starts."""
+        family = self.request.family
+        yield from of_each(self.plans, family.warnings)
+        yield from of_each(self.plans, lambda plan: (GROWS + why for why in family.growth(plan, self.late_by)))
+
+
+def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
+    """For each pattern, what its shards are to do: the fields of a `shard.Matching`."""
+    request = source.request
+    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
+    if request.named:
+        together["patterns"] = request.names
+    for one in source.each:
+        made_for = json.dumps({**one.made_for, **together})
+        yield (one.packed, one.columns, made_for, of_matches, request.named, json.dumps(one.asked))
+
+
+def source_of(events: DataFrame, request: Request, late_by: LateBy, zone: str) -> StreamSource:
+    """What the request's patterns need from the events; `zone` is the session's.
+
+    Raises:
+        PatternError, SchemaError: as `detect_on_stream`.
+    """
+    family = request.family
+    endless = (asked._replace(pattern=family.endless(asked.pattern)) for asked in request.patterns)
+    request = replace(request, patterns=tuple(endless))
+    plans = plans_on_spark(events, request)
+    if problems := _never_certain(plans, request, late_by):
+        raise PatternError(problems)
+    times = Times.of_each(events, plans.schema.times, request.time_zone or zone)
+    lift = lifting(plans, times)
+    columns = batch_columns(plans, lift, zone)
+    each = []
+    for number, columns_of_one in enumerate(_columns_of_each(plans, request, columns)):
+        runner = family.runner(plans.each[number], late_by)
+        each.append(
+            StreamPattern(
+                packed(runner),  # before anything in it is compiled
+                columns_of_one,
+                given_schema(runner.plan, runner.schema),
+                family.compatibility(runner, request.time_zone or zone),
+                asked_of(request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue()),
+            )
+        )
+    return StreamSource(events, request, plans, tuple(each), times, late_by, lift, columns, zone)
+
+
+def _never_certain(plans: PlanSet[Any], request: Request, late_by: LateBy) -> list[Problem]:
+    return [
+        problem.of_pattern(plan.pattern.name) if plans.named else problem
+        for plan in plans.each
+        for problem in request.family.never_certain(plan, late_by)
+    ]
+
+
+def _columns_of_each(plans: PlanSet[Any], request: Request, columns: pa.Schema) -> list[pa.Schema]:
+    """The columns of each pattern's events."""
+    nothing = Batch(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], schema=columns))
+    relevant_to = request.family.compile(plans).relevant_to
+    return [own.of(nothing).data.schema for own in projections(plans, relevant_to)]
+
+
+def batch_columns(plans: PlanSet[Any], lift: Lift, zone: str) -> pa.Schema:
+    """The matchers' columns, in the order of the lift's layout. Functions see times in the session's zone."""
+    events, schema = plans.schema.columns, plans.schema
+    types: dict[str, Any] = {names.TIME: TIME_TYPE, names.END: TIME_TYPE}
+    types |= {mask_column(word): pa.int64() for word in range(len(words_of(plans.bits)))}
+    types |= {f"{names.KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
+    types |= {f"{names.SEQUENCE_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.sequence)}
+    types |= {names.EVENT_PREFIX + name: events.field(name).type for name in plans.columns}
+    types |= {f"{names.VALUE_PREFIX}{i}": value.type for i, value in enumerate(plans.values)}
+    if plans.functions:
+        types |= {names.ROW_PREFIX + name: with_zone(events.field(name).type, zone) for name in events.names}
     return pa.schema([pa.field(name, types[name]) for name in lift.layout])

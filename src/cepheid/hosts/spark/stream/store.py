@@ -1,4 +1,4 @@
-"""What a shard keeps in Spark's state store, and how it is reached there."""
+"""The state of a shard in Spark's state store, and how it is read and written there."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from cepheid.errors import SnapshotError
 from cepheid.matchers.snapshot import fitting
 
 SHARD, EVENTS = "_shard", "_events"
-"""The columns of what comes for a shard: its number, and events."""
+"""The columns of a shard's input: its number, and events."""
 
 FORMAT = 1
-"""Of head, log and ledger: raised when older versions can no longer read what is written. A snapshot has its own."""
+"""The format of head, log and ledger: increased when older versions can no longer read it. Snapshots have their own."""
 
 PUT_BACK = "Put the checkpoint back as it was, from a copy, or give the query one of its own"
 
 
 def ledger(pattern: int) -> int:
-    """The number of the pattern's shard without events, which is called in every batch that has any: it knows what the
-    checkpoint is of. And of such a number the pattern's.
+    """The number of the pattern's shard without events, which stores what the checkpoint was written for. It is called
+    in every batch that has events. Applied to such a shard's number, this gives the pattern's number.
     """
     return -1 - pattern
 
 
 class Head(NamedTuple):
-    """What is read of a shard in every call."""
+    """The part of a shard's state that every call reads."""
 
     format: int
     """FORMAT of the version that wrote it."""
     state: bytes
-    """Names the snapshot and the log behind it: `named_behind`."""
+    """The name of the snapshot with the log after it: see `named_behind`."""
     entries: int
     log_bytes: int
     room: int
     """Bytes that the log may have."""
     passed: int
-    """Microseconds: time has passed to here."""
+    """The watermark, in microseconds."""
     open: int
-    """How many partial matches are."""
+    """The number of open partial matches."""
     timer: int | None
 
 
 class Entry(NamedTuple):
-    """What came in one call."""
+    """The events of one call."""
 
     passed: int
-    """Time had passed to here (microseconds): what came with an earlier time, or this one, was late."""
+    """The watermark at the call, in microseconds: events at this time or earlier were late."""
     events: bytes
     digest: bytes
-    """Of both: Arrow trusts what it reads."""
+    """The digest of both, as Arrow does not verify what it reads."""
 
     @staticmethod
     def of(passed: int, events: bytes) -> Entry:
@@ -63,39 +63,39 @@ class Entry(NamedTuple):
 
 
 def named_behind(state: bytes, entry: Entry) -> bytes:
-    """The name of a state with one more entry. A snapshot's is random, so that equal names are of the same snapshot and
-    log; how far time has passed behind them the head says.
+    """The name of a state with one more entry. A new snapshot has a random name, so equal names mean the same snapshot
+    and log. The name does not cover the time since then: that is in the head.
     """
     return blake2b(state + entry.digest, digest_size=16).digest()
 
 
-class Kept(Protocol):
-    """What is behind a head."""
+class ShardState(Protocol):
+    """The state that a head describes."""
 
     def snapshot(self) -> bytes: ...
 
     def log(self) -> Sequence[Entry]:
-        """In the order of writing."""
+        """The entries, in the order in which they were written."""
 
 
-class Store(Kept, Protocol):
-    """Where a shard is kept."""
+class Store(ShardState, Protocol):
+    """The place where a shard's state is stored."""
 
     def head(self) -> Head | None:
-        """None where the shard has no state."""
+        """The head; None if the shard has no state."""
 
     def entry(self, number: int) -> Entry:
-        """Of the log, from 1.
+        """The entry of the log with this number, from 1.
 
         Raises:
             SnapshotError: it is not there.
         """
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
-        """In place of all that was kept."""
+        """Replaces all of the stored state."""
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        """Behind the log; None: nothing came, and only the head is another."""
+        """Appends an entry to the log; None: there were no events, and only the head is new."""
 
     def clear(self, before: Head) -> None: ...
 
@@ -111,20 +111,20 @@ def check_format(written: int) -> None:
 
 
 def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
-    """What the checkpoint is of, and what its plan is made from."""
+    """The ledger: what the checkpoint was written for, and what its plan is made from."""
     return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
 
 
 def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `ledger_bytes` was given.
+    """The arguments from which `ledger_bytes` made the ledger.
 
     Raises:
-        SnapshotError: it is no ledger, or of a format that is not known.
+        SnapshotError: it is not a ledger, or has an unknown format.
     """
     try:
         with fitting("the checkpoint's ledger"):
-            told = json.loads(kept)
-            written, *of = told["format"], told["made_for"], told["asked"]
+            content = json.loads(kept)
+            written, *of = content["format"], content["made_for"], content["asked"]
     except SnapshotError as error:
         raise SnapshotError(f"{error}. {PUT_BACK}") from error
     check_format(written)

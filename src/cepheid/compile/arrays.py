@@ -1,0 +1,16 @@
+"""What the arrays of all kinds of pattern have in common."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+Records: TypeAlias = npt.NDArray[Any]
+"""A structured array; its dtype is named beside it. Rows are read as `array[i].field`."""
+
+NONE = -1
+INSTRUCTION = np.dtype([("op", np.int64), ("a", np.int64), ("b", np.int64)])

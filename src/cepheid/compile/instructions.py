@@ -1,0 +1,103 @@
+"""The instructions of compiled scripts, and the kinds of slots that they read. `compile.script` writes them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Op(IntEnum):
+    """Instructions. _I works on integers, _F on doubles; a and b are the instruction's arguments."""
+
+    CONSTANT = 0
+    """Push constants[a]; NULL if b."""
+    CURRENT = 1
+    """Push column a of the current event."""
+    AT_EVENT = 2
+    """Push column b of the event in slot a."""
+    COUNT = 3
+    """Push slot a."""
+    SUM = 4
+    """Push slot a; NULL if the count in slot b is 0."""
+    CHECK_SUM = 7
+    """Fail if the sum of carry slot a has left 64 bits."""
+    AVERAGE_F = 5
+    AVERAGE_DECIMAL = 6
+    ADD_I = 10
+    """Integer results are checked against the range constants[a] … constants[a + 1]."""
+    SUBTRACT_I = 11
+    MULTIPLY_I = 12
+    DIVIDE_DECIMAL = 13
+    """The dividend is multiplied by constants[b] first; rounded half up."""
+    INTEGER_DIVIDE = 14
+    REMAINDER_I = 15
+    NEGATE_I = 16
+    ABS_I = 17
+    SCALE_UP = 18
+    """Multiply by constants[b]."""
+    SCALE_DOWN = 19
+    """Divide by constants[b], rounded half up."""
+    TO_DOUBLE = 20
+    """Divide by constants[a] as doubles."""
+    ADD_F = 21
+    SUBTRACT_F = 22
+    MULTIPLY_F = 23
+    DIVIDE_F = 24
+    REMAINDER_F = 25
+    NEGATE_F = 26
+    ABS_F = 27
+    EQUAL_I = 30
+    LESS_I = 31
+    LESS_OR_EQUAL_I = 32
+    SAME_I = 33
+    LEAST_I = 34
+    GREATEST_I = 35
+    EQUAL_F = 36
+    LESS_F = 37
+    LESS_OR_EQUAL_F = 38
+    SAME_F = 39
+    LEAST_F = 40
+    GREATEST_F = 41
+    NOT = 50
+    IS_NULL = 51
+    AND = 52
+    OR = 53
+    POP = 54
+    JUMP = 55
+    """Continue at instruction a."""
+    JUMP_IF_FALSE = 56
+    """The value stays on the stack."""
+    JUMP_IF_TRUE = 57
+    JUMP_IF_PRESENT = 58
+    JUMP_UNLESS_TRUE = 59
+    """The value is taken off the stack."""
+    FAIL_IF = 60
+    """Take a value off the stack and fail if it is true."""
+    JUMP_IF_NULL = 61
+    """The value stays on the stack."""
+    SWAP = 62
+    """Exchange the two values on top."""
+
+
+class SlotKind(IntEnum):
+    """How a slot changes when its stage takes an event."""
+
+    LAST = 0
+    """The event; in a slot further back, what the slot one nearer held before."""
+    FIRST = 1
+    """The event, if the slot is empty and the slot one nearer, if any, is not."""
+    COUNT = 2
+    CARRY = 10
+    """How often the sum in the source slot has wrapped around, upwards less downwards; changes before the sum does."""
+    SUM_I = 13
+    SUM_F = 14
+    SUM_I_AS_F = 15
+    """A sum of integers as doubles, as avg takes it."""
+    LEAST_I = 16
+    LEAST_F = 17
+    GREATEST_I = 18
+    GREATEST_F = 19
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether the slot holds a number; the others hold the position of an event, -1 for none."""
+        return SlotKind.COUNT <= self <= SlotKind.SUM_I_AS_F

@@ -1,0 +1,102 @@
+"""The arrays that the kernel reads of an interval pattern. `compile.intervals.compiled` fills them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from cepheid.compile.arrays import Ints, Records
+
+
+class Check(IntEnum):
+    """What is checked once the events concerned are bound."""
+
+    SCRIPT = 0
+    """Script number `script` is true."""
+    RELATION = 1
+    """The relation between the spans of `left` and `right` (sets of variables) is in `relations`, a set of numbers of
+    Relation.
+    """
+    COUNTS = 2
+    """The events of `left` that contain, are finished by, meet, overlap and start the event of `right` are as many as
+    `counts` says.
+    """
+    LISTED = 3
+    """The event of `left` does not come after that of `right` in order of (start, end)."""
+
+
+class ScopeNumber(IntEnum):
+    """The scopes of negations, by the names of `lang.intervals.values.Scope`."""
+
+    START_BETWEEN = 0
+    GAP = 1
+    SEQ_BETWEEN = 2
+    INTERSECTS_GAP = 3
+    DURING_SPAN = 4
+
+
+CHECK = np.dtype(
+    [
+        ("kind", np.int64),
+        ("left", np.int64),
+        ("right", np.int64),
+        ("relations", np.int64),
+        ("script", np.int64),
+        ("counts", np.int64, (5,)),
+    ]
+)
+NEGATION = np.dtype(
+    [
+        ("scope", np.int64),  # a ScopeNumber, or -1
+        ("left", np.int64),  # a set of variables
+        ("right", np.int64),
+        ("order", np.int64),  # its differences: IntervalTables.differences[order:order_end]
+        ("order_end", np.int64),
+        ("scripts", np.int64),  # IntervalTables.negation_scripts[scripts:scripts_end]
+        ("scripts_end", np.int64),
+        ("guard", np.int64),
+    ]
+)
+DIFFERENCE = np.dtype([("left", np.int64), ("right", np.int64), ("most", np.int64)])
+"""Endpoint left - endpoint right <= most; 2 v is the start of variable v, 2 v + 1 its end."""
+
+JOIN_SETTINGS = np.dtype(
+    [
+        ("positives", np.int64),
+        ("delay", np.int64),  # microseconds
+        ("external_clock", np.int64),  # 1: it is set from outside; 0: it is the latest end of an event
+        ("by_end", np.int64),  # 1: lateness is measured at ends
+        ("most_matches", np.int64),  # the most matches that one event may complete
+        ("drops", np.int64),  # 1: matches over the limit are dropped, the earliest start first
+    ]
+)
+JOIN_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
+
+
+class IntervalTables(NamedTuple):
+    """A compiled interval pattern of n events and t variables."""
+
+    settings: Records
+    """(1,) JOIN_SETTINGS."""
+    bits: Ints
+    """(t,) the bit of each variable's events."""
+    bounds: Ints
+    """(2 n, 2 n) endpoint i - endpoint j <= bounds[i, j], FREE for no bound."""
+    order: Ints
+    """(n, n) row v: the order in which variables are bound when an event of variable v has come, v itself first."""
+    checks: Records
+    """(any,) CHECK."""
+    check_at: Ints
+    """(n * n + 1,) once d events of row v are bound, checks[check_at[n v + d - 1]:check_at[n v + d]] must hold."""
+    negations: Records
+    """(t - n,) NEGATION."""
+    differences: Records
+    """(any,) DIFFERENCE."""
+    negation_scripts: Ints
+    scripts: Records
+    """(scripts,) JOIN_SCRIPT: where a script is in the code."""
+    code: Records
+    """(instructions,) INSTRUCTION."""
+    constants: Ints

@@ -1,0 +1,25 @@
+"""What numbers in the state of a pattern of stages stand for, as a digest."""
+
+from __future__ import annotations
+
+from cepheid.compile.digest import digest_of
+from cepheid.compile.instructions import SlotKind
+from cepheid.compile.stages.compiled import CompiledPattern
+
+
+def layout_digest(compiled: CompiledPattern) -> str:
+    """128 bits in hexadecimal over the states and the targets of their edges, the stages, the meaning of each slot, and
+    the columns of events: everything that a later version may number differently for the same pattern.
+    """
+    plan, tables = compiled.plan, compiled.tables
+    edges = list(zip(tables.edges["target"].tolist(), tables.edges["stage"].tolist(), strict=True))
+    ranges = zip(tables.states["edges"].tolist(), tables.states["edges_end"].tolist(), strict=True)
+    layout = {
+        "states": [edges[start:end] for start, end in ranges],
+        "stages": [leaf.name for leaf in plan.pattern.leaves],
+        "stage_slots": tables.stage_slots.tolist(),
+        "slots": [[SlotKind(kind).name, *numbers] for kind, *numbers in tables.slots.tolist()],
+        "bits": [bit.sql for bit in plan.bits],
+        "values": [[value.sql, str(value.type)] for value in plan.values],
+    }
+    return digest_of(layout)

@@ -1,0 +1,41 @@
+"""Event times: their type in batches, and instants as numbers."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+
+from cepheid.errors import SchemaError
+
+TIME_TYPE = pa.timestamp("us", "UTC")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(instant: datetime) -> int:
+    """Microseconds from 1970 UTC to the instant, which has a zone."""
+    elapsed = instant - _EPOCH
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
+def arrow_zone(zone: str) -> str:
+    """The zone as Arrow knows it: a name, or an offset such as +05:30, which Spark also writes as GMT+5.
+
+    Raises:
+        SchemaError: Arrow does not know it.
+    """
+    try:
+        return ZoneInfo(zone).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    if zone in ("Z", "UT", "GMT0"):
+        return "UTC"
+    if (offset := _OFFSET.fullmatch(zone)) is None:
+        raise SchemaError(f"time_zone: {zone!r} is not known here; give a name such as 'Europe/Berlin', or +05:30")
+    sign, hours, minutes = offset.groups()
+    return f"{sign}{int(hours):02}:{int(minutes or 0):02}"
+
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")

@@ -1,0 +1,33 @@
+"""What a snapshot must have been made for to fit, in JSON values that `matchers.snapshot.differences` compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.fingerprint import pattern_fingerprint
+from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.used_columns import used_columns
+
+
+def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str, zone: str) -> dict[str, Any]:
+    """The values for a pattern, from its document and the digest of its compiled form (`layout`); local times are read
+    in `zone`.
+    """
+    # State continues with another version of the same pattern.
+    pattern = {key: value for key, value in document.items() if key not in ("name", "version")}
+    schema = plan.schema
+    return {
+        "fingerprint": pattern_fingerprint(document),
+        "layout": layout,
+        "pattern.name": plan.pattern.name,
+        "pattern": pattern,
+        "key": list(schema.key),
+        "time": schema.time,
+        "time_zone": zone,
+        "sequence": list(schema.sequence),
+        "columns": {name: str(schema.columns.field(name).type) for name in used_columns(plan)},
+        "chosen": list(plan.columns),
+        "measures": {measure.name: measure.text for measure in plan.measures or ()},
+        "outputs": list(plan.outputs or ()),
+    }

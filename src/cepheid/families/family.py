@@ -1,0 +1,185 @@
+"""The protocol of a kind of pattern, for code that works with all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from cepheid.errors import Problem
+from cepheid.events.batch import Schema
+from cepheid.lang.consistency import Consistency
+from cepheid.lang.document.marked_text import Value
+from cepheid.matchers.counts import ReadCounts
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.plan_set import PlanSet, Words
+
+if TYPE_CHECKING:
+    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
+
+LateBy: TypeAlias = Literal["start", "end"]
+"""Which of its times makes an event late; "start" for an event with a single time."""
+
+
+class Explanation(NamedTuple):
+    """The output of `cepheid explain`."""
+
+    text: str
+    diagram: str | None
+    """Mermaid; None if it cannot be drawn without the events' columns."""
+
+
+class CompiledSet(Protocol):
+    """The plans of all patterns of a call, ready to run."""
+
+    @property
+    def relevant_to(self) -> Sequence[Words | None]:
+        """For each pattern, bits of the shared mask: an event with none of them does not matter; None: all matter."""
+
+
+@dataclass(frozen=True)
+class ServiceOptions:
+    """The options of a matcher in the user's own service."""
+
+    columns: pa.Schema
+    """The columns of incoming events."""
+    lateness: timedelta | None
+    """How far events may be before the latest one; None: without limit, until the caller advances time."""
+    late_by: LateBy = "start"
+    consistency: Consistency | None = None
+    """None: the pattern's; for a pattern without one, only certain matches, and no column for changes."""
+    frequencies: Mapping[str, float] | None = None
+    """Event type → the number of its events, in any unit."""
+
+
+class Family(Protocol):
+    """A kind of pattern."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the kind in documents, ledgers and messages."""
+
+    @property
+    def pattern(self) -> type: ...
+
+    @property
+    def noun(self) -> str:
+        """What messages call a pattern of the kind, with its article."""
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether events have a start and an end; otherwise they have one time."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the finite matcher needs events sorted by key and time; otherwise it takes them in any order."""
+
+    @property
+    def outputs(self) -> tuple[OutputName, ...]:
+        """The outputs that can be requested."""
+
+    @property
+    def always_in_one_table(self) -> bool:
+        """Whether the rows of a stream always start with `kind` and `pattern`."""
+
+    @property
+    def last_columns(self) -> tuple[str, ...]:
+        """Columns that come after all others if several patterns have their own columns."""
+
+    @property
+    def lacks(self) -> Mapping[str, str]:
+        """Arguments of `detect` that the kind does not support, each with the reason. The docs show them in a table."""
+
+    @property
+    def named_in_one_table(self) -> bool:
+        """Whether matches of several patterns have by default the columns of a call with `outputs`."""
+
+    @property
+    def lists_open(self) -> bool:
+        """Whether open partial matches can be listed."""
+
+    @property
+    def counts(self) -> type[ReadCounts]:
+        """The type of the counts for finite input."""
+
+    # Patterns and plans
+
+    def check(self, pattern: Any, measures: Mapping[str, str] | None) -> list[Problem]:
+        """The problems of the pattern that do not depend on the events."""
+
+    def advice(self, given: object) -> str | None:
+        """How to make a pattern of this kind from `given`, which is not one yet; None if that is not possible."""
+
+    def endless(self, pattern: Any) -> Any:
+        """The pattern for unbounded input, with the defaults that such input needs."""
+
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[Any]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> PlanSet[Any]:
+        """The plans of patterns over the same events.
+
+        Raises:
+            SchemaError, PatternError, LimitExceeded: the message has all problems.
+        """
+
+    def warnings(self, plan: Any) -> Iterable[str]:
+        """Warnings about what works, but perhaps not as intended."""
+
+    def growth(self, plan: Any, late_by: LateBy) -> Iterable[str]:
+        """What is retained forever on unbounded input, one sentence per cause."""
+
+    def never_certain(self, plan: Any, late_by: LateBy) -> list[Problem]:
+        """Why no match would ever be certain on unbounded input; empty if matches may be."""
+
+    def document(self, pattern: Any) -> dict[str, Value]:
+        """The pattern in JSON values, with names in place of functions."""
+
+    def names_of_functions(self, pattern: Any) -> list[str]:
+        """The names of its conditions in Python."""
+
+    def explain(self, pattern: Any, plan: Any | None) -> Explanation:
+        """What the pattern means and, with the plan, how it runs."""
+
+    def remarks(self, pattern: Any, plan: Any | None) -> list[str]:
+        """The warnings shown by `cepheid explain` and `cepheid check`."""
+
+    # Finite input
+
+    def compile(self, plans: Any) -> CompiledSet:
+        """The plans, ready to run."""
+
+    def row_schemas(self, plans: Any) -> list[pa.Schema]:
+        """The columns of each pattern's rows."""
+
+    def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
+        """The matcher for finite input; time ends at `until` (microseconds; None: the input is complete)."""
+
+    def ties_matter(self, plans: Any) -> bool:
+        """Whether matches may depend on the order of events with equal times."""
+
+    # Unbounded input
+
+    def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
+        """The pattern in the form that is sent to the workers of a stream."""
+
+    def live_outputs(self, plan: Any) -> tuple[str, ...]:
+        """The kinds of rows of a stream: outputs, and RETRACTIONS."""
+
+    def compatibility(self, runner: Any, zone: str) -> dict[str, Any]:
+        """What a checkpoint must have been made for to fit, in JSON values; local times are read in `zone`."""
+
+    def service(self, plan: Any, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        """The matcher for the user's own service."""
+
+
+RETRACTIONS = "retractions"
+"""A kind of row of patterns in real time."""

@@ -1,0 +1,153 @@
+"""The family of interval patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cepheid.errors import Problem
+from cepheid.events.batch import Schema
+from cepheid.families.family import RETRACTIONS, Explanation, LateBy, ServiceOptions
+from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.intervals.document import write_document
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.matchers.counts import IntervalCounts
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.intervals.build import build_interval_plans, check_intervals
+from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+
+if TYPE_CHECKING:
+    from cepheid.compile.intervals.compiled import CompiledIntervalPlans
+    from cepheid.matchers.intervals.runner import IntervalsRunner
+    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+
+
+class Intervals:
+    """A Family."""
+
+    kind = "intervals"
+    pattern = IntervalPattern
+    noun = "an IntervalPattern"
+    has_ends = True
+    in_order = False
+    outputs: tuple[OutputName, ...] = ("matches", "late")
+    always_in_one_table = True
+    last_columns = ("event",)
+    lacks: Mapping[str, str] = MappingProxyType(
+        {
+            "sequence": "their times and contents order intervals",
+            "measures": "matches have a column a variable",
+            "as_of": "matches in finite input are those of all events",
+            "max_partial_matches": "matches are joined anew with each event",
+        }
+    )
+    named_in_one_table = False
+    lists_open = False
+    counts = IntervalCounts
+
+    def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
+        return check_intervals(pattern)
+
+    def advice(self, given: object) -> str | None:  # noqa: ARG002
+        return None
+
+    def endless(self, pattern: IntervalPattern) -> IntervalPattern:
+        return pattern
+
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[IntervalPattern]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> IntervalPlans:
+        return build_interval_plans(patterns, schema, engine, options)
+
+    def warnings(self, plan: IntervalPlan) -> Iterable[str]:  # noqa: ARG002
+        return ()
+
+    def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
+        return interval_growth(plan.pattern, End(late_by))
+
+    def never_certain(self, plan: IntervalPlan, late_by: LateBy) -> list[Problem]:
+        return never_certain(plan.pattern, End(late_by), f"give {plan.schema.time!r} the watermark")
+
+    def document(self, pattern: IntervalPattern) -> dict[str, Value]:
+        return write_document(pattern)
+
+    def names_of_functions(self, pattern: IntervalPattern) -> list[str]:  # noqa: ARG002
+        return []
+
+    def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
+        from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
+
+        if plan is None:
+            return Explanation(f"{explain_interval_pattern(pattern)}\n", None)
+        text = explain_intervals(plan, warnings=interval_warnings(pattern))
+        return Explanation(f"{text}\n", join_diagram(plan))
+
+    def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
+        return list(interval_warnings(pattern))
+
+    def compile(self, plans: IntervalPlans) -> CompiledIntervalPlans:
+        from cepheid.compile.intervals.compiled import CompiledIntervalPlans
+
+        return CompiledIntervalPlans(plans)
+
+    def row_schemas(self, plans: IntervalPlans) -> list[pa.Schema]:
+        from cepheid.output.intervals import finite_schema
+
+        return [finite_schema(plan, named=plans.named) for plan in plans.each]
+
+    def finite(self, compiled: CompiledIntervalPlans, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.intervals.finite import FiniteIntervalMatcher
+
+        assert until is None, "as_of is refused"
+        return FiniteIntervalMatcher(compiled)
+
+    def ties_matter(self, plans: IntervalPlans) -> bool:  # noqa: ARG002
+        return False
+
+    def runner(self, plan: IntervalPlan, late_by: LateBy) -> IntervalsRunner:
+        from cepheid.matchers.intervals.runner import IntervalsRunner
+
+        return IntervalsRunner(plan, End(late_by))
+
+    def live_outputs(self, plan: IntervalPlan) -> tuple[str, ...]:
+        real_time = plan.pattern.consistency is Consistency.REALTIME
+        return (*plan.live_outputs, *[RETRACTIONS] * real_time)
+
+    def compatibility(self, runner: IntervalsRunner, zone: str) -> dict[str, Any]:
+        """The values do not include the consistency, which may change."""
+        from cepheid.matchers.intervals.service import pattern_parts
+
+        plan = runner.plan
+        used = dict.fromkeys([*plan.schema.key, *plan.schema.times, *plan.columns])
+        return {
+            "pattern.name": plan.pattern.name,
+            **pattern_parts(plan),
+            "lateness": plan.times[runner.late_by],
+            "time_zone": zone,
+            "columns": {name: str(plan.schema.columns.field(name).type) for name in used},
+            "values": [str(value.type) for value in plan.values],
+            "outputs": list(plan.live_outputs),
+        }
+
+    def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.matchers.intervals.service import IntervalServiceMatcher
+
+        return IntervalServiceMatcher(
+            plan,
+            options.lateness,
+            End(options.late_by),
+            frequencies=options.frequencies,
+            columns=options.columns,
+            zone=zone,
+        )

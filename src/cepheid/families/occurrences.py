@@ -1,0 +1,142 @@
+"""The family of patterns of occurrences (the event algebra)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cepheid.errors import Problem
+from cepheid.events.batch import Schema
+from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.occurrences.document import write_document
+from cepheid.lang.occurrences.expression import Occurrence
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
+from cepheid.matchers.counts import EventCounts
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurrences
+from cepheid.plan.occurrences.growth import occurrence_growth
+from cepheid.plan.occurrences.plan import OccurrencePlan
+from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.occurrences.types import misread_types
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+
+if TYPE_CHECKING:
+    from cepheid.compile.occurrences.compiled import CompiledOccurrences
+    from cepheid.matchers.occurrences.runner import OccurrencesRunner
+    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+
+
+class Occurrences:
+    """A Family."""
+
+    kind = "occurrences"
+    pattern = OccurrencePattern
+    noun = "an OccurrencePattern"
+    has_ends = False
+    in_order = True
+    outputs: tuple[OutputName, ...] = ("matches", "late")
+    always_in_one_table = False
+    last_columns = ("events", "event")
+    lacks: Mapping[str, str] = MappingProxyType({})
+    named_in_one_table = False
+    lists_open = False
+    counts = EventCounts
+
+    def check(self, pattern: OccurrencePattern, measures: Mapping[str, str] | None) -> list[Problem]:
+        return check_occurrences(pattern, measures)
+
+    def advice(self, given: object) -> str | None:
+        if isinstance(given, Occurrence):
+            return f"an expression is no pattern yet: make one of it with OccurrencePattern.of(…), got {given!r}"
+        return None
+
+    def endless(self, pattern: OccurrencePattern) -> OccurrencePattern:
+        """The pattern with the policy RECENT if it has none, as all occurrences in unbounded input are too many."""
+        return pattern if pattern.chosen is not None else pattern.policy(Policy.RECENT)
+
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[OccurrencePattern]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> OccurrencePlans:
+        return build_occurrence_plans(patterns, schema, engine, options)
+
+    def warnings(self, plan: OccurrencePlan) -> Iterable[str]:
+        return plan.warnings
+
+    def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
+        return occurrence_growth(plan)
+
+    def never_certain(self, plan: OccurrencePlan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
+        return []
+
+    def document(self, pattern: OccurrencePattern) -> dict[str, Value]:
+        return write_document(pattern)
+
+    def names_of_functions(self, pattern: OccurrencePattern) -> list[str]:  # noqa: ARG002
+        return []
+
+    def explain(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> Explanation:
+        from cepheid.plan.occurrences import explain
+
+        if plan is None:
+            return Explanation(explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern))
+        return Explanation(explain.explain_occurrence_plan(plan), explain.occurrence_mermaid(plan))
+
+    def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
+        return list(misread_types(pattern) if plan is None else plan.warnings)
+
+    def compile(self, plans: OccurrencePlans) -> CompiledOccurrences:
+        from cepheid.compile.occurrences.compiled import compile_occurrences
+
+        return compile_occurrences(plans)
+
+    def row_schemas(self, plans: OccurrencePlans) -> list[pa.Schema]:
+        from cepheid.output.occurrences import row_schema
+
+        return [row_schema(plan) for plan in plans.each]
+
+    def finite(self, compiled: CompiledOccurrences, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.finite import SortedMatcher
+        from cepheid.matchers.occurrences.detector import OccurrenceDetector
+
+        return SortedMatcher(OccurrenceDetector(compiled), until=until)
+
+    def ties_matter(self, plans: OccurrencePlans) -> bool:
+        """Only for contexts: they consume simultaneous events one after the other; all else ignores their order."""
+        return any(plan.policy.is_context for plan in plans.each)
+
+    def runner(self, plan: OccurrencePlan, late_by: LateBy) -> OccurrencesRunner:  # noqa: ARG002
+        from cepheid.matchers.occurrences.runner import OccurrencesRunner
+
+        return OccurrencesRunner(plan)
+
+    def live_outputs(self, plan: OccurrencePlan) -> tuple[str, ...]:
+        return plan.outputs or ()
+
+    def compatibility(self, runner: OccurrencesRunner, zone: str) -> dict[str, Any]:
+        from cepheid.compile.occurrences.digest import layout_digest
+        from cepheid.families.compatibility import compatibility_of
+
+        plan = runner.plan
+        return compatibility_of(plan, write_document(plan.pattern), layout_digest(runner.compiled), zone)
+
+    def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.matchers.occurrences.detector import OccurrenceDetector
+        from cepheid.matchers.service import FollowingMatcher
+
+        runner = self.runner(plan, options.late_by)
+        return FollowingMatcher(
+            lambda: OccurrenceDetector(runner.compiled),
+            self.compatibility(runner, zone),
+            lateness=options.lateness,
+            consistency=options.consistency,
+            warnings=[f"a matcher keeps {growth}" for growth in occurrence_growth(plan)],
+        )

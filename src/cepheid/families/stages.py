@@ -1,0 +1,145 @@
+"""The family of patterns of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cepheid.errors import Problem
+from cepheid.events.batch import Schema
+from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.stages.document import pattern_form
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.matchers.counts import EventCounts
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.growth import growth_warnings
+from cepheid.plan.stages.names import asked_types
+from cepheid.plan.stages.plan import Plan
+from cepheid.plan.stages.plans import Plans, build_plans
+from cepheid.plan.taxonomy import taxonomy_warnings
+
+if TYPE_CHECKING:
+    from cepheid.compile.stages.compiled_plans import CompiledPlans
+    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.matchers.stages.runner import StagesRunner
+
+
+class Stages:
+    """A Family."""
+
+    kind = "stages"
+    pattern = Pattern
+    noun = "a Pattern"
+    has_ends = False
+    in_order = True
+    outputs: tuple[OutputName, ...] = ("matches", "timeouts", "late")
+    always_in_one_table = False
+    last_columns = ("event",)
+    lacks: Mapping[str, str] = MappingProxyType({})
+    named_in_one_table = True
+    lists_open = True
+    counts = EventCounts
+
+    def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
+        return check_pattern(pattern, measures)
+
+    def advice(self, given: object) -> str | None:  # noqa: ARG002
+        return None
+
+    def endless(self, pattern: Pattern) -> Pattern:
+        return pattern
+
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[Pattern]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> Plans:
+        return build_plans(patterns, schema, engine, options)
+
+    def warnings(self, plan: Plan) -> Iterable[str]:
+        return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
+
+    def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
+        return growth_warnings(plan.pattern)
+
+    def never_certain(self, plan: Plan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
+        return []
+
+    def document(self, pattern: Pattern) -> dict[str, Value]:
+        return pattern_form(pattern)
+
+    def names_of_functions(self, pattern: Pattern) -> list[str]:
+        return [function.name for _, function in pattern.functions]
+
+    def explain(self, pattern: Pattern, plan: Plan | None) -> Explanation:
+        from cepheid.compile.stages.compiled import compile_plan, relevance_text
+        from cepheid.compile.stages.diagram import automaton_mermaid, automaton_text
+        from cepheid.compile.stages.representation import representation_text
+        from cepheid.plan.stages.explain import explain_pattern, explain_plan
+
+        if plan is None:
+            text = explain_pattern(pattern)
+        else:
+            compiled = compile_plan(plan)
+            text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
+        return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
+
+    def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
+        from cepheid.plan.stages.explain import pattern_warnings
+
+        return list(pattern_warnings(pattern))
+
+    def compile(self, plans: Plans) -> CompiledPlans:
+        from cepheid.compile.stages.compiled_plans import compile_plans
+
+        return compile_plans(plans)
+
+    def row_schemas(self, plans: Plans) -> list[pa.Schema]:
+        from cepheid.output.stages import row_schema
+
+        return [row_schema(plan) for plan in plans.each]
+
+    def finite(self, compiled: CompiledPlans, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.stages.finite import SortedMatchers
+
+        return SortedMatchers(compiled, until=until)
+
+    def ties_matter(self, plans: Plans) -> bool:  # noqa: ARG002
+        return True
+
+    def runner(self, plan: Plan, late_by: LateBy) -> StagesRunner:  # noqa: ARG002
+        from cepheid.matchers.stages.runner import StagesRunner
+
+        return StagesRunner(plan)
+
+    def live_outputs(self, plan: Plan) -> tuple[str, ...]:
+        return plan.outputs or ()
+
+    def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
+        from cepheid.compile.stages.digest import layout_digest
+        from cepheid.compile.stages.representation import choose_representation
+        from cepheid.families.compatibility import compatibility_of
+
+        compiled = runner.compiled
+        plan = compiled.plan
+        parts = compatibility_of(plan, pattern_form(plan.pattern), layout_digest(compiled), zone)
+        return {**parts, "partial_matches": "in sets" if choose_representation(compiled).sets else "one by one"}
+
+    def service(self, plan: Plan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.matchers.service import FollowingMatcher
+        from cepheid.matchers.stages.detector import Detector
+
+        runner = self.runner(plan, options.late_by)
+        made_for = self.compatibility(runner, zone)
+        return FollowingMatcher(
+            lambda: Detector(runner.compiled), made_for, lateness=options.lateness, consistency=options.consistency
+        )

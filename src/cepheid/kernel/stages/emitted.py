@@ -1,0 +1,39 @@
+"""What a kernel of patterns of stages emits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import Flags, Int32s
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """Matches as flat arrays, in the order of emission."""
+
+    end: Ints
+    """(matches,) match i has the events from end[i - 1] (0 for the first) to end[i]."""
+    detected_at: Ints
+    """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
+    timeout: Flags
+    """(matches,) whether it is not a match, but a partial match that ran out of time at detected_at."""
+    event: Int32s
+    """(events,) position in the working set."""
+    stage: Int32s
+    """(events,) the stage that took it."""
+
+    def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
+        """The chosen matches, and which of the events are theirs."""
+        lengths = np.diff(self.end, prepend=0)
+        taken = np.repeat(chosen, lengths)
+        part = Emitted(
+            end=np.cumsum(lengths[chosen]),
+            detected_at=self.detected_at[chosen],
+            timeout=self.timeout[chosen],
+            event=self.event[taken],
+            stage=self.stage[taken],
+        )
+        return part, taken

@@ -1,0 +1,129 @@
+"""Pattern files: YAML or JSON documents ⇄ the pattern values that Python code makes.
+
+Each kind of pattern has its own key in such a document, and a module that reads and writes what is under that key.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.document.marked_text import MarkedText, Value, dump_yaml, load_marked
+from cepheid.lang.document.problems import parameter_span, pattern_schema
+from cepheid.lang.expression import Span
+from cepheid.lang.intervals import document as intervals
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.occurrences import document as occurrences
+from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.lang.stages import document as stages
+from cepheid.lang.stages.pattern import Pattern
+
+__all__ = [
+    "located_in_document",
+    "pattern_from_text",
+    "pattern_schema",
+    "pattern_to_document",
+    "pattern_to_yaml",
+    "read_pattern",
+    "read_text",
+]
+
+AnyPattern: TypeAlias = Pattern | OccurrencePattern | IntervalPattern
+
+
+class _Documents(Protocol):
+    """A module for the documents of one kind of pattern."""
+
+    KEY: str
+
+    def read_document(self, marked: MarkedText, /) -> AnyPattern: ...
+    def write_document(self, pattern: Any, /) -> dict[str, Value]: ...
+    def span_in_document(self, problem: Problem, marked: MarkedText, /) -> Span | None: ...
+
+
+class _Kind(NamedTuple):
+    pattern: type[AnyPattern]
+    documents: _Documents
+
+
+_KINDS = (_Kind(Pattern, stages), _Kind(OccurrencePattern, occurrences), _Kind(IntervalPattern, intervals))
+"""A document with none of the keys is read as the first kind."""
+
+
+def read_pattern(path: str | pathlib.Path) -> AnyPattern:
+    """The pattern in a YAML or JSON file: of occurrences with the key `occurrence`, of intervals with the key
+    `interval`, otherwise of stages.
+
+    Raises:
+        OSError: the file cannot be read.
+        PatternError: it does not hold a pattern; all problems, with line and column.
+    """
+    return pattern_from_text(read_text(path), source=str(path))
+
+
+def read_text(path: str | pathlib.Path) -> str:
+    """The text of a pattern file.
+
+    Raises:
+        OSError: the file cannot be read.
+        PatternError: it is not UTF-8.
+    """
+    content = pathlib.Path(path).read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PatternError(Problem(f"a pattern file is UTF-8 text, this is not ({path}, line {line})")) from None
+
+
+def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
+    """The pattern in a YAML or JSON document; `source` names it in messages.
+
+    Raises:
+        PatternError: all problems of the document, with line and column.
+    """
+    marked = load_marked(text, source=source)
+    keys = [kind.documents.KEY for kind in _KINDS]
+    given = [key for key in keys if isinstance(marked.value, dict) and key in marked.value]
+    if len(given) > 1:
+        message = f"a pattern file has one of the keys {', '.join(keys)}; this has {' and '.join(given)}"
+        raise PatternError(marked.problem(message, marked.key_spans[given[-1],], "Write a file for each."))
+    return _documents_in(marked).read_document(marked)
+
+
+def _documents_in(marked: MarkedText) -> _Documents:
+    """The module for the kind of pattern whose key the document has."""
+    document = marked.value if isinstance(marked.value, dict) else {}
+    return next((kind.documents for kind in _KINDS if kind.documents.KEY in document), _KINDS[0].documents)
+
+
+def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
+    """The document that reads as `pattern`, without defaults, but always with the name.
+
+    Raises:
+        PatternError: it has conditions in Python, or it is a pattern of occurrences without a taxonomy.
+    """
+    documents = next(kind.documents for kind in _KINDS if isinstance(pattern, kind.pattern))
+    return documents.write_document(pattern)
+
+
+def pattern_to_yaml(pattern: AnyPattern) -> str:
+    """The same document as YAML text."""
+    return dump_yaml(pattern_to_document(pattern))
+
+
+def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
+    """A problem of the pattern that was read from `text`, placed in that document.
+
+    A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
+    writes the text differently (quotes with escapes, folded lines), the place is the whole condition. A problem of a
+    whole stage is placed at the stage's name; a problem of `within`, `skip`, `taxonomy` or a parameter is placed there.
+    Other problems are returned unchanged.
+    """
+    marked = load_marked(text, source=source)
+    span = parameter_span(problem, marked) or _documents_in(marked).span_in_document(problem, marked)
+    if span is None:
+        return problem
+    where = f"{source}, {problem.where}" if problem.where else source
+    return Problem(problem.message, where=where, text=text, span=span, hint=problem.hint)

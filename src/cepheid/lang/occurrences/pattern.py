@@ -1,0 +1,108 @@
+"""Occurrences and the algebra over them: immutable values, and the operators that make new ones from them.
+
+After Vaculín and Sycara's algebra for semantic monitoring, whose operators are Carlson and Lisper's. An occurrence is a
+set of events with a start and an end; it may contain temporal events such as "ten seconds after that". An expression
+says which occurrences there are. As with patterns of stages, names and texts are only collected here; they are checked
+when a pattern meets a schema (`cepheid.plan.occurrences.build`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from cepheid.errors import PatternError
+from cepheid.lang.arguments import pattern_name, shown
+from cepheid.lang.occurrences.expression import Occurrence, RestrictedType, type_name
+from cepheid.lang.occurrences.parser import parse_occurrences
+from cepheid.lang.occurrences.variables import plain_condition, variable_name
+from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Policy(Enum):
+    """Which of a pattern's occurrences are emitted."""
+
+    UNRESTRICTED = "unrestricted"
+    """All occurrences."""
+    RECENT = "recent"
+    """One for each end time: the occurrence that starts last."""
+    SNOOP_RECENT = "snoop_recent"
+    CHRONICLE = "chronicle"
+    CONTINUOUS = "continuous"
+    CUMULATIVE = "cumulative"
+    """Snoop's contexts: which occurrences operators store while they wait, and which they use up."""
+
+    @property
+    def is_context(self) -> bool:
+        return self not in (Policy.UNRESTRICTED, Policy.RECENT)
+
+
+@dataclass(frozen=True)
+class OccurrencePattern:
+    """An expression and how it is detected. Start with `OccurrencePattern.of`; every call returns a new pattern."""
+
+    expression: Occurrence
+    name: str = "pattern"
+    """Part of every match_id, so that the matches of two patterns never have the same id."""
+    chosen: Policy | None = None
+    """Set by `policy`. None: all occurrences of a finite input."""
+    types: Taxonomy | None = None
+    """Set by `taxonomy`."""
+    restricted: tuple[RestrictedType, ...] = ()
+    """Set by `restrict`, or declared in the text."""
+    parameters: tuple[Parameter, ...] = ()
+    """Set by `with_parameters` and by pattern files, each name once."""
+    version: str | None = None
+    """For those who store patterns: not part of match_id."""
+
+    @staticmethod
+    def of(expression: Occurrence | str) -> OccurrencePattern:
+        """The pattern of an expression, or of its text in the notation of `cepheid.lang.occurrences.parser`.
+
+        Raises:
+            PatternError: the text is not valid; with the place.
+        """
+        if isinstance(expression, str):
+            declared = parse_occurrences(expression)
+            return OccurrencePattern(declared.expression, restricted=declared.restricted)
+        if not isinstance(expression, Occurrence):
+            raise PatternError(
+                f"an expression such as event('a') >> event('b'), or its text, is expected, got {shown(expression)}"
+            )
+        return OccurrencePattern(expression)
+
+    def named(self, name: str) -> OccurrencePattern:
+        return replace(self, name=pattern_name(name))
+
+    def policy(self, policy: Policy | str) -> OccurrencePattern:
+        """Which occurrences are emitted: a `Policy`, or its name."""
+        known = [one.value for one in Policy]
+        if isinstance(policy, str) and policy in known:
+            policy = Policy(policy)
+        if not isinstance(policy, Policy):
+            raise PatternError(f"policy: {policy!r} is not known; allowed are {', '.join(map(repr, known))}")
+        return replace(self, chosen=policy)
+
+    def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> OccurrencePattern:
+        """The column that holds the type of each event and, for each type, the types that it is a kind of."""
+        return replace(self, types=make_taxonomy(column, kinds or {}))
+
+    def with_parameters(self, /, **values: ParameterValue | np.generic) -> OccurrencePattern:
+        """Gives each `$name` in conditions and measures its value, as `Pattern.with_parameters` does."""
+        return replace(self, parameters=with_values(self.parameters, values))
+
+    def restrict(self, name: str, base: str, condition: str, *, variable: str | None = None) -> OccurrencePattern:
+        """Declares a restricted type `name`: the events of `base` for which `condition` is true."""
+        made = RestrictedType(
+            type_name(name),
+            type_name(base),
+            plain_condition(condition),
+            None if variable is None else variable_name(variable),
+        )
+        return replace(self, restricted=(*self.restricted, made))

@@ -1,0 +1,57 @@
+"""Conditions of stages in pattern documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cepheid.lang.document.marked_text import Value
+from cepheid.lang.stages.pattern import Condition, Pattern, Subtype
+
+
+def with_conditions(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
+    """The pattern with the conditions that the keys `where` and `subtype` of its last stage give.
+
+    The key `subtype` restricts the stage whatever `where` says: it is ANDed with the whole of `where`. So it becomes
+    the last condition if there is an `or`, and otherwise the first, as in `begin(…).subtype(…).where(…)`.
+    """
+    where = stage.get("where", [])
+    items = [where] if isinstance(where, str) else list(where)
+    if "subtype" in stage:
+        last = any(isinstance(item, dict) and "or" in item for item in items)
+        items.insert(len(items) if last else 0, {"subtype": stage["subtype"]})
+    for item in items:
+        match item:
+            case {"or": text}:
+                pattern = pattern.or_where(text)
+            case {"subtype": type_}:
+                pattern = pattern.subtype(type_)
+            case _:
+                pattern = pattern.where(item)
+    return pattern
+
+
+def condition_document(conditions: Sequence[Condition | Subtype]) -> dict[str, Value]:
+    """The keys from which `with_conditions` reads these conditions."""
+    document: dict[str, Value] = {}
+    rest = list(conditions)
+    alternatives = any(isinstance(condition, Condition) and condition.alternative for condition in rest)
+    if rest and isinstance(whole := rest[-1 if alternatives else 0], Subtype):
+        document["subtype"] = whole.type
+        del rest[-1 if alternatives else 0]
+    items: list[Value] = [_condition_item(condition) for condition in rest]
+    if items:
+        document["where"] = items[0] if len(items) == 1 and isinstance(items[0], str) else items
+    return document
+
+
+def _condition_item(condition: Condition | Subtype) -> Value:
+    if isinstance(condition, Subtype):
+        return {"subtype": condition.type}
+    value = condition_value(condition)
+    return {"or": value} if condition.alternative else value
+
+
+def condition_value(condition: Condition) -> Value:
+    """SQL as text; for a function its name, which is written but never read: see `pattern_form`."""
+    return condition.text if condition.function is None else {"function": condition.text}

@@ -1,0 +1,117 @@
+"""Counts of the events read and of what was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches")
+"""The counts of every matcher."""
+
+LIVE_COUNTS = (*MATCHER_COUNTS, "late")
+"""The counts of a matcher for unbounded input."""
+
+C = TypeVar("C", bound="ReadCounts")
+
+
+def counts_of(kind: type[C], values: Mapping[str, int]) -> C:
+    """Counts of this kind, from those of the values that it has a field for."""
+    return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+
+
+@dataclass(frozen=True)
+class Found:
+    """Numbers of matches and timeouts, and of what was dropped over a limit (`Limits.on_limit` "drop")."""
+
+    matches: int = 0
+    timeouts: int = 0
+    dropped_partial_matches: int = 0
+    dropped_matches: int = 0
+
+
+@dataclass(frozen=True)
+class ReadCounts:
+    """Numbers of events read, of events that a matcher cannot use, and of matches."""
+
+    events: int = 0
+    """Events read, up to `as_of`."""
+    null_keys: int = 0
+    """Events with a NULL in the key, dropped."""
+    null_times: int = 0
+    """Events with a key but without a time, dropped."""
+    matches: int = 0
+    dropped_matches: int = 0
+    """Matches dropped because of `Limits.max_matches_per_event`."""
+
+    @property
+    def unusable(self) -> str:
+        """Which events were dropped, as text; empty if none was."""
+        if not (self.null_keys or self.null_times):
+            return ""
+        return f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+
+    @property
+    def over_limits(self) -> str:
+        """What was dropped because of limits, as text; empty if nothing was."""
+        return f"{self.dropped_matches:,} matches" if self.dropped_matches else ""
+
+
+@dataclass(frozen=True)
+class EventCounts(ReadCounts):
+    """ReadCounts, and the further counts of patterns of stages or of occurrences."""
+
+    ties: int = 0
+    """Events with the same key, time and sequence as another event, so that their content orders them."""
+    timeouts: int = 0
+    """Partial matches that ran out of time, where timeouts are among the outputs."""
+    dropped_partial_matches: int = 0
+    """Open partial matches dropped because of `Limits.max_partial_matches`."""
+
+    @property
+    def over_limits(self) -> str:
+        if not (self.dropped_partial_matches or self.dropped_matches):
+            return ""
+        return f"{self.dropped_partial_matches:,} partial matches and {self.dropped_matches:,} matches"
+
+
+@dataclass(frozen=True)
+class MatcherCounts(EventCounts):
+    """What a matcher has seen so far, and what is open."""
+
+    late: int = 0
+    """Events whose time was up to the watermark when they came; they are not matched."""
+    waiting: int = 0
+    """Events that wait for the watermark."""
+    open_partial_matches: int = 0
+    withheld: int = 0
+    """Matches that have all their events but are withheld: an earlier match may come that the skip strategy prefers,
+    the loop of `longest` may go on, or the time of a last `not_followed_by` is not over.
+    """
+
+
+@dataclass(frozen=True)
+class IntervalCounts(ReadCounts):
+    """ReadCounts, and the number of events that are no intervals."""
+
+    reversed: int = 0
+    """Events with key and times whose end is before their start, dropped."""
+
+    @property
+    def unusable(self) -> str:
+        if not self.reversed:
+            return super().unusable
+        others = f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+        return f"{others} and {self.reversed:,} that end before they start"
+
+
+@dataclass(frozen=True)
+class IntervalMatcherCounts(IntervalCounts):
+    """What an interval matcher has seen so far, and what is open. `matches` are those emitted and not retracted."""
+
+    late: int = 0
+    """Events that came later than the lateness allows; they are not matched."""
+    open_matches: int = 0
+    """Matches that are not final."""
+    held: int = 0
+    """Events in memory."""

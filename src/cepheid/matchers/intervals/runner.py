@@ -1,0 +1,139 @@
+"""The runner of an interval pattern, for hosts of live events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.compile.intervals.compiled import CompiledIntervals, compile_intervals
+from cepheid.errors import PatternError
+from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import FOREVER, NO_TIME
+from cepheid.kernel.intervals.layout import BEGINNING
+from cepheid.lang.consistency import End
+from cepheid.matchers.counts import LIVE_COUNTS
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.runners import Planned
+from cepheid.output.common import INSERTION, LATE, RETRACTION
+from cepheid.output.intervals import row_schema
+from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.limits import Limits
+
+
+@dataclass(frozen=True)
+class IntervalsRunner(Planned):
+    """A PatternRunner."""
+
+    plan: IntervalPlan
+    late_by: End
+    """Which of its times makes an event late."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        return row_schema(self.plan)
+
+    @property
+    def open_schema(self) -> pa.Schema:
+        raise without_partial_matches()
+
+    @cached_property
+    def compiled(self) -> CompiledIntervals:
+        """Compiled without a delay, as the watermark is the clock."""
+        return compile_intervals(self.plan, delay=0, lateness=self.late_by, external_clock=True)
+
+    def matcher(self) -> IntervalRowsMatcher:
+        return IntervalRowsMatcher(self, LiveIntervalMatcher(self.compiled))
+
+    def restored(
+        self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[IntervalRowsMatcher, dict[str, Any]]:
+        live, kept = LiveIntervalMatcher.restored(self.compiled, snapshot, made_for, columns)
+        return IntervalRowsMatcher(self, live), kept
+
+
+def without_partial_matches() -> PatternError:
+    """The error that says why partial matches cannot be listed."""
+    return PatternError("partial_matches: an interval pattern has no stages, and so none. counts has its open_matches")
+
+
+class IntervalRowsMatcher:
+    """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
+
+    def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
+        self.pattern = pattern
+        self.live = live
+        self._matches = 0
+
+    def advance_time(self, time: int) -> pa.Table:
+        if time == NO_TIME:
+            return self.pattern.schema.empty_table()
+        return self._counted(self.live.advance_time(max(time, BEGINNING) + 1))
+
+    def process(self, events: Batch) -> pa.Table:
+        rows = self._counted(self.live.process(in_order_of_content(events)))
+        return (
+            rows if "late" in self.pattern.plan.live_outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
+        )
+
+    def net(self, rows: pa.Table) -> pa.Table:
+        taken_back = rows.filter(pc.equal(rows.column("kind"), RETRACTION)).column("match_id")
+        if not len(taken_back):
+            return rows
+        inserted = rows.filter(pc.equal(rows.column("kind"), INSERTION)).column("match_id")
+        both = inserted.filter(pc.is_in(inserted, value_set=taken_back.combine_chunks()))
+        return rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
+
+    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+        """Repeats the input batch by batch, so that events that are equal in all visible columns keep their order."""
+        self.live.kernel.limit(limits)
+        for until, events in log:
+            self.advance_time(until)
+            self.process(events)
+        self.advance_time(passed)
+        self.live.kernel.limit(self.pattern.limits)
+
+    def renewed(self) -> pa.Table | None:
+        consistency = self.pattern.plan.pattern.consistency
+        if self.live.kernel.consistency is consistency:
+            return None
+        return self._counted(self.live.switch(consistency))
+
+    @property
+    def now(self) -> int:
+        return NO_TIME if self.live.clock == BEGINNING else self.live.clock - 1
+
+    @property
+    def due(self) -> int:
+        over = self.live.over
+        return min(self.live.due, FOREVER if over < self.live.clock else over)
+
+    @property
+    def open(self) -> int:
+        return self.live.open_matches
+
+    @property
+    def is_idle(self) -> bool:
+        return self.live.over < self.live.clock or not self.live.held
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """A value for each of LIVE_COUNTS; `matches` are those inserted and not retracted."""
+        found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
+        return {name: found.get(name, 0) for name in LIVE_COUNTS}
+
+    def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
+        raise without_partial_matches()
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        return self.live.snapshot(made_for, kept)
+
+    def _counted(self, rows: pa.Table) -> pa.Table:
+        kinds = rows.column("kind")
+        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
+        self._matches += inserted - taken_back
+        return rows

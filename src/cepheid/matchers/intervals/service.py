@@ -1,0 +1,131 @@
+"""The ServiceMatcher of interval patterns: the clock is the latest end of an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.compile.intervals.compiled import compile_intervals
+from cepheid.errors import PatternError
+from cepheid.events.batch import Batch
+from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.document.values import parameters_document, taxonomy_document
+from cepheid.lang.duration import microseconds
+from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.printer import interval_text
+from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.runner import without_partial_matches
+from cepheid.matchers.snapshot import fitting
+from cepheid.output.common import INSERTION, RETRACTION
+from cepheid.plan.intervals.growth import interval_growth, never_certain
+from cepheid.plan.intervals.plan import IntervalPlan
+
+
+class IntervalServiceMatcher:
+    """A ServiceMatcher."""
+
+    def __init__(
+        self,
+        plan: IntervalPlan,
+        lateness: timedelta | None,
+        late_by: End,
+        *,
+        frequencies: Mapping[str, float] | None,
+        columns: pa.Schema,
+        zone: str,
+    ) -> None:
+        """Without a lateness the input must end: before, nothing is certain, and nothing is forgotten.
+
+        Raises:
+            PatternError: a lateness is given, but no match would be certain before the end.
+        """
+        self._plan, self._late_by, self._ends = plan, late_by, lateness is None
+        self._check_certain(plan.pattern)
+        delay = None if lateness is None else microseconds(lateness)
+        self._compiled = compile_intervals(plan, delay=delay, lateness=late_by, frequencies=frequencies)
+        self._matcher = LiveIntervalMatcher(self._compiled)
+        self._matches = 0
+        self._made_for = {
+            "name": plan.pattern.name,
+            **pattern_parts(plan),
+            "columns": {name: str(type_) for name, type_ in zip(columns.names, columns.types, strict=True)},
+            "delay": delay,
+            "lateness": late_by.value,
+            "time_zone": zone,
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is retained forever. It does not change with the consistency, as `switch` refuses such a change."""
+        return () if self._ends else interval_growth(self._plan.pattern, self._late_by)
+
+    @property
+    def plan_now(self) -> IntervalPlan:
+        """The plan with the current consistency, which `switch` or a restored snapshot may have changed."""
+        return replace(self._plan, pattern=self._plan.pattern.emitting(self._matcher.kernel.consistency))
+
+    def process(self, batch: Batch) -> pa.Table:
+        return self._counted(self._matcher.process(in_order_of_content(batch)))
+
+    def advance_time(self, time: int) -> pa.Table:
+        return self._counted(self._matcher.advance_time(time))
+
+    def finish(self) -> pa.Table:
+        return self._counted(self._matcher.finish())
+
+    def switch(self, consistency: Consistency) -> pa.Table:
+        self._check_certain(self._plan.pattern.emitting(consistency))
+        return self._counted(self._matcher.switch(consistency))
+
+    def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
+        raise without_partial_matches()
+
+    def counts(self, read: Mapping[str, int]) -> IntervalMatcherCounts:
+        return IntervalMatcherCounts(
+            **read,
+            matches=self._matches,
+            dropped_matches=self._matcher.dropped,
+            late=self._matcher.late,
+            open_matches=self._matcher.open_matches,
+            held=self._matcher.held,
+        )
+
+    def snapshot(self, read: Mapping[str, int]) -> bytes:
+        counts = IntervalCounts(**read, matches=self._matches)
+        return self._matcher.snapshot(self._made_for, asdict(counts))
+
+    def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
+        matcher, kept = LiveIntervalMatcher.restored(self._compiled, data, self._made_for, columns)
+        with fitting():  # older snapshots have more counts, those of other kinds of pattern
+            counts = {field.name: int(kept[field.name]) for field in fields(IntervalCounts)}
+        self._matcher, self._matches = matcher, counts["matches"]
+        return counts
+
+    def _check_certain(self, pattern: IntervalPattern) -> None:
+        if not self._ends and (problems := never_certain(pattern, self._late_by, "late_by='start'")):
+            raise PatternError(problems)
+
+    def _counted(self, rows: pa.Table) -> pa.Table:
+        kinds = rows.column("kind").to_pylist()
+        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
+        return rows
+
+
+def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:
+    """The parts of the pattern and its columns on which stored state depends, in JSON values; not the consistency,
+    which may change while a matcher runs.
+    """
+    pattern, schema = plan.pattern.emitting(Consistency.CONSERVATIVE), plan.schema
+    return {
+        "interval pattern": interval_text(pattern).splitlines(),
+        "taxonomy": None if pattern.types is None else taxonomy_document(pattern.types),
+        "key": list(schema.key),
+        "times": list(schema.times),
+        "chosen": list(plan.columns),
+        **parameters_document(pattern.parameters),
+    }

@@ -1,0 +1,65 @@
+"""The runner of a pattern of occurrences, for hosts of live events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
+from cepheid.events.batch import Batch
+from cepheid.matchers.conservative import ConservativeMatcher
+from cepheid.matchers.occurrences.detector import OccurrenceDetector, without_partial_matches
+from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
+from cepheid.output.occurrences import row_schema
+from cepheid.plan.limits import Limits
+from cepheid.plan.occurrences.plan import OccurrencePlan
+from cepheid.plan.occurrences.plans import OccurrencePlans
+
+
+@dataclass(frozen=True)
+class OccurrencesRunner(OrderedRunner):
+    """A PatternRunner."""
+
+    plan: OccurrencePlan
+
+    @cached_property
+    def compiled(self) -> CompiledOccurrences:
+        return compile_occurrences(OccurrencePlans.of([self.plan], named=self.plan.named))
+
+    def detector(self) -> OccurrenceDetector:
+        return OccurrenceDetector(self.compiled)
+
+    def live_matcher(self, live: ConservativeMatcher) -> OccurrenceLiveMatcher:
+        return OccurrenceLiveMatcher(self, live)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return row_schema(self.plan)
+
+    @property
+    def open_schema(self) -> pa.Schema:
+        raise without_partial_matches()
+
+
+class OccurrenceLiveMatcher(OrderedLiveMatcher):
+    """Forgets idle keys at every step, so that their shard's state need not be stored."""
+
+    def __init__(self, pattern: OccurrencesRunner, live: ConservativeMatcher) -> None:
+        super().__init__(pattern, live)
+        self._idle_from = self.live.forget_idle()
+
+    def advance_time(self, time: int) -> pa.Table:
+        rows = super().advance_time(time)
+        self._idle_from = self.live.forget_idle()
+        return rows
+
+    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+        super().replay(log, passed, limits)
+        self._idle_from = self.live.forget_idle()
+
+    @property
+    def due(self) -> int:
+        return min(self.live.due, self._idle_from)

@@ -1,0 +1,122 @@
+"""The LiveMatcher of patterns of stages and of occurrences, which processes events in the order of time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.events.batch import Batch, join
+from cepheid.matchers.conservative import ConservativeMatcher
+from cepheid.matchers.counts import LIVE_COUNTS
+from cepheid.matchers.event_queue import times_of
+from cepheid.matchers.protocols import Detector, PatternRunner
+from cepheid.plan.limits import Limits
+from cepheid.plan.plan_set import PatternPlan
+
+
+class Planned:
+    """What a PatternRunner has from its plan."""
+
+    plan: PatternPlan
+
+    @property
+    def name(self) -> str:
+        return self.plan.pattern.name
+
+    @property
+    def limits(self) -> Limits:
+        return self.plan.limits
+
+
+class OrderedRunner(Planned, ABC):
+    """A PatternRunner whose matchers take events in the order of time."""
+
+    @abstractmethod
+    def detector(self) -> Detector:
+        """A new one."""
+
+    def live_matcher(self, live: ConservativeMatcher) -> OrderedLiveMatcher:
+        """The matcher as hosts use it."""
+        return OrderedLiveMatcher(self, live)
+
+    def matcher(self) -> OrderedLiveMatcher:
+        return self.live_matcher(ConservativeMatcher(self.detector()))
+
+    def restored(
+        self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> tuple[OrderedLiveMatcher, dict[str, Any]]:
+        live, kept = ConservativeMatcher.restored(self.detector(), snapshot, made_for, columns)
+        return self.live_matcher(live), kept
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    @abstractmethod
+    def open_schema(self) -> pa.Schema: ...
+
+
+class OrderedLiveMatcher:
+    """A LiveMatcher that emits a match when no event that is not late can change it."""
+
+    def __init__(self, pattern: PatternRunner, live: ConservativeMatcher) -> None:
+        self.pattern = pattern
+        self.live = live
+
+    def advance_time(self, time: int) -> pa.Table:
+        return self.live.advance_time(time)
+
+    def process(self, events: Batch) -> pa.Table:
+        return self.live.process(events)
+
+    def net(self, rows: pa.Table) -> pa.Table:
+        return rows
+
+    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+        """Takes all batches at once, as the steps in which time advanced do not matter here. Late events are counted,
+        as the ids of later ones continue from there.
+        """
+        in_time = []
+        for until, events in log:
+            is_late = times_of(events) <= until
+            self.live.watermark.numbered(events.filter(pa.array(is_late)))
+            in_time.append(events.filter(pa.array(~is_late)))
+        with self.live.detector.replaying(limits):
+            if in_time:
+                self.live.process(join(in_time))
+            self.live.advance_time(passed)
+
+    def renewed(self) -> pa.Table | None:
+        return None
+
+    @property
+    def now(self) -> int:
+        return self.live.now
+
+    @property
+    def due(self) -> int:
+        return self.live.due
+
+    @property
+    def open(self) -> int:
+        return self.live.open_partial_matches
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.open or len(self.live.waiting))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
+        return {name: found[name] for name in LIVE_COUNTS}
+
+    def partial_matches(self, most: int) -> pa.Table:
+        return self.live.partial_matches(most)
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        return self.live.snapshot(made_for, kept)

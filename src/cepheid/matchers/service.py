@@ -1,0 +1,108 @@
+"""The ServiceMatcher of patterns of stages and of occurrences: time follows the events, or the caller advances it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from operator import index
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import SchemaError
+from cepheid.events.batch import TIME, Batch
+from cepheid.kernel.arrays import NO_TIME
+from cepheid.lang.consistency import Consistency
+from cepheid.lang.duration import microseconds
+from cepheid.matchers.conservative import ConservativeMatcher
+from cepheid.matchers.counts import EventCounts, MatcherCounts
+from cepheid.matchers.protocols import Detector
+from cepheid.matchers.real_time.matcher import RealTimeMatcher
+from cepheid.matchers.snapshot import fitting
+from cepheid.output.changes import FOUND
+
+
+class FollowingMatcher:
+    """A ServiceMatcher."""
+
+    def __init__(
+        self,
+        new_detector: Callable[[], Detector],
+        made_for: Mapping[str, Any],
+        *,
+        lateness: timedelta | None,
+        consistency: Consistency | None,
+        warnings: Iterable[str] = (),
+    ) -> None:
+        """With a consistency the rows are changes (insertions and retractions), and the plan must have outputs."""
+        self.warnings = tuple(warnings)
+        self._new_detector = new_detector
+        self._lateness = None if lateness is None else microseconds(lateness)
+        self._made_for = dict(made_for) if consistency is None else {**made_for, "consistency": "given"}
+        self._matcher: ConservativeMatcher | RealTimeMatcher
+        if consistency is None:
+            self._matcher = ConservativeMatcher(new_detector())
+        else:
+            self._matcher = _of_changes(new_detector(), consistency)
+        self._latest = NO_TIME
+
+    def process(self, batch: Batch) -> pa.Table:
+        rows = [self._matcher.process(batch)]
+        if len(batch) and self._lateness is not None:
+            rows.append(self._follow(pc.max(batch.column(TIME).cast(pa.int64())).as_py(), self._lateness))
+        return pa.concat_tables(rows)
+
+    def advance_time(self, time: int) -> pa.Table:
+        return self._matcher.advance_time(time)
+
+    def finish(self) -> pa.Table:
+        return self._matcher.finish()
+
+    def switch(self, consistency: Consistency) -> pa.Table:
+        if isinstance(self._matcher, ConservativeMatcher):
+            raise SchemaError("switch: this matcher was made without a consistency. Give one to Matcher(consistency=…)")
+        return self._matcher.switch(consistency)
+
+    def partial_matches(self, most: int) -> pa.Table:
+        return self._matcher.partial_matches(most)
+
+    def counts(self, read: Mapping[str, int]) -> MatcherCounts:
+        return MatcherCounts(
+            events=read["events"],
+            null_keys=read["null_keys"],
+            null_times=read["null_times"],
+            **asdict(self._matcher.found),
+            ties=self._matcher.ties,
+            late=self._matcher.late,
+            waiting=len(self._matcher.waiting),
+            open_partial_matches=self._matcher.open_partial_matches,
+            withheld=self._matcher.withheld,
+        )
+
+    def snapshot(self, read: Mapping[str, int]) -> bytes:
+        counts = EventCounts(read["events"], read["null_keys"], read["null_times"])
+        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(counts)})
+
+    def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
+        matcher, kept = self._matcher.restored(self._new_detector(), data, self._made_for, columns)
+        with fitting():
+            latest, counts = index(kept["latest"]), asdict(EventCounts(**kept["counts"]))
+        self._matcher, self._latest = matcher, latest
+        return counts
+
+    def _follow(self, time: int, lateness: int) -> pa.Table:
+        """Advances time after the latest event."""
+        self._latest = max(self._latest, time)
+        if lateness or self._matcher.detector.closes_instants:
+            return self._matcher.advance_time(self._latest - lateness - 1)
+        return self._matcher.settle(self._latest)
+
+
+def _of_changes(detector: Detector, consistency: Consistency) -> RealTimeMatcher:
+    matcher = RealTimeMatcher(detector, consistency)
+    names = [*matcher.revisions.changes.schema.names, *(measure.name for measure in detector.plan.measures or ())]
+    if names.count(FOUND) > 1:
+        raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
+    return matcher

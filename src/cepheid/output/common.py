@@ -1,0 +1,120 @@
+"""What the rows of all kinds of pattern have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import chain
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch, Schema
+from cepheid.events.identity import DIGEST_SIZE, canonical_bytes, digests
+from cepheid.events.time import TIME_TYPE
+from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.plan.plan_set import PatternPlan
+
+
+class _Column(Protocol):
+    """A field of Arrow or of Spark."""
+
+    @property
+    def name(self) -> str: ...
+
+
+C = TypeVar("C", bound=_Column)
+
+MATCH, TIMEOUT, LATE = "match", "timeout", "late"
+INSERTION, RETRACTION = "insertion", "retraction"
+"""Kinds of rows. Where matches may be taken back they are insertions, and what takes one back is a retraction."""
+
+
+def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> list[C]:
+    """The columns for rows of several patterns: those of each pattern, each name once, then those named `last`."""
+    if len(columns) == 1:
+        return [*columns[0]]
+    found: dict[str, C] = {}
+    for column in chain.from_iterable(columns):
+        found.setdefault(column.name, column)
+    end = [found.pop(name) for name in last if name in found]
+    return [*found.values(), *end]
+
+
+def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the columns of the schema; missing columns are NULL."""
+    there = dict(zip(rows.schema.names, rows.columns, strict=True))
+    columns = [
+        as_typed(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def late_rows(plan: PatternPlan, schema: pa.Schema, events: Batch, time: int) -> pa.RecordBatch:
+    """Events that came after the watermark had reached `time`, as rows of the plan; its outputs include "late"."""
+    detected_at = None if plan.schema.time is None or time == FOREVER else time
+    ids = identities(plan.schema, plan.columns, events)
+    columns: dict[str, pa.Array] = {
+        "kind": pa.array([LATE] * len(events)),
+        "pattern": pa.array([plan.pattern.name] * len(events)),
+        "match_id": hex_ids(digests(ids, range(1, len(events) + 1), purpose(plan.pattern.name, LATE))),
+        **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
+        "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
+        "event": event_structs(event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
+    }
+    nothing = (pa.nulls(len(events), field.type) for field in schema)
+    filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]
+    return pa.RecordBatch.from_arrays([as_typed(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
+
+
+def event_type(plan: PatternPlan) -> pa.DataType:
+    return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
+
+
+def as_typed(type_: pa.DataType, column: pa.Array) -> pa.Array:
+    """The column in this type; Arrow's own cast of a list to its own type fails if its elements have the type null."""
+    return column if column.type == type_ else column.cast(type_)
+
+
+def event_structs(
+    type_: pa.DataType, chosen: Sequence[str], events: Batch, rows: Int32s, *, absent: np.ndarray | None = None
+) -> pa.Array:
+    """Events as structs of their chosen columns, NULL where `absent`."""
+    indices, missing = pa.array(rows), None
+    if absent is not None and absent.any():
+        indices, missing = pa.array(rows, mask=absent), pa.array(absent)
+    fields = [events.column(EVENT_PREFIX + name).take(indices) for name in chosen]
+    if not fields:
+        valid = None if missing is None else pc.invert(missing).buffers()[1]
+        return pa.Array.from_buffers(type_, len(rows), [valid])
+    return pa.StructArray.from_arrays(
+        [as_typed(type_.field(i).type, field) for i, field in enumerate(fields)],
+        fields=[type_.field(i) for i in range(len(fields))],
+        mask=missing,
+    )
+
+
+def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array:
+    """What distinguishes each event from those of all keys. Key and time are left out of the chosen columns, as they
+    are included anyway.
+    """
+    known = *schema.key, schema.time
+    content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
+    columns = [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or content)]
+    return canonical_bytes(columns, len(events))
+
+
+def purpose(name: str, kind: str) -> bytes:
+    """Makes the ids of different patterns (by name) and of different kinds of rows differ."""
+    return blake2b(name.encode(), digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
+
+
+def hex_ids(found: list[bytes]) -> pa.Array:
+    """The digests as hexadecimal text."""
+    length = 2 * DIGEST_SIZE
+    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # refuses what 32 bits cannot count
+    text = b"".join(found).hex().encode()
+    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

@@ -1,0 +1,82 @@
+"""The types of all parts of conditions, requested from the host's SQL engine at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.resolve import Apply, Node, Shape
+from cepheid.plan.conditions.types import sql_name
+from cepheid.plan.engine import Question, SqlEngine
+
+
+def check_boolean(lifting: Lifting, node: Node) -> None:
+    type_ = lifting.type_of(node)
+    if not (pa.types.is_boolean(type_) or pa.types.is_null(type_)):
+        assert node.source is not None
+        message = f"a condition must be BOOLEAN, this is {sql_name(type_)}"
+        raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node)))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    question: Question
+    node: Node
+    parts: frozenset[Shape]
+
+
+def ask_types(
+    engine: SqlEngine, nodes: Sequence[Node], columns: pa.Schema, problems: list[Problem]
+) -> dict[Shape, pa.DataType]:
+    """The types of all parts about one event, as the engine gives them; of the parts that it refuses, the innermost are
+    reported.
+    """
+    asked: dict[Shape, _Asked] = {}
+    for node in nodes:
+        _collect(node, asked)
+    answers = engine.types_of([a.question for a in asked.values()], columns) if asked else []
+    types: dict[Shape, pa.DataType] = {}
+    refused: set[Shape] = set()
+    for (shape, question), answer in zip(asked.items(), answers, strict=True):
+        if not isinstance(answer, Problem):
+            types[shape] = answer
+            continue
+        if not question.parts & refused:
+            problems.append(_placed(answer, question.node))
+        refused.add(shape)
+    return types
+
+
+def is_typed(node: Node, types: Mapping[Shape, pa.DataType]) -> bool:
+    """Whether the engine refused none of the node's parts."""
+    asked: dict[Shape, _Asked] = {}
+    _collect(node, asked)
+    return asked.keys() <= types.keys()
+
+
+def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
+    """Adds the node's parts, inner ones first, and returns their shapes."""
+    if isinstance(node, Apply) and node.call.function == "lambda":
+        return frozenset()  # has no type without the function around it
+    parts = (
+        frozenset().union(*(_collect(sub, asked) for sub in resolve.subnodes(node)))
+        if resolve.subnodes(node)
+        else frozenset()
+    )
+    if not isinstance(node, Apply) or node.source is None or not resolve.is_of_one_event(node):
+        return parts
+    tree = resolve.tree_of(node)
+    shape = resolve.shape_of(tree)
+    asked.setdefault(shape, _Asked((tree, resolve.sql_of(node)), node, parts))
+    return parts | {shape}
+
+
+def _placed(problem: Problem, node: Node) -> Problem:
+    assert node.source is not None
+    span = problem.span or resolve.span_of(node)
+    return replace(problem, where=node.source.where, text=node.source.text, span=span)

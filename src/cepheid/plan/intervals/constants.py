@@ -1,0 +1,22 @@
+"""Numbers in a plan of intervals that compiled functions contain: the missing bound, and the guards of negations."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+FREE = 1 << 62
+"""No bound: greater than any two times are apart."""
+
+
+class Guard(IntEnum):
+    """The latest time of a negated event at which it may forbid a match."""
+
+    FOREVER = 0
+    BEFORE_RIGHT = 1
+    """A microsecond before the right part starts."""
+    RIGHT = 2
+    """The start of the right part."""
+    PARTS = 3
+    """The end of both parts."""
+    MATCH = 4
+    """The end of the match."""

@@ -1,0 +1,28 @@
+"""Numbers in a plan of occurrences that compiled functions contain: kinds of operators, and the unlimited window."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What an operator does."""
+
+    LEAF = 0
+    """The events whose mask has bit `number`."""
+    BOTH = 1
+    EITHER = 2
+    THEN = 3
+    WITHOUT = 4
+    """With a script: only right occurrences for which it is true count."""
+    WITHIN = 5
+    """At most `number` microseconds long."""
+    DELAYED = 6
+    """`number` microseconds after the end."""
+    BOUND = 7
+    """Bound to variable `number`."""
+    FILTERED = 8
+
+
+UNBOUNDED = 1 << 62
+"""Microseconds: longer than any window."""

@@ -1,0 +1,39 @@
+"""A pattern of any kind, and what its matches are to give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from cepheid.events.batch import Schema
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.limits import Limits
+
+P = TypeVar("P")
+
+
+class PatternRequest(NamedTuple, Generic[P]):
+    """A pattern and its measures."""
+
+    pattern: P
+    measures: Mapping[str, str] | None = None
+    """None: the output has the events of a match as they are."""
+
+
+class PlanOptions(NamedTuple):
+    """What is asked of the matches of all patterns."""
+
+    named: bool = False
+    """Whether the patterns were given by name: then errors and rows say whose they are."""
+    columns: Sequence[str] | None = None
+    """The event columns that come along in the output; None: all."""
+    outputs: tuple[OutputName, ...] | None = None
+    """None: matches alone, in columns of their own."""
+    limits: Limits = Limits()
+
+    def chosen(self, schema: Schema) -> tuple[str, ...]:
+        """The event columns that come along."""
+        return tuple(schema.columns.names if self.columns is None else self.columns)
+
+
+DEFAULT_OPTIONS = PlanOptions()

@@ -1,0 +1,53 @@
+"""What is wrong with the events' columns, for patterns of any kind, and the errors that report it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
+from cepheid.events.batch import Schema
+from cepheid.plan.conditions.types import is_orderable, sql_name
+
+
+def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
+    """The error with all problems of patterns and measures, after those of the schema."""
+    if problems:
+        return PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
+    return SchemaError("\n".join(faults))
+
+
+def schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
+    """What is wrong with the names of the key, the time, the sequence and the columns."""
+    names = schema.columns.names
+    named = [("key", k) for k in schema.key]
+    if schema.time is not None:
+        named.append(("time", schema.time))
+    named += [("columns", c) for c in chosen] + [("sequence", s) for s in schema.sequence]
+    faults = [f"{what}: no column named {n!r}. {did_you_mean(n, names)}" for what, n in named if n not in names]
+    return faults + [
+        f for what, name in named if name in names and (f := _unfit(what, name, schema.columns.field(name).type))
+    ]
+
+
+def _unfit(what: str, name: str, type_: pa.DataType) -> str | None:
+    """Why the column's type is not suitable for its purpose."""
+    if what == "key" and not _is_hashable(type_):
+        return f"key: {name!r} is of type {sql_name(type_)}; a key cannot be or hold a MAP or an ARRAY"
+    if what == "time" and not is_time(type_):
+        return f"time: {name!r} is of type {sql_name(type_)}; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it"
+    if what == "sequence" and not is_orderable(type_):
+        return f"sequence: {name!r} is of type {sql_name(type_)}, whose values have no order"
+    return None
+
+
+def is_time(type_: pa.DataType) -> bool:
+    """Whether values of the type are times; a DATE is its first instant."""
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_))
+
+
+def _is_hashable(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_):
+        return all(_is_hashable(field.type) for field in type_)
+    return not pa.types.is_nested(type_)

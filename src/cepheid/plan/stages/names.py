@@ -1,0 +1,32 @@
+"""What conditions see of the stages of a pattern, and the types that the stages ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cepheid.lang.stages.pattern import Pattern, Stage, Subtype
+from cepheid.plan.conditions.names import Names
+
+
+def names_of(pattern: Pattern) -> Names:
+    """The names of the stages, and the least number of events that each has."""
+    leaves = zip(pattern.leaves, _skippable(pattern.stages), strict=True)
+    certain = (0 if skip or leaf.contiguity.negated else leaf.quantifier.minimum for leaf, skip in leaves)
+    return Names(tuple(leaf.name for leaf in pattern.leaves), tuple(certain), len(pattern.leaves))
+
+
+def _skippable(stages: Sequence[Stage]) -> Iterator[bool]:
+    """For each leaf, whether it or a group around it is optional."""
+    for stage in stages:
+        for optional in _skippable(stage.group) if stage.group else (False,):
+            yield optional or stage.quantifier.optional
+
+
+def asked_types(pattern: Pattern) -> list[tuple[str, str]]:
+    """Each requested subtype: its place, and its type."""
+    return [
+        (f"{stage.label}, subtype", condition.type)
+        for stage in pattern.leaves
+        for condition in stage.conditions
+        if isinstance(condition, Subtype)
+    ]

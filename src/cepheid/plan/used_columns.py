@@ -1,0 +1,33 @@
+"""The event columns that plans need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cepheid.lang.expression import Call, Expression, Name
+from cepheid.plan.plan_set import LiftedFor
+
+
+def used_columns(plan: LiftedFor) -> list[str]:
+    """The event columns that the output, the order or a condition needs."""
+    schema = plan.schema
+    if plan.functions:
+        return list(schema.columns.names)
+    needed = {*schema.key, *schema.times, *schema.sequence, *plan.columns, *lifted_columns(plan)}
+    return [name for name in schema.columns.names if name in needed]
+
+
+def lifted_columns(plan: LiftedFor) -> list[str]:
+    """The event columns that conditions use."""
+    named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
+    return [name for name in plan.schema.columns.names if name.lower() in named]
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    """The columns that it names, and perhaps parameters of a lambda."""
+    match expression:
+        case Name(parts=parts):
+            yield parts[0]
+        case Call(args=args):
+            for arg in args:
+                yield from _names(arg)

@@ -1,0 +1,35 @@
+"""The ledger beside a stream's state, for readers of its checkpoint: the arguments that the plan is made from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from cepheid.plan.pattern_request import PatternRequest
+from cepheid.requests.request import Request
+
+
+def asked_of(request: Request, asked: PatternRequest[Any], zone: str, events: dict[str, Any]) -> dict[str, Any]:
+    """The request for one of its patterns, in JSON values: the pattern's document, the other arguments of `detect` that
+    a plan is made from, and the events' columns as `events` describes them. If partial matches of the kind cannot be
+    listed, only the kind.
+    """
+    family = request.family
+    if not family.lists_open:
+        return {"kind": family.kind}
+    return {
+        "pattern": family.document(asked.pattern),
+        "functions": family.names_of_functions(asked.pattern),
+        "events": events,
+        "limits": asdict(request.limits),
+        "arguments": {
+            "key": list(request.key) or None,
+            "time": request.time,
+            "sequence": list(request.sequence) or None,
+            "columns": None if request.columns is None else list(request.columns),
+            "measures": None if asked.measures is None else dict(asked.measures),
+            "outputs": None if request.outputs is None else list(request.outputs),
+            "time_zone": zone,
+            "shards": request.shards,
+        },
+    }
