@@ -149,6 +149,19 @@ def test_long_lists(*, random: Any, text: str, policy: str, every: int) -> None:
 # Small examples
 
 
+def test_equal_events_keep_their_ids_when_replayed() -> None:
+    """No rollback point lies between equal events: replayed alone, the second would get the id of the first."""
+    options: dict[str, Any] = {"time": "at", "key": "user"}
+    pattern = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")
+    early, equal, after = [(n, "A", "u", 0) for n in range(5)], [(9, "A", "u", 0)] * 2, (12, "A", "u", 0)
+    calls: list[list[Row]] = [[*early, *equal, after], [(10, "B", "u", 0)]]
+    with states_every(1):
+        live, sink = Matcher(pattern, shop([]), lateness="9 seconds", consistency="realtime", **options), Sink()
+        for call in calls:
+            sink.take(live.process(shop(call)))
+    assert +sink.there == found([row for call in calls for row in call], pattern, at(12), options)
+
+
 def matcher(text: str, policy: str = "unrestricted", **options: Any) -> Matcher:
     pattern = OccurrencePattern.of(text).taxonomy("type").policy(policy)
     return Matcher(pattern, shop([]), **{"time": "at", "lateness": "9 seconds", "consistency": "realtime", **options})

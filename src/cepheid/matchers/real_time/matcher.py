@@ -39,6 +39,9 @@ from cepheid.matchers.working_set import relevant
 from cepheid.output.changes import Changes
 from cepheid.output.common import late_rows
 
+Times = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
+
 FEW = 4096
 """Up to this many rows are retained in any case."""
 
@@ -233,7 +236,7 @@ class RealTimeMatcher:
         self.ties += ties
         return rolled_back, self._in_pieces(ordered, keys)
 
-    def _roll_back(self, keys: Int32s, times: npt.NDArray[np.int64]) -> tuple[RolledBack, Segment | None]:
+    def _roll_back(self, keys: Int32s, times: Times) -> tuple[RolledBack, Segment | None]:
         """Rolls keys back to before these times; returns their emitted rows and their events since then."""
         if not len(keys):
             return NOTHING_ROLLED_BACK, None
@@ -249,12 +252,12 @@ class RealTimeMatcher:
     def _in_pieces(self, events: Batch, keys: Int32s) -> list[Segment]:
         """The rows that these events, which are in order, make. Many events of one key are cut in two pieces, so that
         there is a rollback point close to the last of them. More pieces were slower: each costs a call of the kernel
-        and of making rows.
+        and of making rows. Events of one time stay together: equal ones are numbered among those replayed with them.
         """
         found: list[Segment] = []
         used, at, left = np.unique(keys, return_index=True, return_counts=True)
         while len(used):
-            piece = left if found else np.where(left <= self.states.every, left, left - left // 4)
+            piece = left if found else self._first_piece(times_of(events), at, left)
             whole = len(events) == piece.sum()
             batch = events if whole else events.take(pa.array(ranges(at, at + piece)))
             self.states.fork(used, self._step)
@@ -267,6 +270,15 @@ class RealTimeMatcher:
             at, left = at + piece, left - piece
             used, at, left = used[left > 0], at[left > 0], left[left > 0]
         return found
+
+    def _first_piece(self, times: Times, at: Positions, count: Positions) -> Positions:
+        """(k,) how many of each key's `count` events, from `at` on, come before its next rollback point."""
+        cut = at + count - count // 4
+        is_last = np.append(times[1:] != times[:-1], True)
+        is_last[at + count - 1] = True  # the key's last event
+        ends = np.flatnonzero(is_last) + 1
+        piece: Positions = ends[np.searchsorted(ends, cut)] - at
+        return np.where(count <= self.states.every, count, piece)
 
     def _pass_time(self) -> list[Segment]:
         """The rows that deadlines up to the clock, or the end of the input, make certain."""
