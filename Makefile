@@ -42,7 +42,7 @@ test: $(READY) ready-to-test ## run all tests
 
 quick: $(READY) kernels ## style, types and all tests that need no Spark: two minutes, while you work
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy
-	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
+	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 
 # What tests need besides the environment, once a clone. Without the jars and the classes they still run.
 ready-to-test: jars classes kernels

@@ -22,6 +22,8 @@ TESTS = Path(__file__).parent
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Derandomized, so that a change is never refused for what another change broke; more examples, since nobody waits.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=100)
+# For `make quick`: all tests, with other examples every time, and fewer of them.
+settings.register_profile("quick", settings.get_profile("dev"), max_examples=40)
 # For `make conformance`: thousands of examples, other ones every time.
 settings.register_profile("long", settings.get_profile("dev"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
