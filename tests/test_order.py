@@ -99,7 +99,7 @@ def test_events_out_of_order(batches: list[Batch]) -> None:
         f"{pa.scalar(e.column(TIME)[i].as_py(), TIME_TYPE)}, {e.sequence[0][i]}" for e, i in _ends(batches)
     )
     assert str(caught.value) == (
-        f"1 events come before an earlier one of the same key, the first at {last}. A matcher takes events in order of "
+        f"1 events come after a later one of the same key, the first at {last}. A matcher takes events in order of "
         "key, time and sequence: sort them, or let detect do it"
     )
 

@@ -82,5 +82,5 @@ def test_more_than_there_were() -> None:
     ids(live, *LATE)
     snapshot = from_bytes(live.snapshot())
     snapshot.header["counts"]["late"] = 1
-    with pytest.raises(SnapshotError, match="the snapshot's late events are not those that it counts"):
+    with pytest.raises(SnapshotError, match="the snapshot's late events do not agree with its count of them"):
         live.restore(to_bytes(snapshot))

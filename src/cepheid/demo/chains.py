@@ -1,4 +1,4 @@
-"""What the example says about its matches: the longest chains, and how many each carrier has."""
+"""Summaries of the example's matches: the longest chains, and the number of chains of each carrier."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CarrierCount:
-    """The chains that began with a flight of one carrier, and how many flights of it left."""
+    """Counts for one carrier: the chains that begin with one of its flights, and its departures."""
 
     carrier: str
     name: str
     chains: int
     longest: int
-    """Flights in its longest chain."""
+    """The number of flights in its longest chain."""
     departures: int
 
 
 def longest_chains(matches: DataFrame, count: int) -> list[Chain]:
-    """The first `count` chains by number of flights, then by their departures' delays together."""
+    """The `count` longest chains: most flights first, then the greatest sum of departure delays."""
     delay = "late.dep_delay + aggregate(legs, 0, (total, leg) -> total + leg.dep_delay)"
     rows = (
         matches.selectExpr("tailnum", "match_start", "late", "legs", "size(legs) AS count", f"{delay} AS delay")
@@ -39,7 +39,7 @@ def longest_chains(matches: DataFrame, count: int) -> list[Chain]:
 
 
 def count_by_carrier(matches: DataFrame, departures: DataFrame) -> list[CarrierCount]:
-    """Every carrier that has a departure, most chains first."""
+    """The counts of every carrier with a departure, most chains first."""
     chains = matches.selectExpr("late.carrier AS carrier", "size(legs) + 1 AS length")
     lengths = chains.groupBy("carrier", "length").count().collect()
     left = departures.groupBy("carrier").count().collect()

@@ -1,4 +1,4 @@
-"""A chain of late flights as a page and as an image."""
+"""Draws a chain of late flights as an HTML page and as an image."""
 
 from __future__ import annotations
 

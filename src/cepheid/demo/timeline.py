@@ -1,7 +1,7 @@
-"""One chain of late flights as a picture: what is drawn, and where; `timeline_html` and `timeline_png` draw it.
+"""The layout of the picture of one chain of late flights; `timeline_html` and `timeline_png` draw it.
 
-Both pictures share the layout made here: one row a flight, time from left to right on New York's clock, the plan as a
-pale bar above what really happened, and the delay as a line from the planned to the real departure.
+Both pictures have one row per flight, and time runs from left to right on New York's clock. A pale bar shows the plan,
+and the bar below it what really happened. A line from the planned to the real departure shows the delay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 @dataclass(frozen=True)
 class Flight:
-    """One departure; times are aware datetimes, delays minutes. What was not recorded is None."""
+    """One departure. Times are aware datetimes, and delays are in minutes. None means not recorded."""
 
     carrier: str
     flight: int
@@ -31,7 +31,7 @@ class Flight:
 
 @dataclass(frozen=True)
 class Chain:
-    """One match: the flight that arrived late and, after it, the aircraft's flights that left late."""
+    """One match: the flight that arrived late, then the aircraft's flights that left late."""
 
     tailnum: str
     flights: tuple[Flight, ...]
@@ -39,18 +39,18 @@ class Chain:
 
 @dataclass(frozen=True)
 class Axis:
-    """The hours from `start` to `end`, whole hours in New York, and a tick every `step` hours."""
+    """The time axis from `start` to `end`, both full hours in New York, with a tick every `step` hours."""
 
     start: datetime
     end: datetime
     step: int
 
     def fraction(self, time: datetime) -> float:
-        """Where `time` lies, from 0 at the left edge to 1 at the right."""
+        """The position of `time`, from 0 at the left edge to 1 at the right edge."""
         return (time - self.start) / (self.end - self.start)
 
     def ticks(self) -> list[datetime]:
-        # Steps are taken in absolute time, so the axis is even on the days that the clocks change.
+        # Steps are in absolute time, so the axis is even also on the days on which the clocks change.
         hours = int((self.end - self.start) / timedelta(hours=1))
         every_hour = [(self.start + timedelta(hours=h)).astimezone(NEW_YORK) for h in range(hours + 1)]
         return [tick for tick in every_hour if tick.hour % self.step == 0]
@@ -71,12 +71,14 @@ def plan(flight: Flight) -> tuple[datetime, datetime]:
 
 
 def reality(flight: Flight) -> tuple[datetime, datetime]:
-    """Real departure and arrival; where the arrival was not recorded, the flight is given its scheduled length."""
+    """Real departure and arrival. If the arrival was not recorded, the flight gets its scheduled duration."""
     return flight.departed_at, flight.arrived_at or flight.departed_at + (flight.due_at - flight.scheduled_at)
 
 
 def turn(before: Flight, after: Flight) -> tuple[datetime, datetime]:
-    """The time in between, in which the aircraft came back to New York; empty when the source contradicts itself."""
+    """The time between two flights, in which the aircraft came back to New York. It is empty if the next flight leaves
+    before this one lands, as in some rows of the source.
+    """
     landed = reality(before)[1]
     return landed, max(landed, after.departed_at)
 
@@ -134,7 +136,7 @@ def day(time: datetime) -> str:
 
 
 def details(flight: Flight) -> str:
-    """Everything known about a flight, one fact a line."""
+    """Everything known about a flight, one fact per line."""
     left, landed = clock(flight.departed_at), clock(flight.arrived_at) if flight.arrived_at else "unknown"
     return "\n".join(
         [

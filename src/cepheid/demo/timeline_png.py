@@ -1,4 +1,4 @@
-"""The timeline as a PNG, for places that show no HTML. The only module that imports matplotlib (extra `demo`)."""
+"""The timeline as a PNG, for places that cannot show HTML. Only this module imports matplotlib (extra `demo`)."""
 
 from __future__ import annotations
 

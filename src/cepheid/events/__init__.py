@@ -1,1 +1,1 @@
-"""Events: batches of them, their order and their identity."""
+"""Batches of events, the order of events and their identity."""

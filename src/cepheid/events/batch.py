@@ -1,4 +1,4 @@
-"""Events: the columns that say what an event is (schema) and the batches that a matcher is fed."""
+"""The schema of events, and the batches in which hosts pass them to matchers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 TIME = "_time"
 END = "_end"
-"""Only for events with a start and an end: `_time` is then their start."""
+"""The column of ends, for events with a start and an end; `_time` is then the column of starts."""
 SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
 ORDINAL = "_ordinal"
@@ -27,8 +27,8 @@ def mask_column(word: int) -> str:
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """As `to_pylist`, but if a time is outside Python's range of years, all times of its column become text in ISO form
-    (in UTC where they have a zone).
+    """The values as `to_pylist` returns them. If a time is outside Python's range of years, all times of the column are
+    returned as ISO text, in UTC if they have a zone.
     """
     try:
         values: list[Any] = column.to_pylist()
@@ -38,7 +38,7 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def row_shown(events: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
-    """An event as messages show it: its values by column."""
+    """One event as error messages show it: its values by column name."""
     return {name: python_values(events.column(name).slice(row, 1))[0] for name in events.schema.names}
 
 
@@ -59,21 +59,21 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 @dataclass(frozen=True)
 class Schema:
-    """The events' columns, and which of them are the key, the times and the order of ties."""
+    """The columns of the events, and which of them are the key, the times and the sequence."""
 
     columns: pa.Schema
     key: tuple[str, ...]
-    """Empty: all events are one sequence."""
+    """If empty, all events are one sequence."""
     time: str | None
-    """None: processing order; the sequence alone orders the events, and no time passes."""
+    """None means processing order: the sequence alone orders the events, and time does not pass."""
     sequence: tuple[str, ...] = ()
     """Columns that order events of equal time."""
     end: str | None = None
-    """The column with the end of each event, which starts at `time`; None: events are instants."""
+    """The column with the end of each event, whose start is in `time`. None means that events are instants."""
 
     @property
     def times(self) -> tuple[str, ...]:
-        """The columns of event times: none in processing order, otherwise one, or start and end."""
+        """The columns of event times: none in processing order, otherwise `time`, and `end` if there is one."""
         return tuple(name for name in (self.time, self.end) if name is not None)
 
     @property
@@ -83,13 +83,21 @@ class Schema:
 
 @dataclass(frozen=True)
 class Batch:
-    """Events as a host hands them to a matcher. A SortedMatcher needs the order (key, time, sequence); live matchers
-    take any.
+    """Events as a host passes them to a matcher. A SortedMatcher needs them in order of (key, time, sequence); live
+    matchers accept any order.
 
-    `data` has the columns _key0, _key1, …; _time (TIME_TYPE, no NULLs); _sequence0, _sequence1, …; _mask (64-bit
-    integer, bit i for Plan.bits[i]); _value0, _value1, … (Plan.values); the chosen columns, with the prefix "_event.";
-    and, if there are conditions in Python (Plan.functions), all columns with the prefix "_row.". A batch for several
-    patterns has the bits and values of all (PlanSet), and as many words _mask, _mask1, … as they need.
+    `data` has these columns:
+
+    - _key0, _key1, …: the key.
+    - _time: event time (TIME_TYPE, no NULLs).
+    - _sequence0, _sequence1, …: the sequence.
+    - _mask: lifted conditions as a 64-bit integer, bit i for Plan.bits[i].
+    - _value0, _value1, …: lifted columns (Plan.values).
+    - the chosen columns, with the prefix "_event.".
+    - all columns, with the prefix "_row.", if there are conditions in Python (Plan.functions).
+
+    A batch for several patterns has the bits and values of all of them (PlanSet), in as many words _mask, _mask1, … as
+    needed.
     """
 
     data: pa.RecordBatch
@@ -126,7 +134,7 @@ class Batch:
 
     @property
     def order(self) -> list[pa.Array]:
-        """The columns that rank the events of a key: events that agree in all of them have the same rank."""
+        """The columns that rank the events of a key. Events that agree in all of them have the same rank."""
         return [self.column(TIME), *self.sequence]
 
     @property

@@ -1,7 +1,7 @@
-"""What an event is: a canonical form of its columns as bytes, the same on every host, and digests of it.
+"""The identity of events: a canonical byte form of their columns, the same on every host, and digests of it.
 
-An event is identified by its time and sequence or, without a sequence, by its time, its chosen columns and an ordinal
-among equal ones. Digests are 128-bit BLAKE2b.
+An event is identified by its time and sequence. Without a sequence it is identified by its time, its chosen columns and
+an ordinal among equal events. Digests are 128-bit BLAKE2b.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DIGEST_SIZE = 16
 
 
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
-    """One value of bytes per row, equal exactly where the rows are equal; (length,) large_binary.
+    """One binary value per row; two values are equal exactly if the rows are equal. (length,) large_binary.
 
-    Numbers and times take eight bytes (decimals sixteen); doubles have one NaN and one zero. Values without a fixed
-    width follow, and their lengths are in the fixed part: texts, and lists as the bytes of their elements. Structs are
-    written as their fields.
+    A value begins with a fixed-width part: eight bytes per number or time, sixteen per decimal, and the length of each
+    value without a fixed width. Doubles have one NaN and one zero. Then follow the values without a fixed width: texts,
+    and lists as the bytes of their elements. A struct is written as its fields.
     """
     fixed: list[npt.NDArray[Any]] = []
     variable: list[pa.Array] = []
@@ -43,27 +43,27 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
 
 
 def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
-    """The canonical bytes of each row's key; the same for all rows where there is no key."""
+    """The canonical bytes of each row's key; empty for all rows if there is no key."""
     names: list[bytes] = canonical_bytes(columns, length).to_pylist() if columns else [b""] * length
     return names
 
 
 def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:
-    """The bytes of each value, as NumPy has them; (length,) large_binary."""
+    """The bytes of each value, as NumPy stores them; (length,) large_binary."""
     offsets = np.arange(len(values) + 1, dtype=np.int64) * values.itemsize
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.tobytes())]
     return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
 
 
 def joined(*columns: pa.Array) -> pa.Array:
-    """The values of each row, concatenated; (length,) large_binary, as the columns are."""
+    """The values of each row, concatenated. The columns and the result are (length,) large_binary."""
     return pc.binary_join_element_wise(*columns, pa.scalar(b"", pa.large_binary()))
 
 
 def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose: bytes) -> list[bytes]:
     """A digest of each group of consecutive rows; group i ends before row ends[i].
 
-    `purpose` (at most 16 bytes) makes digests of different kinds of things differ.
+    Different values of `purpose` (at most 16 bytes) give different digests of the same rows.
     """
     data, offsets = _buffers(rows)
     bounds = offsets[np.concatenate([[0], np.asarray(ends, dtype=np.int64)])].tolist()
@@ -84,7 +84,7 @@ def _buffers(rows: pa.Array) -> tuple[memoryview, npt.NDArray[np.int64]]:
 
 
 def _fixed_width(column: pa.Array) -> npt.NDArray[Any] | None:
-    """(length,) values of 8 or 16 bytes; NULL is zero."""
+    """(length,) values of 8 or 16 bytes, zero for NULL; None if the type has no fixed width."""
     type_ = column.type
     if pa.types.is_floating(type_):
         doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
@@ -115,7 +115,7 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:
-    """The column itself; for a struct, whether each value is valid, then its fields, flat as well."""
+    """The column itself. For a struct: whether each value is valid, then its fields, flattened in the same way."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if isinstance(column, pa.ExtensionArray):

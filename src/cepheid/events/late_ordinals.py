@@ -1,4 +1,4 @@
-"""Ordinals that distinguish equal late events; they do not depend on how the input is cut into calls."""
+"""Ordinals that distinguish equal late events; they do not depend on how the input is split into calls."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from cepheid.errors import SnapshotError
 from cepheid.events.identity import digests
 
 MOST = 1024
-"""How many late events are counted exactly before counting restarts: a snapshot holds 24 bytes for each distinct one.
+"""The number of late events after which counting restarts. It bounds snapshots, which hold 24 bytes for each distinct
+late event.
 """
 
 _ORDINALS = 1 << 31
-"""Ordinals wrap around here, as there may be more late events."""
+"""Ordinals wrap around at this number, because there may be more late events."""
 
 
 class LateOrdinals:
-    """The ordinal of a late event is the number of equal ones before it. An exact count would need every late event,
-    for ever. So counting restarts after every MOST late events, from the number of all late events so far: equal events
-    never get the same ordinal.
+    """Assigns ordinals to late events: the number of equal late events before.
+
+    Exact counts would need every distinct late event for ever. So counting restarts after every MOST late events, at
+    the number of all late events so far. Equal events still never get the same ordinal.
     """
 
     def __init__(self, before: int = 0) -> None:
         self._before = before
-        """Late events from before the last restart."""
+        """The number of late events before the last restart."""
         self._seen = Counter[bytes]()
-        """Late events since then, counted by digest."""
+        """The number of late events since then, by digest."""
 
     @property
     def count(self) -> int:
@@ -51,7 +53,7 @@ class LateOrdinals:
 
     @property
     def listed(self) -> pa.RecordBatch:
-        """The counted events, for a snapshot; `restored` takes them."""
+        """The counted events, for a snapshot; `restored` reads them."""
         return pa.record_batch(
             {"event": pa.array(self._seen, pa.binary()), "count": pa.array(self._seen.values(), pa.int64())}
         )
@@ -69,5 +71,5 @@ class LateOrdinals:
             seen._seen = Counter(dict(zip(events, counts, strict=True)))
             seen._before -= seen._seen.total()
         if seen._before < 0 or min(seen._seen.values(), default=1) < 1:
-            raise SnapshotError("the snapshot's late events are not those that it counts")
+            raise SnapshotError("the snapshot's late events do not agree with its count of them")
         return seen

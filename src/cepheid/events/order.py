@@ -1,8 +1,9 @@
-"""The order of events within a key, made the same on every host.
+"""The order of events within a key, which is the same on every host.
 
-Events come ordered by key, time and sequence. Those that agree in all of these are ordered by content: a digest of
-their chosen columns, then of the columns that conditions read. Equal ones get ordinals, which are part of their
-identity. Such a group may be split between two batches, so the last group of a batch is held back until the next batch.
+Events arrive ordered by key, time and sequence. Events that agree in all three are ordered by content: by a digest of
+their chosen columns, then by a digest of the columns that conditions read. Events with the same chosen columns get
+ordinals, which are part of their identity. A group of events of equal rank may be split between two batches, so the
+last group of a batch is held back until the next batch.
 """
 
 from __future__ import annotations
@@ -26,22 +27,28 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ordered:
-    """Events in their final order, each with its ordinal, and whether its key differs from that of the event before."""
+    """Events in their final order, with ordinals. `key_start` flags each event whose key differs from that of the event
+    before.
+    """
 
     batch: Batch
     key_start: Flags
 
 
 MAX_TIME = 1 << 62
-"""Microseconds from 1970: deadlines after it still fit 64 bits."""
+"""The greatest distance of an event time from 1970, in microseconds. Deadlines computed from such times still fit 64
+bits.
+"""
 
 
 class Ordering:
-    """Takes batches and returns them in their final order; the last group of equal rank comes one batch later."""
+    """Takes batches and returns their events in the final order. The last group of equal rank is returned one batch
+    later.
+    """
 
     def __init__(self) -> None:
         self.ties = 0
-        """Events that are ordered by their content alone."""
+        """The number of events that were ordered by their content alone."""
         self._waiting: Batch | None = None
         self._waiting_starts_key = True
 
@@ -49,7 +56,7 @@ class Ordering:
         """The events whose order is certain now.
 
         Raises:
-            EventError: an event comes before one of the same key that is later in time or sequence.
+            EventError: an event comes after one of the same key that is later in time or sequence.
         """
         if len(batch) == 0:
             return
@@ -67,7 +74,7 @@ class Ordering:
         self._waiting, self._waiting_starts_key = batch.slice(last, len(batch)), bool(key_start[last])
 
     def finish(self) -> Iterator[Ordered]:
-        """The events that are still held back; the input has ended."""
+        """Ends the input and returns the events that are still held back."""
         if self._waiting is not None:
             yield self._release()
             self._waiting = None
@@ -80,7 +87,7 @@ class Ordering:
         return self._ordered(self._waiting, key_start, group_start)
 
     def _borders(self, batch: Batch) -> tuple[Flags, Flags]:
-        """Where a key begins, and where a group of events of equal rank begins."""
+        """Flags of the events at which a key begins, and at which a group of events of equal rank begins."""
         if self._waiting is None:
             key_start, group_start = _borders_within(batch)
             key_start[0] = group_start[0] = True
@@ -105,7 +112,7 @@ class Ordering:
 
 
 def _by_content(tied: Batch, group: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The rows of `tied` in order, group by group, and the ordinal at each place."""
+    """The rows of `tied` in their final order, group by group, and the ordinal of each."""
     content = _row_digests(tied.chosen, len(tied), b"content")
     lifted = _row_digests([tied.column(MASK), *tied.values], len(tied), b"lifted")
     rows = sorted(range(len(tied)), key=lambda row: (group[row], content[row], lifted[row]))
@@ -122,8 +129,8 @@ def _row_digests(columns: list[pa.Array], length: int, purpose: bytes) -> list[b
 
 
 def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
-    """For each event but the first (there False): whether its key, and whether its key or rank, differs from the event
-    before.
+    """Two flags per event: whether its key, and whether its key or rank, differs from the event before. Both are False
+    for the first event.
     """
     key_start = np.zeros(len(batch), np.bool_)
     for column in batch.keys:
@@ -136,8 +143,8 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
 
 
 def check_times(batch: Batch, *columns: str) -> None:
-    """Raises EventError where a time in these columns (by default, in the column of times) is so far from 1970 that
-    deadlines would not fit 64 bits.
+    """Raises EventError if a time in these columns (by default in `_time`) is so far from 1970 that deadlines would not
+    fit 64 bits.
     """
     for name in columns or (TIME,):
         extremes = pc.min_max(batch.column(name).cast(pa.int64()))
@@ -154,14 +161,14 @@ def _check_order(batch: Batch, key_start: Flags) -> None:
         values = zip(*(python_values(column.slice(at - 1, 2)) for column in batch.order), strict=True)
         before, after = (", ".join(map(str, row)) for row in values)
         raise EventError(
-            f"{len(wrong)} events come before an earlier one of the same key, the first at {after} after {before}. "
+            f"{len(wrong)} events come after a later one of the same key, the first at {after} after {before}. "
             "A matcher takes events in order of key, time and sequence: sort them, or let detect do it"
         )
 
 
 def leaves(column: pa.Array) -> list[pa.Array]:
-    """Columns without structure that are equal in two rows exactly where Spark groups these rows together (NULL with
-    NULL), and that sort as the column does. Floats become DOUBLE, with one zero and one NaN.
+    """The column as columns without structure, which sort as the column does. Two rows are equal in all of them exactly
+    if Spark groups these rows together; NULL equals NULL. Floats become DOUBLE, with one zero and one NaN.
     """
     if pa.types.is_null(column.type):  # an empty pandas column of strings
         return []
@@ -176,15 +183,15 @@ def leaves(column: pa.Array) -> list[pa.Array]:
 
 
 def differs(column: pa.Array) -> Flags:
-    """Whether each value but the first differs from the one before. As Spark groups: NULL equals NULL, NaN equals NaN,
-    and -0.0 equals 0.0.
+    """Whether each value but the first differs from the one before, as Spark groups values: NULL equals NULL, NaN
+    equals NaN, and -0.0 equals 0.0.
     """
     return _any((_leaf_differs(leaf) for leaf in leaves(column)), len(column) - 1)
 
 
 def descends(columns: Sequence[pa.Array]) -> Flags:
-    """Whether each row but the first sorts before the previous row. Columns count in turn, and sort as on hosts:
-    ascending, strings and binaries by their bytes, NaN after all numbers and NULL last.
+    """Whether each row but the first sorts before the previous row. Rows are compared column by column, and sort as on
+    hosts: ascending, strings and binaries by their bytes, NaN after all numbers, and NULL last.
     """
     below = np.zeros(max(0, len(columns[0]) - 1), np.bool_)
     equal = ~below

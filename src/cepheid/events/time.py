@@ -15,16 +15,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def microseconds(instant: datetime) -> int:
-    """Microseconds from 1970 UTC to the instant, which has a zone."""
+    """Microseconds from 1970 UTC to the instant, which must have a time zone."""
     elapsed = instant - _EPOCH
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
 def arrow_zone(zone: str) -> str:
-    """The zone as Arrow knows it: a name, or an offset such as +05:30, which Spark also writes as GMT+5.
+    """The zone in Arrow's form: a name, or an offset such as +05:30. Offsets in Spark's forms, such as GMT+5, are
+    converted.
 
     Raises:
-        SchemaError: Arrow does not know it.
+        SchemaError: the zone is unknown.
     """
     try:
         return ZoneInfo(zone).key
