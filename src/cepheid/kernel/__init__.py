@@ -1,1 +1,1 @@
-"""The hot loop: the definition in plain Python (reference) and the same, compiled (step)."""
+"""The hot loop: its definition in plain Python (`reference`), and the compiled kernel that equals it (`step`)."""

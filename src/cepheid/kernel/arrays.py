@@ -14,10 +14,12 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 
 NO_TIME = np.iinfo(np.int64).min
-"""Before all times: no time passes up to it. As detected_at: only the end of the input made the match certain."""
+"""A time before all others: as `until` it lets no time pass. As detected_at it means that only the end of the input
+made the match certain.
+"""
 
 FOREVER = np.iinfo(np.int64).max
-"""The time that is reached when the input is complete."""
+"""A time after all others: it is reached when the input is complete."""
 
 
 class Events(NamedTuple):
@@ -28,32 +30,32 @@ class Events(NamedTuple):
     mask: Ints
     """(n,) lifted conditions, bit i for Plan.bits[i]."""
     values: Ints
-    """(c, n) lifted columns as 64 bits, doubles as their bits, strings as codes within the working set, in
-    byte order where the pattern compares their order.
+    """(c, n) lifted columns as 64-bit words: doubles as their bits, strings as codes within the working set. The codes
+    are in byte order if the pattern compares the order of the strings.
     """
     missing: Flags
-    """(c, n) where a lifted column is NULL."""
+    """(c, n) whether a lifted column is NULL."""
 
 
 class Visits(NamedTuple):
     """The keys that a call of the kernel visits, one after the other; v visits."""
 
     key: Int32s
-    """(v,) number of the key, from 0: what is open for it is stored under this number between visits."""
+    """(v,) number of the key, from 0. The state of the key is stored under this number between visits."""
     end: Ints
-    """(v,) position in the working set after the key's last event. Its events begin where those of the visit before
-    end; those of the first visit begin after the held events.
+    """(v,) position in the working set after the key's last event. Its events begin where those of the previous visit
+    end. Those of the first visit begin after the held events.
     """
     until: Ints
-    """(v,) microseconds: after its events, time passes to here, unless the last of them has reached it."""
+    """(v,) microseconds: the time to which the key advances after its events, unless its last event has reached it."""
     closes: Flags
-    """(v,) whether the key gets no more events. With `until` FOREVER its input is complete and what is open ends, else
-    it is dropped.
+    """(v,) whether the key gets no more events. If `until` is FOREVER, its input is complete and everything open ends.
+    Otherwise everything open is dropped.
     """
 
 
 def distinct(positions: npt.NDArray[np.integer[Any]], length: int) -> Int32s:
-    """The positions, all less than `length`, each once and in order."""
+    """The distinct positions, ascending; all are less than `length`."""
     if len(positions) < length // 64:  # few of many, as in a call of a live matcher
         return np.unique(positions).astype(np.int32)
     taken = np.zeros(length, np.bool_)  # np.unique would hash or sort: 250 ms for 300,000 positions, this takes 1
@@ -71,7 +73,7 @@ def grown(array: npt.NDArray[T], capacity: int, fill: int = 0) -> npt.NDArray[T]
 
 
 def ranges(starts: Ints, ends: Ints) -> Ints:
-    """The numbers from each start to before its end, one range after the other."""
+    """The numbers from each start up to, but not including, its end, one range after the other."""
     lengths = ends - starts
     numbers: Ints = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
     return numbers

@@ -1,7 +1,10 @@
-"""The definition of output under out-of-order arrival: what is emitted after each arrival, from the matches so far.
+"""The definition of output for events that arrive out of order: what is emitted after each arrival.
 
-It needs only a `Life` for each match, so it serves every kind of pattern whose events are accepted one by one:
-`matches` gives all matches of the events accepted so far.
+It only needs a function `matches`, which returns all matches of the events accepted so far, and a `Life` for each
+match. So it serves every kind of pattern whose events are accepted one by one.
+
+The lateness time of an event is its start or its end, as `lateness` says. An event is late if its lateness time is more
+than the delay before the clock.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ class Life(NamedTuple):
     """What decides when a match may be emitted."""
 
     end: float
-    """When it ends; it is final once time is the delay past it."""
+    """The end of the match. The conservative consistency waits until the clock is after the end plus the delay."""
     forbidden_until: float
-    """No event whose key is greater can forbid it: ALWAYS where none can, NEVER where any may."""
+    """The greatest lateness time of an event that could forbid the match: ALWAYS if none can, NEVER if any may."""
 
 
 class Arrival(NamedTuple):
@@ -33,11 +36,12 @@ class Arrival(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """An entry of the log; `position` is that of the arrival, the number of all arrivals for the end of the stream."""
+    """One change that is emitted."""
 
     when: str
-    """switch, arrive or eos."""
+    """switch, arrive or eos (the end of the stream)."""
     position: int
+    """The position of the arrival; at the end of the stream, the number of all arrivals."""
     sign: str
     """+, - or late."""
     match: object
@@ -53,11 +57,11 @@ def told(
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,
 ) -> Iterator[LogEntry]:
-    """What is emitted. `matches` is called with the positions of the accepted events and the clock, the latest of their
-    ends, and at the end of the stream with NEVER.
+    """Yields what is emitted, in order.
 
-    An event is late if its start (or its end, as `lateness` says) is more than `delay` before the clock. Before the
-    arrival at a position of `switches` the consistency changes.
+    `matches` is called with the positions of the accepted events and the clock. The clock is the latest end of an
+    accepted event; at the end of the stream it is NEVER. `switches` maps the position of an arrival to the consistency
+    that holds from this arrival on.
     """
     accepted: list[int] = []
     clock = ALWAYS
@@ -68,8 +72,8 @@ def told(
             consistency = switches[position]
             if consistency is Consistency.REALTIME:
                 yield from _inserted("switch", position, now, out)
-        key = arrival.start if lateness is End.START else arrival.end
-        if key + delay < clock:
+        lateness_time = arrival.start if lateness is End.START else arrival.end
+        if lateness_time + delay < clock:
             yield LogEntry("arrive", position, "late", position)
             continue
         accepted.append(position)
@@ -88,7 +92,9 @@ def told(
 
 
 def _may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool:
-    """`horizon` is the least key that an event may still have."""
+    """Whether the consistency lets the match be emitted. `horizon` is the least lateness time that an event may still
+    have.
+    """
     match consistency:
         case Consistency.REALTIME:
             return True

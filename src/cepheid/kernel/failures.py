@@ -1,4 +1,4 @@
-"""How the compiled kernels fail: conditions, limits, skip strategies."""
+"""How kernels fail: a condition fails, or a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILURES = {
 
 
 class ConditionFailed(Exception):
-    """A script failed on the event at `event`; `script` is its number."""
+    """The script of number `script` failed on the event at position `event`."""
 
     def __init__(self, event: int, script: int, reason: str) -> None:
         super().__init__(reason)
@@ -24,8 +24,8 @@ class ConditionFailed(Exception):
 
 
 class JointConditionFailed(Exception):
-    """A condition over variables failed; `bound` has, by number, the positions of the first and the last event that
-    each stands for.
+    """A condition over variables failed. `bound` maps the number of each variable to the positions of the first and the
+    last event of its value.
     """
 
     def __init__(self, condition: str, reason: str, bound: Mapping[int, tuple[int, int]]) -> None:
@@ -36,7 +36,9 @@ class JointConditionFailed(Exception):
 
 
 class PassedLimit(Exception):
-    """A key has too many partial matches, or a step too many matches; `event` is one of the key's."""
+    """A key has too many partial matches, or a step completes too many matches. `event` is the position of an event of
+    the key.
+    """
 
     def __init__(self, event: int, limit: str) -> None:
         super().__init__(limit)

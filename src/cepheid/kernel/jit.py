@@ -1,13 +1,14 @@
-"""How the kernel is compiled and where its machine code is cached, in one place.
+"""Compiles the kernels, and decides where their machine code is cached.
 
-Compiling takes half a minute (docs/performance.md, "Start-up"), loading from the disk cache 0.2 seconds. Numba checks
-the age of a cached function's own file only. A compiled function also contains the values of the constants that it
-reads and the fields of its NamedTuples, so a change of these in another file would be missed, and the old code would
-find wrong matches. The folder is therefore named by a fingerprint of the files with compiled functions, of the files
-that define such constants and NamedTuples, and of the versions of the compiler: when one changes, the folder changes.
+Compiling takes half a minute (docs/performance.md, "Start-up"), loading from the disk cache 0.2 seconds. Numba only
+checks the age of the file that defines a cached function. But a compiled function also contains the values of the
+constants that it reads and the fields of its NamedTuples. Numba would miss a change of these in another file, and the
+old code would find wrong matches. The cache folder is therefore named by a fingerprint of the files with compiled
+functions, of the files that define such constants and NamedTuples, and of the versions of the compiler. When one of
+these changes, the folder changes.
 
-Constants live in files of their own because their importers are not in the fingerprint: with everything that the kernel
-imports, a new docstring in any of a hundred files would compile all kernels again.
+Such constants live in files of their own, because files that only import them are not in the fingerprint. If it covered
+everything that the kernel imports, a new docstring in any of a hundred files would compile all kernels again.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ CONSTANTS = (
     "kernel/stages/layout.py",
     "kernel/sets/layout.py",
 )
-"""The files that define constants and NamedTuples of compiled functions. They import nothing of ours from other files
-than these and those with compiled functions. tests/kernel/test_cache_fingerprint.py checks that none is missing.
+"""The files that define constants and NamedTuples of compiled functions. Of our own files they import only each other
+and files with compiled functions. tests/kernel/test_cache_fingerprint.py checks that none is missing.
 """
 
 _COMPILED = re.compile(rb"^@(kernel|inlined|allocating)\b", re.MULTILINE)
@@ -57,9 +58,10 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def cache_folder() -> Path | None:
-    """The folder of the compiled kernel; None where no folder of the user's own can be written.
+    """The folder for compiled code, which is made if it is missing. None if no folder of the user's own can be written.
 
-    Under NUMBA_CACHE_DIR if that is set, else XDG_CACHE_HOME or ~/.cache, else the folder for temporary files.
+    It is below NUMBA_CACHE_DIR if that is set, else below XDG_CACHE_HOME or ~/.cache, else below the folder for
+    temporary files.
     """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -78,7 +80,9 @@ def cache_folder() -> Path | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether the folder is the user's own and closed to others: cached code is executed."""
+    """Whether the folder belongs to the user and no other user can access it. Cached code is executed, so it must be
+    safe.
+    """
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
@@ -95,7 +99,10 @@ def fingerprint(package: Path = _PACKAGE) -> str:
 
 def fingerprinted(package: Path = _PACKAGE) -> dict[str, bytes]:
     """The sources that the fingerprint covers, by their path in the package: this file, CONSTANTS, and every file below
-    kernel/ with compiled functions. A missing or empty file raises FileNotFoundError.
+    kernel/ with compiled functions.
+
+    Raises:
+        FileNotFoundError: a file is missing or empty, or no file has compiled functions.
     """
     sources = {name: _read(package, name) for name in ("kernel/jit.py", *CONSTANTS)}
     compiled = 0
@@ -121,13 +128,15 @@ _FOLDER = cache_folder()
 
 
 class _Cache(FunctionCache):
-    """Numba's cache; what cannot be read, as after a full disk or a loss of power, is compiled and written anew."""
+    """Numba's cache. A file that cannot be read, as after a full disk or a loss of power, is compiled and written
+    again.
+    """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except Exception:  # noqa: BLE001 - damaged files fail in any way
+        except Exception:  # noqa: BLE001 - a damaged file may raise anything
             self.flush()  # type: ignore[no-untyped-call]
             return None
 
@@ -135,8 +144,7 @@ class _Cache(FunctionCache):
 def _compile(function: Function, **options: Any) -> Function:
     config: Any = numba_config
     before = config.CACHE_DIR
-    # Numba reads the setting when a function is decorated, so it can be put back at once: other code keeps its own
-    # cache.
+    # Numba reads the setting when a function is decorated. It is then restored, so that other code keeps its own cache.
     config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
     try:
         compiled: Any = njit(cache=_FOLDER is not None, nogil=True, **options)(function)
@@ -149,7 +157,9 @@ def _compile(function: Function, **options: Any) -> Function:
 
 @contextmanager
 def compiling_alone() -> Iterator[None]:
-    """Holds a lock beside the cached code, among processes; the system frees it when a process ends."""
+    """Holds a lock in the cache folder, so that only one process compiles at a time. The system frees it when a process
+    ends.
+    """
     if _FOLDER is None:
         yield
         return
@@ -158,13 +168,12 @@ def compiling_alone() -> Iterator[None]:
         yield
 
 
-# Without _nrt the kernel's functions allocate nothing, so Numba need not count references to arrays. Counting costs
-# 20 to 40 calls an event, because every array argument is counted: measured 1.1 M events/s with it,
-# 6 M without.
+# The kernel's functions allocate nothing, so Numba need not count references to arrays (_nrt). Counting costs 20 to 40
+# calls per event, because every array argument is counted: measured 1.1 M events/s with it, 6 M without.
 kernel = partial(_compile, _nrt=False)
 
-# Small functions on the path of every event: a call costs more than they do, as each array is passed in seven
-# words. With this, and with records in place of an array a field: 48 to 82 M events/s.
+# Small functions that run for every event. A call would cost more than their work, as each array is passed as seven
+# words. Measured with inlining, and with records in place of one array per field: 48 to 82 M events/s.
 inlined = partial(_compile, _nrt=False, forceinline=True)
 
 # Functions that allocate.

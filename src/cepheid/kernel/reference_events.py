@@ -1,4 +1,4 @@
-"""Events as the definitions in plain Python take them."""
+"""Events for the definitions in plain Python."""
 
 from __future__ import annotations
 

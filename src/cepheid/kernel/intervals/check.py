@@ -1,4 +1,4 @@
-"""Whether bound events satisfy the checks of the pattern; `kernel.intervals.reference` is the definition."""
+"""Checks whether bound events satisfy the pattern; `kernel.intervals.reference` is the definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DURING, CONTAIN, FINISH, FINISHED_BY, EQUAL = range(8, 13)
 
 @inlined
 def relation_number(start: int, end: int, other_start: int, other_end: int) -> int:
-    """The number of the one relation between two intervals, as in `compile.intervals.compiled`."""
+    """The number of the relation that holds between two intervals, as in `compile.intervals.compiled`."""
     if end < other_start:
         return BEFORE
     if start > other_end:
@@ -35,7 +35,7 @@ def relation_number(start: int, end: int, other_start: int, other_end: int) -> i
 
 @kernel
 def span_start(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
-    """The first start of the events of a set of variables."""
+    """The earliest start among the events of a set of variables."""
     found, v = 0, 0
     first = True
     while variables >> v:
@@ -49,7 +49,7 @@ def span_start(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
 
 @kernel
 def span_end(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
-    """The last end of the events of a set of variables."""
+    """The latest end among the events of a set of variables."""
     found, v = 0, 0
     first = True
     while variables >> v:
@@ -63,12 +63,12 @@ def span_end(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
 
 @kernel
 def checks_hold(
-    tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, first: int, there: int
+    tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, first: int, bound: int
 ) -> bool:
-    """Whether the checks hold that become possible with bound event number `there`; the event of variable `first` is
-    the one that arrived. Sets the cursor's failure.
+    """Whether the checks hold that first become possible when `bound` events are bound. The event of variable `first`
+    is the one that arrived. Sets the cursor's failure.
     """
-    level = first * tables.order.shape[0] + there - 1
+    level = first * tables.order.shape[0] + bound - 1
     for number in range(tables.check_at[level], tables.check_at[level + 1]):
         check = tables.checks[number]
         if check.kind == Check.SCRIPT:

@@ -1,5 +1,7 @@
-"""Finds the matches that an event completes: for each variable that it may be, the others are bound in the plan's
-order, by binary search over their starts or their ends, whichever leaves fewer.
+"""Finds the matches that an event completes.
+
+The event is bound to each variable that it may be, one after the other. The other variables are then bound in the
+plan's order. Their candidates are found by binary search over starts or over ends, whichever leaves fewer.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ EARLIEST, LATEST = -FREE, FREE
 
 @kernel
 def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
-    """The first place from `low` to `high` that is not before the time; the positions there are in order of their
-    times.
+    """The first place from `low` to `high` whose time is not before `time`. The positions at these places are ordered
+    by time.
     """
     while low < high:
         middle = (low + high) // 2
@@ -36,16 +38,16 @@ def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
 
 @kernel
 def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: int, position: int) -> None:
-    """Puts an event into the stores of a variable."""
-    its = stores.lists[events.key[position], variable]
-    if its.count == its.room:
-        former = its.first
-        cursor.stored = doubled(its, cursor.stored)
-        move_entries(stores.by_start, former, its)
-        move_entries(stores.by_end, former, its)
-    first, stop = its.first, its.first + its.count
+    """Adds an event to the stores of a variable."""
+    list_ = stores.lists[events.key[position], variable]
+    if list_.count == list_.room:
+        former = list_.first
+        cursor.stored = doubled(list_, cursor.stored)
+        move_entries(stores.by_start, former, list_)
+        move_entries(stores.by_end, former, list_)
+    first, stop = list_.first, list_.first + list_.count
     rows = stores.by_start
-    # After those of the same time, so that in a stream in order nothing is moved.
+    # After events with the same start, so that nothing is moved in a stream in order.
     place = search(rows, first, stop, events.start, events.start[position] + 1)
     for i in range(stop, place, -1):
         rows[i] = rows[i - 1]
@@ -56,12 +58,12 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
     for i in range(stop, place, -1):
         rows[i] = rows[i - 1]
     rows[place] = position
-    its.count += 1
+    list_.count += 1
 
 
 @kernel
 def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, position: int) -> None:
-    """Sets `twin` if an event before the place has both times; only events with the same end are looked at."""
+    """Sets `twin` if an event before `place` has the same start and end. Only events with the same end are compared."""
     at = place - 1
     while at >= first and events.end[by_end[at]] == events.end[position]:
         if events.start[by_end[at]] == events.start[position]:
@@ -72,10 +74,10 @@ def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, po
 
 @kernel
 def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
-    """Sets the candidates of a level, whose bounds are set: by start or by end, whichever are fewer."""
+    """Sets the candidates of a level from its bounds: a range of the list by start or by end, whichever is shorter."""
     row = levels[level]
-    its = stores.lists[key, variable]
-    first, stop = its.first, its.first + its.count
+    list_ = stores.lists[key, variable]
+    first, stop = list_.first, list_.first + list_.count
     row[0] = search(stores.by_start, first, stop, events.start, row[3])
     row[1] = search(stores.by_start, row[0], stop, events.start, row[4] + 1)
     row[2] = 0
@@ -118,7 +120,7 @@ def bind_level(
 
 @kernel
 def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, position: int) -> bool:
-    """Whether the event's own length suits the variable, which may require a proper interval, or an instant."""
+    """Whether the event's duration suits the variable, which may require a proper interval or an instant."""
     length = events.end[position] - events.start[position]
     shortest, longest = -tables.bounds[2 * variable, 2 * variable + 1], tables.bounds[2 * variable + 1, 2 * variable]
     return shortest <= length <= longest
@@ -134,9 +136,11 @@ def join(
     cursor: JoinCursor,
     position: int,
 ) -> int:
-    """Writes the matches that the event completes after the open ones, without looking at negations, and returns how
-    many they are, or NO_ROOM. Above the limit only those with the latest start are written or, where that is an error,
-    it ends with the first one over it. Sets the cursor's failure.
+    """Writes the matches that the event completes after the open ones, and returns their number, or NO_ROOM. It does
+    not check negations.
+
+    If there are more matches than the limit, only those with the latest start are written. If exceeding the limit is an
+    error, it stops at the first match over the limit. Sets the cursor's failure.
     """
     found = 0
     positives = tables.settings[0].positives
@@ -168,7 +172,9 @@ def join_from(
     first: int,
     found: int,
 ) -> int:
-    """As `join`, for one variable that the event is."""
+    """As `join`, with the event bound to variable `first`. Returns the number of matches, including `found` earlier
+    ones.
+    """
     positives = tables.settings[0].positives
     level = 1
     bind_level(tables, events, stores, scratch, first, level)
@@ -204,7 +210,7 @@ def join_from(
 
 @kernel
 def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, candidate: int) -> bool:
-    """Whether the event is bound to another variable."""
+    """Whether the event is already bound to a variable."""
     for before in range(level):
         if scratch.slots[0, tables.order[first, before]] == candidate:
             return True
@@ -213,7 +219,7 @@ def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, c
 
 @kernel
 def is_over(tables: IntervalTables, found: int) -> bool:
-    """Whether further matches need not be found."""
+    """Whether the search can stop: there is no room, or too many matches are an error."""
     settings = tables.settings[0]
     return found == NO_ROOM or (found > settings.most_matches and not settings.drops)
 
@@ -227,7 +233,7 @@ def write(
     cursor: JoinCursor,
     found: int,
 ) -> int:
-    """Writes the bound match and returns how many are found with it, or NO_ROOM."""
+    """Writes the bound match and returns the number of matches found with it, or NO_ROOM."""
     settings = tables.settings[0]
     start = span_start(events, scratch, (1 << settings.positives) - 1)
     if found < settings.most_matches:
@@ -256,7 +262,9 @@ def put(open_: OpenMatches, scratch: Scratch, row: int, start: int) -> None:
 
 @kernel
 def sift_down(open_: OpenMatches, first: int, count: int, place: int) -> None:
-    """Orders `count` rows from `first` on as a heap, the earliest start on top, below `place`."""
+    """Restores the heap order below `place` in a heap of `count` rows from `first` on. The earliest start is at the top
+    of the heap.
+    """
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count and open_.rows[first + child + 1].start < open_.rows[first + child].start:

@@ -1,4 +1,4 @@
-"""The interval kernel with its memory: makes room when the kernel asks for it, and returns what is emitted."""
+"""Runs the interval kernel and owns its arrays: grows them when the kernel asks for room, and returns emitted rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cepheid.kernel.arrays import FOREVER, Flags, Int32s, distinct, grown
 from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.intervals.layout import (
     BEGINNING,
+    EMITTED,
     INSERTION,
-    TOLD,
     EmittedIntervals,
     IntervalEvents,
     Scratch,
@@ -26,7 +26,7 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.intervals.negation import set_all_scopes
-from cepheid.kernel.intervals.step import JoinStatus, arrive, order_anew, release
+from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release
 from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.growth import Purge
@@ -36,7 +36,7 @@ _ROOM = 1 << 10
 
 
 class IntervalKernel:
-    """Runs the kernel over the working set, and holds the stored events and the open matches."""
+    """Runs the kernel over the working set, and stores the accepted events and the open matches."""
 
     def __init__(self, pattern: CompiledIntervals, consistency: Consistency) -> None:
         tables = pattern.tables
@@ -47,7 +47,7 @@ class IntervalKernel:
         self.stores = Stores(row, row.copy(), np.zeros((1, variables), LIST))
         self._most_stored = 0
         self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
-        self._rows = np.zeros(8 * _ROOM, TOLD)
+        self._rows = np.zeros(8 * _ROOM, EMITTED)
         depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
         null: Flags = np.zeros(depth, np.bool_)
@@ -64,26 +64,26 @@ class IntervalKernel:
         self._consistency = consistency
         self.cursor.realtime = consistency is Consistency.REALTIME
         self.cursor.k_slack = consistency is Consistency.CONSERVATIVE
-        order_anew(self.open, self.cursor)
+        rebuild_heap(self.open, self.cursor)
 
-    def run(self, events: IntervalEvents, behind: int) -> EmittedIntervals:
-        """Takes the events before position `behind`.
+    def run(self, events: IntervalEvents, stop: int) -> EmittedIntervals:
+        """Processes the events before position `stop`.
 
         Raises:
             JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
         """
-        self._make_room_for_events(events, behind)
+        self._make_room_for_events(events, stop)
         while True:
             arguments = self.stores, self.open, self._rows, self._scratch, self.cursor
-            match JoinStatus(arrive(self.pattern.tables, events, *arguments, behind)):
+            match JoinStatus(arrive(self.pattern.tables, events, *arguments, stop)):
                 case JoinStatus.DONE:
                     return self._all_emitted()
                 case JoinStatus.MORE_MATCHES:
                     self._make_room_for_matches(events)
-                case JoinStatus.MORE_TOLD:
+                case JoinStatus.MORE_EMITTED:
                     self._take_rows()
                     if len(self._rows) < 4 * len(self.open.rows):
-                        self._rows = np.zeros(8 * len(self.open.rows), TOLD)
+                        self._rows = np.zeros(8 * len(self.open.rows), EMITTED)
                 case JoinStatus.TOO_MANY:
                     most = int(self.pattern.tables.settings["most_matches"][0])
                     what = f"an event completes more than {most:,} matches (max_matches_per_event)"
@@ -93,12 +93,14 @@ class IntervalKernel:
                     raise self._failure()
 
     def switch(self, consistency: Consistency) -> EmittedIntervals:
-        """Returns what the change makes certain: for real time everything that is open and not emitted."""
+        """Changes the consistency and returns what this makes certain: for real time, every open match that is not yet
+        emitted.
+        """
         self.consistency = consistency
         return self._emit_open() if consistency is Consistency.REALTIME else self._all_emitted()
 
     def advance(self, clock: int) -> EmittedIntervals:
-        """Sets the clock to `clock`, as if an event had ended then."""
+        """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain."""
         if clock > self.cursor.clock:
             self.cursor.clock = clock
             self._make_room_to_emit()
@@ -113,33 +115,35 @@ class IntervalKernel:
         return emitted
 
     def limit(self, limits: Limits) -> None:
-        """Sets the limits from now on; no other kernel shares the settings of its tables."""
+        """Applies these limits from now on. No other kernel shares the settings of these tables."""
         for name, value in join_limits(limits).items():
             self.pattern.tables.settings[name] = value
 
     @property
     def next_due(self) -> int:
-        """A match is certain once the clock is after this time; FOREVER if none ever is."""
+        """The next match becomes certain once the clock is after this time; FOREVER if no match waits for the clock."""
         rows = self.open.rows[: self.cursor.matches]
         rows = rows[(rows["alive"] == 1) & (rows["out"] == 0)]
-        return self._reached(int(self._final_from(rows).min(initial=FREE)))
+        return self._clock_after(int(self._final_from(rows).min(initial=FREE)))
 
     def over(self, events: IntervalEvents) -> int:
-        """Once the clock is after this time and no event has come, nothing is open and no event is needed; FOREVER if
-        that never happens.
+        """Once the clock is after this time, and if no event comes before, no match is open and no event is needed any
+        more. FOREVER if that never happens.
         """
         found = [self._final_from(self.open.rows[: self.cursor.matches][self._alive])]
         found += [self._needed_until(variable, self._stored(variable), events) for variable in self._variables]
-        return self._reached(int(np.concatenate(found).max(initial=BEGINNING)))
+        return self._clock_after(int(np.concatenate(found).max(initial=BEGINNING)))
 
     def _final_from(self, rows: Records) -> Ints:
-        """For each of these matches the greatest key that an event may have and still keep it from being final."""
+        """For each of these matches, the greatest lateness time of an event that keeps it from being final."""
         final: Ints = np.maximum(rows["end"], rows["until"]) if self.cursor.k_slack else rows["until"]
         return final
 
-    def _reached(self, key: int) -> int:
-        """The clock at which no event up to the key can come any more."""
-        return FOREVER if key >= FREE else key + int(self.pattern.tables.settings["delay"][0])
+    def _clock_after(self, lateness_time: int) -> int:
+        """Once the clock is after this time, every event up to the lateness time is late. FOREVER if that never
+        happens.
+        """
+        return FOREVER if lateness_time >= FREE else lateness_time + int(self.pattern.tables.settings["delay"][0])
 
     @property
     def open_matches(self) -> int:
@@ -162,20 +166,22 @@ class IntervalKernel:
         rows = self.open.rows[: self.cursor.matches]
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
-        self._taken.append(self._shown(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock))
+        self._taken.append(
+            self._as_emitted(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock)
+        )
         return self._all_emitted()
 
     def _make_room_to_emit(self) -> None:
-        if len(self._rows) < int(self.cursor.told) + int(self.cursor.matches):
+        if len(self._rows) < int(self.cursor.emitted) + int(self.cursor.matches):
             self._take_rows()
-            self._rows = np.zeros(8 * len(self.open.rows), TOLD)
+            self._rows = np.zeros(8 * len(self.open.rows), EMITTED)
 
     def _take_rows(self) -> None:
-        rows = self._rows[: self.cursor.told]
-        self._taken.append(self._shown(*(rows[name].copy() for name in ("row", "sign", "event", "clock"))))
-        self.cursor.told = 0
+        rows = self._rows[: self.cursor.emitted]
+        self._taken.append(self._as_emitted(*(rows[name].copy() for name in ("row", "sign", "event", "clock"))))
+        self.cursor.emitted = 0
 
-    def _shown(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> EmittedIntervals:
+    def _as_emitted(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> EmittedIntervals:
         shape = rows.shape
         matches = self.open.rows[rows]
         events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
@@ -195,9 +201,9 @@ class IntervalKernel:
     def _variables(self) -> range:
         return range(len(self.pattern.tables.bits))
 
-    def _make_room_for_events(self, events: IntervalEvents, behind: int) -> None:
-        """Makes room to store the events from Cursor.event to before `behind`, and for lists of their keys."""
-        more = slice(int(self.cursor.event), behind)
+    def _make_room_for_events(self, events: IntervalEvents, stop: int) -> None:
+        """Makes room to store the events from Cursor.event up to `stop`, and for the lists of their keys."""
+        more = slice(int(self.cursor.event), stop)
         self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
         by_start, by_end, lists = self.stores
         if (needed := PLACES_PER_ENTRY * self._most_stored) > len(by_start):
@@ -208,30 +214,30 @@ class IntervalKernel:
         self.stores = Stores(by_start, by_end, lists)
 
     def _make_room_for_matches(self, events: IntervalEvents) -> None:
-        """Forgets matches that are over, if they are half of all, which pays for the work on the others; else doubles
-        the room.
+        """Removes finished matches if they are more than half of all, so that the work on the others is amortized.
+        Otherwise doubles the room.
         """
         count = int(self.cursor.matches)
         if count and 2 * int(self._alive.sum()) < count:
-            self._take_rows()  # it names rows, which move
-            # Only the keys of these matches have lists, and clearing all would cost as much as there are keys.
+            self._take_rows()  # it refers to rows, which are about to move
+            # Only the keys of these matches have lists. Clearing all lists would take time for every key.
             self.open.lists[events.key[self.open.events[:count, 0]]] = 0
             self._keep_alive()
-            order_anew(self.open, self.cursor)
+            rebuild_heap(self.open, self.cursor)
             self._order_scopes(events)
             return
         parts = {name: part for name, part in self.open._asdict().items() if name != "lists"}
         self.open = self.open._replace(**{name: grown(part, 2 * len(part)) for name, part in parts.items()})
 
     def _keep_alive(self) -> None:
-        """Moves the open matches that are not over to the front."""
+        """Moves the matches that are not finished to the front and removes the others."""
         alive = np.flatnonzero(self._alive)
         for part in (self.open.rows, self.open.events, self.open.scopes):
             part[: len(alive)] = part[alive]
         self.cursor.matches = len(alive)
 
     def needed(self, events: IntervalEvents) -> Int32s:
-        """The positions of the events that an open match or a later one may still contain or be forbidden by."""
+        """The positions of the events that an open or later match may contain, or that may forbid such a match."""
         horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
         for variable in self._variables:
@@ -249,11 +255,11 @@ class IntervalKernel:
         return entries_of(self.stores.by_start, self.stores.lists[:, variable])
 
     def _needed_until(self, variable: int, positions: Int32s, events: IntervalEvents) -> Ints:
-        """For each of these stored events of a variable the greatest key of an event with which it may be in a match to
-        come, or whose match it may forbid; FREE where that may be any event.
+        """For each of these stored events of a variable, the greatest lateness time of a later event that makes it
+        needed: the two may be in one match, or it may forbid a match of the later event. FREE if any later event may.
         """
         positives = len(self.pattern.tables.order)
-        if variable == 0 and positives == 1:  # in no other match; but an equal one must be recognised
+        if variable == 0 and positives == 1:  # it is in no later match, but an equal event must be recognized
             return (events.end if self.pattern.lateness is End.END else events.start)[positions]
         window = self.pattern.plan.window
         purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
@@ -262,21 +268,21 @@ class IntervalKernel:
         return (events.end if purge is Purge.END else events.start)[positions] + window
 
     def keep(self, positions: Int32s, events: IntervalEvents) -> None:
-        """Forgets all events except those at `positions`, which are the `needed` ones; `events` has only these."""
+        """Forgets all events except those at `positions`, which `needed` returned. `events` has only these."""
         place = np.full(int(self.cursor.event), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         self._keep_alive()
         count = int(self.cursor.matches)
         self.open.events[:count] = place[self.open.events[:count]]
         self._store_all(events, len(positions))
-        order_anew(self.open, self.cursor)
+        rebuild_heap(self.open, self.cursor)
         self._order_scopes(events)
 
-    def open_anew(
+    def restore_open(
         self, matches: Int32s, rows: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
     ) -> None:
-        """Continues with these open matches, none of them over, and the first `count` events, all of them taken: for
-        each match the positions of its events, and its fields of OPEN.
+        """Replaces the state by these open matches and the first `count` events, all of which were processed. `matches`
+        has the positions of each match's events, and `rows` its fields of OPEN. No match is finished.
         """
         found, positives = matches.shape
         self.open = new_open_matches(max(_ROOM, 2 * found), positives, len(self.pattern.tables.negations), keys=1)
@@ -285,12 +291,12 @@ class IntervalKernel:
             self.open.rows[name][:found] = values
         self.cursor.matches = found
         self._store_all(events, count)
-        order_anew(self.open, self.cursor)
+        rebuild_heap(self.open, self.cursor)
         set_all_scopes(self.pattern.tables, events, self.open, self._scratch, found)
         self._order_scopes(events)
 
     def _store_all(self, events: IntervalEvents, count: int) -> None:
-        """Replaces what is stored by the first `count` events; all of them are taken."""
+        """Replaces the stored events by the first `count` events, all of which were processed."""
         tables = self.pattern.tables
         self.stores = self.stores._replace(lists=np.zeros((1, len(tables.bits)), LIST))
         self.open = self.open._replace(lists=np.zeros((1, len(tables.negations)), LIST))
@@ -307,8 +313,8 @@ class IntervalKernel:
             self.stores.by_start[places], self.stores.by_end[places] = by_start, by_end
 
     def _order_scopes(self, events: IntervalEvents) -> None:
-        """Orders the open matches by the scopes of negations. All of them are alive, their scopes are set, and no lists
-        are.
+        """Rebuilds the lists of open matches, which are ordered by the scopes of negations. All matches must be alive,
+        their scopes set, and the lists empty.
         """
         count = int(self.cursor.matches)
         keys = events.key[self.open.events[:count, 0]]

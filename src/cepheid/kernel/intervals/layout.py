@@ -1,4 +1,4 @@
-"""What the interval kernel works on: events, their stores, the open matches, and what is emitted."""
+"""The arrays of the interval kernel: events, stored events, open matches, and emitted rows."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class IntervalEvents(NamedTuple):
     """(n,) number of the event's key."""
     mask: Ints
     twin: Flags
-    """(n,) set by the kernel: whether another stored event of the same variable and key has both of its times."""
+    """(n,) set by the kernel: whether another stored event of the same variable and key has the same start and end."""
     values: Ints
     """(c, n) as in `kernel.arrays.Events`."""
     missing: Flags
 
 
 class Stores(NamedTuple):
-    """The accepted events of each key and variable, t variables."""
+    """The accepted events by key and variable; t variables."""
 
     by_start: Int32s
-    """(capacity,) positions, those of a list in order of their starts; JoinCursor.stored places are used."""
+    """(capacity,) positions; within a list they are ordered by start. The first JoinCursor.stored places are used."""
     by_end: Int32s
-    """(capacity,) the same lists in order of ends."""
+    """(capacity,) the same lists, ordered by end."""
     lists: Records
     """(keys, t) LIST."""
 
@@ -50,7 +50,7 @@ OPEN = np.dtype(
     [
         ("start", np.int64),  # of the match
         ("end", np.int64),
-        ("until", np.int64),  # the greatest key of an event that could forbid it
+        ("until", np.int64),  # the greatest lateness time of an event that could forbid it
         ("alive", np.int64),  # 0: it is forbidden, or final and emitted
         ("out", np.int64),  # 1: it is emitted
     ]
@@ -58,28 +58,30 @@ OPEN = np.dtype(
 
 
 class OpenMatches(NamedTuple):
-    """Matches that are not final, and those that are over since the last compaction; JoinCursor.matches of them."""
+    """The open matches, and matches that finished since the last compaction; JoinCursor.matches of them."""
 
     rows: Records
     """(capacity,) OPEN."""
     events: Int32s
     """(capacity, n) the position of each variable's event."""
     heap: Ints
-    """(capacity,) rows as a heap, the one that becomes final first on top; JoinCursor.heap of them."""
+    """(capacity,) rows as a heap, with the one that becomes final first on top; JoinCursor.heap of them."""
     scopes: Ints
-    """(capacity, g, 4) for each of g negations the least and the greatest start, and the least and the greatest end, of
-    an event that may forbid the match. If the least start is above the greatest, no event can.
+    """(capacity, g, 4) for each of g negations, the least and the greatest start, and the least and the greatest end,
+    of an event that may forbid the match. If the least start is above the greatest, no event can.
     """
     by_scope: Int32s
-    """(PLACES_PER_ENTRY * capacity * g,) rows, those of a list by the greatest start in their scope; some of them may
-    be over. JoinCursor.scoped places are used.
+    """(PLACES_PER_ENTRY * capacity * g,) rows; within a list they are ordered by the greatest start in their scope.
+    Some of them may be finished. The first JoinCursor.scoped places are used.
     """
     lists: Records
     """(keys, g) LIST."""
 
 
 def new_open_matches(capacity: int, positives: int, negations: int, keys: int) -> OpenMatches:
-    """Room for `capacity` matches of a pattern with so many events and negations, and for so many keys."""
+    """Arrays with room for `capacity` matches of a pattern with `positives` events and `negations` negations, and for
+    `keys` keys.
+    """
     return OpenMatches(
         rows=np.zeros(capacity, OPEN),
         events=np.zeros((capacity, positives), np.int32),
@@ -90,7 +92,7 @@ def new_open_matches(capacity: int, positives: int, negations: int, keys: int) -
     )
 
 
-TOLD = np.dtype(
+EMITTED = np.dtype(
     [
         ("event", np.int64),  # position of the arrival
         ("sign", np.int64),  # LATE, INSERTION or RETRACTION
@@ -117,15 +119,15 @@ class EmittedIntervals(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one join."""
+    """Scratch arrays for one join."""
 
     slots: Ints
-    """(1, t) the position of the event of each variable, where scripts look for it."""
+    """(1, t) the position of each variable's event, where scripts read it."""
     stack: Ints
     null: Flags
     levels: Ints
-    """(n, 7) for each level of the join: the next candidate, the end of the candidates, whether they are by end, and
-    the bounds of start and end.
+    """(n, 7) for each level of the join: the next candidate, the end of the candidates, 1 if they are in the list by
+    end, the least and greatest start, and the least and greatest end.
     """
 
 
@@ -136,12 +138,12 @@ JOIN_CURSOR = np.dtype(
             "event",  # the next event
             "clock",  # the latest end of an accepted event
             "realtime",  # 1: matches are emitted at once
-            "k_slack",  # 1: matches wait until time is the delay past their end; 0: only until they are certain
+            "k_slack",  # 1: matches wait until the clock is after their end plus the delay; 0: until they are certain
             "matches",  # in OpenMatches
             "heap",
-            "stored",  # places of Stores that are used
-            "scoped",  # places of OpenMatches.by_scope that are used
-            "told",  # emitted rows that are not taken away yet
+            "stored",  # used places of Stores
+            "scoped",  # used places of OpenMatches.by_scope
+            "emitted",  # emitted rows that are not returned yet
             "late",  # events that were late so far
             "dropped",  # matches that were over the limit so far
             "failure",  # what made a condition fail, see kernel.scripts.interpreter

@@ -1,10 +1,12 @@
-"""Lists of keys, all in one row: each has places of its own, so that adding to one list moves nothing of another.
+"""Growing lists, one per key, that share one array. Each has places of its own, so adding to one list moves no other.
 
-A full list moves to the end of the used places, with twice the room; its former places are used again once all lists
-are laid out anew. A row has PLACES_PER_ENTRY places for each entry that is put into it. That is always enough, so that
-nothing asks for room while an event is taken: the rooms that a list of n entries had since it was laid out double from
-LEAST_ROOM, or from twice what it had then, up to less than 2 n, and are less than 4 n together; a list that never moved
-has at most 4 n.
+A full list moves to the end of the used places and gets twice the room. Its former places are reused when all lists are
+laid out anew.
+
+An array has PLACES_PER_ENTRY places per entry. That is always enough, so processing an event never asks for room. Since
+the lists were laid out, the room of a list of n entries doubled from LEAST_ROOM, or from twice the entries that it had
+then, up to less than 2 n. All its former and present rooms together are less than 4 n. A list that never moved has a
+room of at most 4 n.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ PLACES_PER_ENTRY = 4
 
 
 def lay_out(lists: Records, keys: Ints, used: int) -> tuple[Ints, int]:
-    """Makes lists after the `used` places for entries with these keys, which are in order. Returns the place of each
-    entry, and the number of places used then. These keys have no lists yet.
+    """Makes lists, after the `used` places, for entries with these keys, which are ascending and have no lists yet.
+    Returns the place of each entry, and the new number of used places.
     """
     if not len(keys):
         return keys, used
@@ -46,18 +48,18 @@ def lay_out(lists: Records, keys: Ints, used: int) -> tuple[Ints, int]:
 
 
 @kernel
-def doubled(its: List, used: int) -> int:
-    """Gives a list twice the room after the `used` places, and returns the number of places used then."""
-    room: int = max(2 * its.room, LEAST_ROOM)
-    its.first, its.room = used, room
+def doubled(list_: List, used: int) -> int:
+    """Gives a list twice its room, after the `used` places, and returns the new number of used places."""
+    room: int = max(2 * list_.room, LEAST_ROOM)
+    list_.first, list_.room = used, room
     return used + room
 
 
 @kernel
-def move_entries(row: Int32s, first: int, its: List) -> None:
-    """Puts the entries where their list is now; they were at `first`."""
-    for i in range(its.count):
-        row[its.first + i] = row[first + i]
+def move_entries(row: Int32s, first: int, list_: List) -> None:
+    """Copies the entries of a list from its former place `first` to its present place."""
+    for i in range(list_.count):
+        row[list_.first + i] = row[first + i]
 
 
 def entries_of(row: Int32s, lists: Records) -> Int32s:

@@ -1,5 +1,5 @@
-"""Which events forbid a match: all accepted ones in the scope of a negation, whether or not the clock has reached
-them.
+"""Decides which events forbid a match: all accepted events in the scope of a negation, whether or not the clock has
+reached them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.intervals.constants import Guard
 
 NEVER_FORBIDDEN = np.iinfo(np.int64).min
-"""Below every horizon, also that of an unlimited delay."""
+"""Below every horizon, even if the delay is unlimited."""
 ALWAYS_OPEN = LATEST
 
 
@@ -43,7 +43,7 @@ def is_forbidden(
 def forbids(
     tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, number: int, candidate: int
 ) -> bool:
-    """Whether an event forbids the bound match, whose scope is set."""
+    """Whether the event `candidate` forbids the bound match, whose scope is set; sets the cursor's failure."""
     positives = tables.settings[0].positives
     row = scratch.levels[0]
     start, end = events.start[candidate], events.end[candidate]
@@ -72,7 +72,9 @@ def endpoint(events: IntervalEvents, scratch: Scratch, number: int) -> int:
 
 @kernel
 def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, number: int) -> bool:
-    """Sets the bounds of level 0 to the times at which an event forbids the bound match; False if there are none."""
+    """Sets the bounds of level 0 to the times that an event must have to forbid the bound match. False if there are
+    none.
+    """
     negation = tables.negations[number]
     start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     if negation.scope >= 0:
@@ -115,7 +117,7 @@ def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, 
 
 @kernel
 def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, end: int) -> int:
-    """The greatest key of an event that could forbid the bound match, which ends at `end`."""
+    """The greatest lateness time of an event that could forbid the bound match, which ends at `end`."""
     until = NEVER_FORBIDDEN
     for number in range(len(tables.negations)):
         negation = tables.negations[number]
@@ -144,7 +146,7 @@ def bind(open_: OpenMatches, scratch: Scratch, row: int) -> None:
 
 @kernel
 def set_scopes(tables: IntervalTables, events: IntervalEvents, open_: OpenMatches, scratch: Scratch, row: int) -> None:
-    """Sets the scopes of a match, which is bound."""
+    """Sets the scopes of the match in `row`, which is bound."""
     for number in range(len(tables.negations)):
         scope = open_.scopes[row, number]
         if set_scope(tables, events, scratch, number):
@@ -165,9 +167,9 @@ def set_all_scopes(
 
 
 @kernel
-def first_in_scope(open_: OpenMatches, its: List, number: int, start: int) -> int:
-    """The first place of a key's list whose scope has a greatest start that is not before `start`."""
-    low, high = its.first, its.first + its.count
+def first_in_scope(open_: OpenMatches, list_: List, number: int, start: int) -> int:
+    """The first place in a key's list of a scope whose greatest start is not before `start`."""
+    low, high = list_.first, list_.first + list_.count
     while low < high:
         middle = (low + high) // 2
         if open_.scopes[open_.by_scope[middle], number, 1] < start:
@@ -179,33 +181,34 @@ def first_in_scope(open_: OpenMatches, its: List, number: int, start: int) -> in
 
 @kernel
 def place_in_scopes(events: IntervalEvents, open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
-    """Adds an open match, whose scopes are set, to the lists by which events find the matches that they may forbid."""
+    """Adds an open match, whose scopes are set, to the lists in which events find the matches that they may forbid."""
     key = events.key[open_.events[row, 0]]
     for number in range(open_.lists.shape[1]):
         least, greatest = open_.scopes[row, number, 0], open_.scopes[row, number, 1]
         if least > greatest:
             continue
-        its = open_.lists[key, number]
-        if its.count == its.room:
-            leave_out_what_is_over(open_, its)
-            if 2 * its.count >= its.room:
-                former = its.first
-                cursor.scoped = doubled(its, cursor.scoped)
-                move_entries(open_.by_scope, former, its)
-        # After those of the same start, so that in a stream in order nothing is moved.
-        place, stop = first_in_scope(open_, its, number, greatest + 1), its.first + its.count
+        list_ = open_.lists[key, number]
+        if list_.count == list_.room:
+            drop_finished(open_, list_)
+            if 2 * list_.count >= list_.room:
+                former = list_.first
+                cursor.scoped = doubled(list_, cursor.scoped)
+                move_entries(open_.by_scope, former, list_)
+        # After scopes with the same greatest start, so that nothing is moved in a stream in order.
+        place, stop = first_in_scope(open_, list_, number, greatest + 1), list_.first + list_.count
         for i in range(stop, place, -1):
             open_.by_scope[i] = open_.by_scope[i - 1]
         open_.by_scope[place] = row
-        its.count += 1
+        list_.count += 1
 
 
 @kernel
-def leave_out_what_is_over(open_: OpenMatches, its: List) -> None:
-    kept = its.first
-    for i in range(its.first, its.first + its.count):
+def drop_finished(open_: OpenMatches, list_: List) -> None:
+    """Removes finished matches from a list."""
+    kept = list_.first
+    for i in range(list_.first, list_.first + list_.count):
         row = open_.by_scope[i]
         if open_.rows[row].alive:
             open_.by_scope[kept] = row
             kept += 1
-    its.count = kept - its.first
+    list_.count = kept - list_.first

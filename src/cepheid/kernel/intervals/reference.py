@@ -1,6 +1,6 @@
 """The definition of interval patterns: all combinations of events, each checked with plain Python.
 
-Zhou et al., sections 3 and 4; where these are silent, `docs/intervals.md` says what holds.
+It follows Zhou et al., sections 3 and 4. What they leave open is decided in `docs/intervals.md`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 Match: TypeAlias = tuple[int, ...]
-"""The number of the event of each variable."""
+"""The index of each variable's event."""
 
 
 def matches(plan: IntervalPlan, events: Sequence[Interval]) -> list[Match]:
@@ -55,13 +55,13 @@ def matches(plan: IntervalPlan, events: Sequence[Interval]) -> list[Match]:
 
 
 def hull(spans: Iterable[Span | Interval]) -> Span:
-    """The span of all of them together."""
+    """The smallest span that contains all of them."""
     known = list(spans)
     return Span(min(span.start for span in known), max(span.end for span in known))
 
 
 def relation_between(x: Span | Interval, y: Span | Interval) -> Relation:
-    """The one relation of x to y."""
+    """The relation that holds from x to y."""
     if x.end < y.start:
         return Relation.BEFORE
     if x.start > y.end:
@@ -105,7 +105,7 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
 
 
 def _follows(x: Span | Interval, y: Span | Interval) -> bool:
-    """The order of SEQ."""
+    """Whether y follows x in the sense of SEQ."""
     return x.end <= y.start and x.start < y.start
 
 
@@ -178,7 +178,9 @@ def _lies_in(scope: Scope, d: Interval, x: Span, y: Span) -> bool:
 
 
 def life(plan: IntervalPlan, match: Match, events: Sequence[Interval], lateness: End) -> Life:
-    """When the match ends, and up to which key (start or end, as `lateness` says) an event could forbid it."""
+    """The end of the match, and the greatest lateness time (start or end, as `lateness` says) of an event that could
+    forbid it.
+    """
     bound = dict(zip(plan.pattern.variables, (events[i] for i in match), strict=False))
     until = [_forbidden_until(negation, bound, lateness) for negation in plan.pattern.negations]
     return Life(hull(bound.values()).end, max(until, default=ALWAYS))
@@ -194,13 +196,13 @@ def _forbidden_until(negation: Negation, bound: dict[str, Interval], lateness: E
                 return right.start
             case Scope.DURING_SPAN:
                 return hull((left, right)).end
-    # What bounds the key is an endpoint of the match: at its end the latest of them is over.
-    last = any(_bounds_key(comparison, negation.variable, lateness) for comparison in negation.order)
+    # An endpoint of the match bounds the lateness time, and no endpoint is after the end of the match.
+    last = any(_bounds_lateness_time(comparison, negation.variable, lateness) for comparison in negation.order)
     return hull(bound.values()).end if last else NEVER
 
 
-def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
-    """Whether the comparison says that the event's key is not after an endpoint of the match."""
+def _bounds_lateness_time(comparison: Comparison, variable: str, lateness: End) -> bool:
+    """Whether the comparison requires that the event's lateness time is not after an endpoint of the match."""
     less, more = comparison.left, comparison.right
     if comparison.operator in (">", ">="):
         less, more = more, less
@@ -212,7 +214,7 @@ def _bounds_key(comparison: Comparison, variable: str, lateness: End) -> bool:
 def by_acceptance(
     plan: IntervalPlan, events: Sequence[Interval], lateness: End
 ) -> Callable[[Sequence[int], float], dict[Match, Life]]:
-    """The matches of the accepted events, by their positions: the function that `consistency_reference.told` calls."""
+    """The function `matches` for `consistency_reference.told`: the matches of the accepted events, as positions."""
 
     def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
         found = matches(plan, [events[i] for i in accepted])

@@ -1,4 +1,4 @@
-"""The state of an interval kernel as plain arrays, and back."""
+"""Converts the state of an interval kernel to plain arrays, and back."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cepheid.errors import SnapshotError
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.layout import IntervalEvents
 
-_KEPT = ("start", "end", "until", "out")
-"""The fields of OPEN that a snapshot has for a match that is alive."""
+_STORED_FIELDS = ("start", "end", "until", "out")
+"""The fields of OPEN that a snapshot stores for an open match."""
 
 
 def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
-    """What is stored beside the events, once the kernel has only those that it needs."""
+    """The state besides the events. The kernel must have only the events that it needs."""
     matches, cursor = int(kernel.cursor.matches), kernel.cursor
     return {
-        **{name: np.array(kernel.open.rows[name][:matches]) for name in _KEPT},
+        **{name: np.array(kernel.open.rows[name][:matches]) for name in _STORED_FIELDS},
         "matches": kernel.open.events[:matches].copy(),
         "cursor": np.array([cursor.clock, cursor.late, cursor.dropped]),
     }
@@ -29,18 +29,18 @@ def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
 def restore_kernel(
     kernel: IntervalKernel, arrays: Mapping[str, npt.NDArray[Any]], events: IntervalEvents, count: int
 ) -> None:
-    """Continues from the arrays of another kernel's state, with `count` events; this kernel is new.
+    """Restores the state of another kernel, with its `count` events, into this new kernel.
 
     Raises:
         SnapshotError: the arrays are not those of such a kernel.
     """
     matches, cursor = arrays["matches"], arrays["cursor"]
     found = len(matches)
-    plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _KEPT)))
+    plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _STORED_FIELDS)))
     shapes = matches.shape == (found, len(kernel.pattern.tables.order)) and cursor.shape == (3,)
-    if not (plain and shapes and all(arrays[name].shape == (found,) for name in _KEPT)):
+    if not (plain and shapes and all(arrays[name].shape == (found,) for name in _STORED_FIELDS)):
         raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
     if ((matches < 0) | (matches >= count)).any():
-        raise SnapshotError("the snapshot's matches are about events that are not there")
+        raise SnapshotError("the snapshot's matches refer to events that it does not contain")
     kernel.cursor.clock, kernel.cursor.late, kernel.cursor.dropped = cursor.tolist()
-    kernel.open_anew(matches, {name: arrays[name] for name in _KEPT}, events, count)
+    kernel.restore_open(matches, {name: arrays[name] for name in _STORED_FIELDS}, events, count)

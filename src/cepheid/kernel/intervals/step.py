@@ -1,11 +1,11 @@
-"""Takes events as they arrive: which are late, which matches they complete, which they forbid, and what is emitted
-then.
+"""Processes events as they arrive: which of them are late, which matches they complete, which matches they forbid, and
+what is then emitted.
 
-`kernel.consistency_reference` is the definition. An event is only taken once there is room for all that it may cause;
-until then nothing has changed, and the call can be repeated.
+`kernel.consistency_reference` is the definition. An event is only processed once there is room for everything that it
+may cause. Until then nothing has changed, and the call can be repeated.
 
-Stores, open matches and emitted rows are separate arguments: taken out of one NamedTuple inside the functions, an event
-cost more where many matches are open (`benchmarks/intervals.py`, "with one of many open"): 24 to 35 % in one
+Stores, open matches and emitted rows are separate arguments. When the functions took them out of one NamedTuple, an
+event cost more if many matches were open (`benchmarks/intervals.py`, "with one of many open"): 24 to 35 % in one
 comparison, 11 to 18 % in another.
 """
 
@@ -44,8 +44,8 @@ class JoinStatus(IntEnum):
     DONE = 0
     MORE_MATCHES = 1
     """OpenMatches needs room."""
-    MORE_TOLD = 2
-    """The emitted rows must be taken away, and need room for twice the open matches."""
+    MORE_EMITTED = 2
+    """The emitted rows must be taken, and need room for twice the open matches."""
     TOO_MANY = 3
     FAILED = 4
 
@@ -56,20 +56,20 @@ def arrive(
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    told: Records,
+    emitted: Records,
     scratch: Scratch,
     cursor: JoinCursor,
-    behind: int,
+    stop: int,
 ) -> int:
-    """Takes the events from Cursor.event to before `behind`, in the order of their positions; returns a JoinStatus."""
+    """Processes the events from Cursor.event up to `stop`, in the order of their positions; returns a JoinStatus."""
     settings = tables.settings[0]
-    while cursor.event < behind:
+    while cursor.event < stop:
         position = cursor.event
-        key = events.end[position] if settings.by_end else events.start[position]
-        if cursor.told >= len(told):
-            return JoinStatus.MORE_TOLD
-        if key + settings.delay < cursor.clock:
-            tell(told, cursor, LATE, -1)
+        lateness_time = events.end[position] if settings.by_end else events.start[position]
+        if cursor.emitted >= len(emitted):
+            return JoinStatus.MORE_EMITTED
+        if lateness_time + settings.delay < cursor.clock:
+            emit(emitted, cursor, LATE, -1)
             cursor.late += 1
             cursor.event += 1
             continue
@@ -81,27 +81,27 @@ def arrive(
         if found > settings.most_matches and not settings.drops:
             return JoinStatus.TOO_MANY
         kept = min(found, settings.most_matches)
-        if cursor.told + 2 * (cursor.matches + kept) > len(told):
-            return JoinStatus.MORE_TOLD
+        if cursor.emitted + 2 * (cursor.matches + kept) > len(emitted):
+            return JoinStatus.MORE_EMITTED
         cursor.dropped += found - kept
-        # From here on nothing may be repeated: the event would then be late by its own end.
+        # From here on the event cannot be repeated: with the clock at its own end it could be late.
         if events.end[position] > cursor.clock and not settings.external_clock:
             cursor.clock = events.end[position]
-        if not add_matches(tables, events, stores, open_, told, scratch, cursor, kept):
+        if not add_matches(tables, events, stores, open_, emitted, scratch, cursor, kept):
             return JoinStatus.FAILED
-        accept(tables, events, stores, open_, told, scratch, cursor, position)
+        accept(tables, events, stores, open_, emitted, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
-        release(open_, told, cursor, cursor.clock - settings.delay)
+        release(open_, emitted, cursor, cursor.clock - settings.delay)
         cursor.event += 1
     return JoinStatus.DONE
 
 
 @kernel
-def tell(told: Records, cursor: JoinCursor, sign: int, row: int) -> None:
-    entry = told[cursor.told]
+def emit(emitted: Records, cursor: JoinCursor, sign: int, row: int) -> None:
+    entry = emitted[cursor.emitted]
     entry.event, entry.sign, entry.row, entry.clock = cursor.event, sign, row, cursor.clock
-    cursor.told += 1
+    cursor.emitted += 1
 
 
 @kernel
@@ -110,12 +110,12 @@ def add_matches(
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    told: Records,
+    emitted: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     found: int,
 ) -> bool:
-    """Opens the found matches that no event forbids; False where a condition failed."""
+    """Opens the found matches that no event forbids. False if a condition failed."""
     positives = tables.settings[0].positives
     first = cursor.matches
     for candidate in range(first, first + found):
@@ -136,7 +136,7 @@ def add_matches(
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:
-            tell(told, cursor, INSERTION, row)
+            emit(emitted, cursor, INSERTION, row)
         cursor.matches += 1
         push(open_, cursor, row)
         set_scopes(tables, events, open_, scratch, row)
@@ -150,7 +150,7 @@ def accept(
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    told: Records,
+    emitted: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     position: int,
@@ -162,7 +162,7 @@ def accept(
             continue
         store(events, stores, cursor, variable, position)
         if variable >= positives:
-            end_forbidden(tables, events, open_, told, scratch, cursor, variable - positives, position)
+            end_forbidden(tables, events, open_, emitted, scratch, cursor, variable - positives, position)
 
 
 @kernel
@@ -170,17 +170,17 @@ def end_forbidden(
     tables: IntervalTables,
     events: IntervalEvents,
     open_: OpenMatches,
-    told: Records,
+    emitted: Records,
     scratch: Scratch,
     cursor: JoinCursor,
     number: int,
     position: int,
 ) -> None:
     """Ends the matches that the event forbids by one negation. In a stream in order few scopes reach as far as the
-    event.
+    event, so few matches are checked.
     """
-    its, start, end = open_.lists[events.key[position], number], events.start[position], events.end[position]
-    for place in range(first_in_scope(open_, its, number, start), its.first + its.count):
+    list_, start, end = open_.lists[events.key[position], number], events.start[position], events.end[position]
+    for place in range(first_in_scope(open_, list_, number, start), list_.first + list_.count):
         row = open_.by_scope[place]
         match, scope = open_.rows[row], open_.scopes[row, number]
         if not match.alive or start < scope[0] or end < scope[2] or end > scope[3]:
@@ -191,7 +191,7 @@ def end_forbidden(
         if forbids(tables, events, scratch, cursor, number, position):
             match.alive = 0
             if match.out:
-                tell(told, cursor, RETRACTION, row)
+                emit(emitted, cursor, RETRACTION, row)
         if cursor.failure != NO_FAILURE:
             return
 
@@ -201,20 +201,20 @@ def end_forbidden(
 
 @kernel
 def due(open_: OpenMatches, cursor: JoinCursor, row: int) -> int:
-    """When the match is over: once no event with this key or a smaller one can come."""
+    """The match is final once no event with this lateness time, or an earlier one, can come."""
     match = open_.rows[row]
     return max(match.end, match.until) if cursor.k_slack else match.until
 
 
 @kernel
-def release(open_: OpenMatches, told: Records, cursor: JoinCursor, horizon: int) -> None:
-    """Emits the matches that are certain because no key below `horizon` can come any more, and forgets them."""
+def release(open_: OpenMatches, emitted: Records, cursor: JoinCursor, horizon: int) -> None:
+    """Emits the matches that are certain, and ends them: no event with a lateness time before `horizon` can come."""
     while cursor.heap > 0 and due(open_, cursor, open_.heap[0]) < horizon:
         row = pop(open_, cursor)
         match = open_.rows[row]
         if match.alive and not match.out:
             match.out = 1
-            tell(told, cursor, INSERTION, row)
+            emit(emitted, cursor, INSERTION, row)
         match.alive = 0
 
 
@@ -230,8 +230,8 @@ def push(open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
 
 
 @kernel
-def order_anew(open_: OpenMatches, cursor: JoinCursor) -> None:
-    """Orders the open matches by when they are over."""
+def rebuild_heap(open_: OpenMatches, cursor: JoinCursor) -> None:
+    """Rebuilds the heap of open matches, with the one that becomes final first on top."""
     cursor.heap = 0
     for row in range(cursor.matches):
         if open_.rows[row].alive:

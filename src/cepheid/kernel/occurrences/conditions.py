@@ -1,4 +1,4 @@
-"""Conditions over the variables of occurrences: the variables' values are put where scripts read them."""
+"""Evaluates conditions over variables: the values of the variables are written to where scripts read them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def holds(
     node: int,
     other: int,
 ) -> bool:
-    """Whether the script of the operator is true for the variables in a node and, if another node is given, in that
-    one.
+    """Whether the operator's script is true for the variables in `node` and in `other`, which may be the same node.
+    Sets the cursor's failure or shortage.
     """
     if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
         return False
@@ -62,7 +62,9 @@ def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables:
 
 @kernel
 def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int) -> None:
-    """Binds a variable: an event with its values, anything else with the times of its first and its last member."""
+    """Binds a variable to a node. A single event gives its values. If scripts read times, every node gives the times of
+    its first and its last member.
+    """
     place = PER_VARIABLE * variable
     first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)
     time_value = tables.settings[0].time_value
@@ -76,7 +78,7 @@ def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Varia
     if time_value == NONE:
         return
     start, end = time_of(forest, events, first, time_value), time_of(forest, events, last, time_value)
-    variables.values[time_value, place + 1] = min(start, end)  # local times may go back
+    variables.values[time_value, place + 1] = min(start, end)  # local times may go backwards
     variables.values[time_value, place + 2] = max(start, end)
     for offset in range(1, PER_VARIABLE):
         variables.missing[time_value, place + offset] = False
@@ -85,7 +87,7 @@ def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Varia
 
 @kernel
 def time_of(forest: Forest, events: Events, member: int, time_value: int) -> int:
-    """The time of an event, or of a temporal event: so far after the last event below it."""
+    """The time of an event. For a temporal event: its delay after the last event below it."""
     nodes, delay = forest.nodes, 0
     while member >= 0:
         delay += nodes[member].number
@@ -95,7 +97,7 @@ def time_of(forest: Forest, events: Events, member: int, time_value: int) -> int
 
 @kernel
 def outermost(forest: Forest, events: Events, node: int, first: bool) -> int:
-    """The first member of a node, or the last: an event, or the node of a temporal event, which comes before events."""
+    """The first or the last member of a node: `~position` of an event, or the node of a temporal event."""
     nodes, stack = forest.nodes, forest.members
     stack[0] = node
     top, best = 1, 0
@@ -116,7 +118,7 @@ def outermost(forest: Forest, events: Events, node: int, first: bool) -> int:
 
 @kernel
 def precedes(forest: Forest, events: Events, member: int, other: int) -> bool:
-    """Whether a member comes before another: by time, temporal ones before events, then by delay or position."""
+    """Whether a member comes before another: by time, then temporal events before events, then by delay or position."""
     nodes = forest.nodes
     time = nodes[member].end if member >= 0 else events.time[~member]
     other_time = nodes[other].end if other >= 0 else events.time[~other]

@@ -1,4 +1,6 @@
-"""Snoop's contexts, as `contexts_reference` defines them: what waits for a partner is used up from the front."""
+"""Snoop's contexts, as `contexts_reference` defines them. Occurrences that wait for a partner are consumed from the
+front of their list.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCurso
     waiting = forest.lists[memory].count + (forest.lists[others].count if others != memory else 0)
     most = waiting + 2 * (lefts + rights)
     if cursor.made + most > len(forest.made):
-        cursor.short = OccurrenceStatus.MORE_MADE
+        cursor.shortage = OccurrenceStatus.MORE_MADE
         return
     if cursor.nodes + most > len(forest.nodes):
-        cursor.short = OccurrenceStatus.MORE_NODES
+        cursor.shortage = OccurrenceStatus.MORE_NODES
         return
     for i in range(lefts + rights):
         side = forest.order[i] & 1
@@ -45,8 +47,8 @@ def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCurso
 def offer(
     forest: Forest, cursor: TreeCursor, regime: int, kind: int, memory: int, side: int, start: int, node: int
 ) -> None:
-    """Makes what an occurrence from one side completes. The occurrence uses up what waits on the other side, or waits
-    itself.
+    """Makes the occurrences that an occurrence from one side completes. It consumes what waits on the other side, or
+    waits itself.
     """
     own, others = memory + side, memory + 1 - side
     waits = kind == Kind.BOTH or side == 0
@@ -72,7 +74,7 @@ def offer(
         entry = forest.entries[place]
         if regime == Regime.CUMULATIVE:
             start = min(start, entry.start)
-            # In this order members are listed in order, but for the last.
+            # Joined in this way, the members are listed in order, except for the last.
             node = new_node(forest, cursor, NodeKind.JOINED, node, entry.node, 0, start, cursor.now)
         else:
             put_joined(forest, cursor, cursor.made, False, entry.start, entry.node, start, node)
@@ -83,11 +85,11 @@ def offer(
 
 @kernel
 def in_order(forest: Forest, cursor: TreeCursor, left: int, lefts: int, right: int, rights: int) -> bool:
-    """Writes to Forest.order what the operands have made, as 2 place + side: by start, left before right, then by
-    events. False where there is no room.
+    """Sorts what the operands have made into Forest.order, each as 2 * place + side: by start, left before right, then
+    by events. False if there is no room.
     """
     if lefts + rights > len(forest.order):
-        cursor.short, cursor.needed = OccurrenceStatus.MORE_MEMBERS, lefts + rights
+        cursor.shortage, cursor.needed = OccurrenceStatus.MORE_MEMBERS, lefts + rights
         return False
     order, made = forest.order, forest.made
     for i in range(lefts + rights):
@@ -104,4 +106,4 @@ def in_order(forest: Forest, cursor: TreeCursor, left: int, lefts: int, right: i
             order[at] = before
             at -= 1
         order[at] = new
-    return cursor.short == 0
+    return cursor.shortage == 0

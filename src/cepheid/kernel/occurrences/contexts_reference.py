@@ -1,7 +1,8 @@
-"""Snoop's contexts: what an operator emits from what its operands emit, what waits for a partner, and what is used up.
+"""The definition of Snoop's contexts: which occurrences an operator emits, which wait for a partner, and which are
+consumed.
 
-After Chakravarthy and others, who define contexts by what their algorithm does: here with occurrences that have a start
-and an end.
+It follows Chakravarthy and others, who define contexts by what their algorithm does. Here occurrences have a start and
+an end.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.occurrences.constants import Kind
 
 Waiting: TypeAlias = tuple[list[Derivation], list[Derivation]]
-"""What waits at an operator: from its left operand, and from its right one."""
+"""The occurrences that wait at an operator: those from its left operand, and those from its right one."""
 
 
 def queue_of(left: Sequence[Derivation], right: Sequence[Derivation]) -> list[tuple[int, Derivation]]:
@@ -26,8 +27,8 @@ def queue_of(left: Sequence[Derivation], right: Sequence[Derivation]) -> list[tu
 
 
 def offer(policy: Policy, kind: Kind, waiting: Waiting, side: int, o: Derivation) -> Iterator[Derivation]:
-    """Yields what an occurrence from one side completes. The occurrence uses up what waits on the other side, or waits
-    itself.
+    """Yields the occurrences that an occurrence from one side completes. It consumes what waits on the other side, or
+    waits itself.
     """
     others = waiting[1 - side]
     if kind is Kind.BOTH:

@@ -1,4 +1,4 @@
-"""Copies of what is remembered for a key, for a rollback to this point. Nodes never change, so copies share them."""
+"""Copies the state of keys, for a later rollback to this point. Nodes never change, so copies share them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel
 
 
 def fork_keys(kernel: OccurrenceKernel, source: Int32s, target: Int32s) -> None:
-    """Copies what is remembered for source[i] to target[i], which has nothing; each goes on without the other."""
+    """Copies the state of key source[i] to key target[i], which has none. Afterwards the two are independent."""
     width = kernel.lists_of_key
     kernel.make_keys(int(target.max(initial=-1)) + 1)
     lists = kernel.forest.lists.reshape(-1, width)

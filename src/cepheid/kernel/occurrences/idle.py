@@ -1,4 +1,4 @@
-"""When keys have nothing open although no event comes: everything that they remember is too old to count."""
+"""Finds keys whose state no longer matters: everything that they remember is too old to be part of an occurrence."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 
 def idle_from(kernel: OccurrenceKernel, keys: Int32s) -> Ints:
-    """(k,) microseconds: once time is after this and no event has come, what the key remembers no longer counts.
-    FOREVER where that never happens, or where an instant is due before.
+    """(k,) microseconds: once time is after this, and if no event comes before, nothing that the key remembers matters
+    any more. FOREVER if that never happens, or if an instant is due for the key.
     """
     forest, width = kernel.forest, kernel.lists_of_key
     found = np.full(len(keys), np.iinfo(np.int64).min)
@@ -44,10 +44,10 @@ def forget_keys(kernel: OccurrenceKernel, keys: Int32s) -> None:
 
 
 def _windows(kernel: OccurrenceKernel) -> Iterator[int]:
-    """For each list of a key how long before an instant an occurrence that counts there may have started. In a context
-    an occurrence that is too old may still use up another.
+    """For each list of a key, how long before an instant an occurrence in it may have started and still matter. In
+    Snoop's contexts there is no bound, because an occurrence that is too old may still consume another.
     """
-    yield UNBOUNDED  # events of an instant
+    yield UNBOUNDED  # the events of an instant
     tables, in_context = kernel.tables, kernel.tables.settings["regime"][0] >= Regime.SNOOP_RECENT
     bounds = [*tables.operators["memory"].tolist()[1:], kernel.lists_of_key]
     for op, end in zip(tables.operators, bounds, strict=True):

@@ -1,5 +1,5 @@
-"""The kernel of the event algebra with its memory: makes room when the kernel asks for it, and returns what is
-found.
+"""Runs the kernel of the event algebra and owns its arrays: grows them when the kernel asks for room, and returns what
+is found.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from cepheid.kernel.occurrences.results import (
     EmittedOccurrences,
     Reader,
     chosen_rows,
+    concatenated,
     emitted_from,
     emitted_of,
-    joined_told,
     sizes_of,
 )
 from cepheid.kernel.occurrences.step import forget_keys, visit_keys
@@ -69,14 +69,14 @@ _LESS = "Bound the pattern with within(…), take the policy 'recent', or raise 
 
 
 class OccurrenceKernel:
-    """Runs the kernel over the working set; `policies` are those of the roots."""
+    """Runs the kernel over the working set. `policies` has the policy of each root."""
 
     def __init__(self, trees: CompiledTrees, policies: Sequence[Policy], limits: Limits) -> None:
         self._trees, self.tables = trees.trees, trees.tables
         self._policies = policies
         self._limits = limits
         self.timers = (trees.tables.operators["memory"][trees.tables.delayed]).tolist()
-        """Which lists of a key have timers."""
+        """The numbers, within a key, of the lists that hold timers."""
         self.lists_of_key = int(trees.tables.settings["lists"][0])
         temporal, bound = (made_with(trees.trees.operators, kind) for kind in (Kind.DELAYED, Kind.BOUND))
         self._temporal = [temporal[root] for root in trees.trees.roots]
@@ -88,7 +88,7 @@ class OccurrenceKernel:
         self.dropped_matches = 0
 
     def run(self, events: Events, visits: Visits) -> list[EmittedOccurrences]:
-        """Returns what the visits make certain, for each root.
+        """Makes the visits and returns what becomes certain, for each root.
 
         Raises:
             JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
@@ -101,7 +101,7 @@ class OccurrenceKernel:
                 case OccurrenceStatus.DONE:
                     found.append(self._take_found(events))
                     cursor.instant = 0
-                    return [joined_told(parts) for parts in zip(*found, strict=True)]
+                    return [concatenated(parts) for parts in zip(*found, strict=True)]
                 case OccurrenceStatus.MORE_NODES:
                     found.append(self._take_found(events))
                     self._make_room_for_nodes()
@@ -131,7 +131,7 @@ class OccurrenceKernel:
         return JointConditionFailed(f"the condition ({text})", FAILURES[int(self.cursor.failure)], bound)
 
     def limit(self, limits: Limits) -> None:
-        """Sets the limits from now on; no other kernel shares the settings of its tables."""
+        """Applies these limits from now on. No other kernel shares the settings of these tables."""
         self._limits = limits
         for name, value in tree_limits(limits).items():
             self.tables.settings[name] = value
@@ -142,8 +142,8 @@ class OccurrenceKernel:
 
     @property
     def evaluated(self) -> int:
-        """The number of evaluations of operators so far: one for each operator and instant at which it has something to
-        do.
+        """The number of evaluations of operators so far. An operator is evaluated once per instant at which it has
+        something to do.
         """
         return int(self.cursor.evaluated)
 
@@ -166,7 +166,7 @@ class OccurrenceKernel:
         return is_open
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys for which there is an instant up to `time`."""
+        """The numbers of the keys that have an instant up to `time`, ascending."""
         due = self.forest.keys["due"]
         return np.flatnonzero((due <= time) & (due < FOREVER)).astype(np.int32)
 
@@ -177,17 +177,19 @@ class OccurrenceKernel:
     # Memory
 
     def mark(self, held: Int32s) -> None:
-        """Sets `held`, which has one entry for each event, to 1 for the events that are still needed."""
+        """Sets `held` to 1 for the events that are still needed. It has one entry per event."""
         self._collect()
         mark_events(self.forest, self.cursor, self._lists, held)
 
     def place(self, places: Int32s, count: int) -> None:
-        """Leaves `count` events, each where `places` says; the events that `mark` sets are among them."""
+        """Renames events, when the working set shrinks to `count` events: the event at i is at places[i] from now on.
+        All events that `mark` found remain.
+        """
         place_events(self.forest, self.cursor, self._lists, places)
         self.cursor.event = count
 
     def renumber(self, before: Int32s) -> None:
-        """Gives the key of number before[i] the number i; other keys have nothing open."""
+        """Renumbers keys: key before[i] becomes key i. Other keys have nothing open."""
         width = self.lists_of_key
         lists = self.forest.lists.reshape(-1, width)[before].reshape(-1)
         self.forest = self.forest._replace(keys=self.forest.keys[before], lists=lists)
@@ -198,7 +200,7 @@ class OccurrenceKernel:
         return len(self.forest.lists)
 
     def make_keys(self, keys: int) -> None:
-        """Makes room for keys of numbers below `keys`."""
+        """Makes room for keys with numbers below `keys`."""
         before = len(self.forest.keys)
         if keys > before:
             after = max(keys, 2 * before)
@@ -233,7 +235,7 @@ class OccurrenceKernel:
     # What is found
 
     def _take_found(self, events: Events) -> list[EmittedOccurrences]:
-        """Takes away what is found, for each root."""
+        """Returns what is found, for each root, and clears it."""
         count = int(self.cursor.found)
         self.cursor.found = 0
         found = self.forest.found[:count].copy()

@@ -1,7 +1,8 @@
-"""What the kernel of the event algebra works on: nodes, lists, what is made at an instant, and what is found.
+"""The arrays of the kernel of the event algebra: nodes, lists, the occurrences made at an instant, and those found.
 
-The contents of an occurrence are a number: that of a node or, below 0, `~position` of an event. A node consists of such
-numbers itself, each less than its own, so occurrences share what they have in common, and nothing is copied.
+The contents of an occurrence are one number: the number of a node, or `~position` of an event, which is negative. A
+node refers to such numbers, each less than its own. So occurrences share what they have in common, and nothing is
+copied.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ TreeCursor: TypeAlias = Any
 
 class NodeKind(IntEnum):
     JOINED = 0
-    """Both of `left` and `right`."""
+    """`left` and `right` together."""
     BOUND = 1
-    """`left`, known as variable `number`."""
+    """`left`, bound to variable `number`."""
     DELAYED = 2
     """The temporal event `number` microseconds after `left`."""
 
@@ -34,7 +35,7 @@ TREE_NODE = np.dtype(
         ("kind", np.int32),
         ("left", np.int32),
         ("right", np.int32),
-        ("size", np.int32),  # events below it, shared ones more than once
+        ("size", np.int32),  # number of events below it; a shared event counts more than once
         ("number", np.int64),
         ("start", np.int64),
         ("end", np.int64),
@@ -44,27 +45,27 @@ ENTRY = np.dtype([("start", np.int64), ("end", np.int64), ("node", np.int64)])
 """An occurrence in a list."""
 LIST = np.dtype(
     [
-        ("base", np.int64),  # Forest.entries[base:base + capacity] are its own
+        ("base", np.int64),  # its places are Forest.entries[base:base + capacity]
         ("capacity", np.int64),
-        ("first", np.int64),  # and its entries are those from here
+        ("first", np.int64),  # the place of its first entry
         ("count", np.int64),
         ("latest", np.int64),  # for WITHOUT: the latest start of the right side
-        ("pruned_at", np.int64),  # the number of entries from which on it pays to forget old ones
+        ("pruned_at", np.int64),  # old entries are removed once it has this many entries
     ]
 )
-KEPT_KEY = np.dtype(
+KEY_STATE = np.dtype(
     [
         ("now", np.int64),  # the time of the events that wait for others of the same time
         ("due", np.int64),  # the next instant, FOREVER if there is none
-        ("remembered", np.int64),  # entries of its operators' lists
+        ("remembered", np.int64),  # number of entries in its operators' lists
     ]
 )
 MADE = np.dtype([("start", np.int64), ("node", np.int64)])
 """An occurrence that an operator has made; it ends at the instant."""
 FOUND = np.dtype(
     [
-        ("root", np.int64),  # its number
-        ("instant", np.int64),  # its number
+        ("root", np.int64),  # number of the root
+        ("instant", np.int64),  # number of the instant
         ("start", np.int64),
         ("end", np.int64),
         ("node", np.int64),
@@ -76,36 +77,38 @@ class Forest(NamedTuple):
     """Everything that operators remember for k keys, and what they make at an instant; r operators."""
 
     keys: Records
-    """(k,) KEPT_KEY."""
+    """(k,) KEY_STATE."""
     lists: Records
-    """(any,) LIST, the lists of a key next to each other: first the events of the instant, then those of operators."""
+    """(any,) LIST, the lists of a key next to each other: first the list of events of the instant, then those of
+    operators.
+    """
     entries: Records
-    """(any,) ENTRY, the first Cursor.entries of them belong to lists."""
+    """(any,) ENTRY; the first Cursor.entries of them belong to lists."""
     nodes: Records
     """(any,) TREE_NODE, the first Cursor.nodes of them."""
     made: Records
     """(any,) MADE, the first Cursor.made of them, operator by operator."""
     made_from: Ints
-    """(r,) where the occurrences of an operator begin."""
+    """(r,) where the operator's occurrences begin in `made`."""
     made_count: Ints
     touched: Flags
     """(r,) whether the operator must be evaluated."""
     found: Records
     """(any,) FOUND, the first Cursor.found of them."""
     members: Ints
-    """Room to list members, and for a stack after them."""
+    """Scratch for lists of members, with a stack after them."""
     order: Ints
-    """Room to order what comes at an instant."""
+    """Scratch for the order of what operands make at an instant."""
 
 
 class Variables(NamedTuple):
-    """The values of variables, where scripts look for them; v variables, c columns."""
+    """The values of variables, where scripts read them; v variables, c columns."""
 
     values: Ints
     """(c, 3 v)"""
     missing: Flags
     slots: Ints
-    """(1, 3 v) where the value of a slot is, or -1."""
+    """(1, 3 v) the place of the slot's value, or -1."""
     outermost: Ints
     """(2, v) the positions of the first and the last event, or -1."""
     stack: Ints
@@ -118,16 +121,16 @@ TREE_CURSOR = np.dtype(
         for name in (
             "visit",  # the visit that is under way or next
             "event",  # the next event
-            "behind",  # the position after the events of the instant that is under way
+            "instant_end",  # the position after the events of the instant that is under way
             "now",  # the instant that is under way
-            "row",  # the next operator of it; NONE if there is none
-            "instant",  # its number
+            "row",  # the next operator to evaluate at it; NONE if no instant is under way
+            "instant",  # number of the instant under way
             "made",
             "nodes",
             "entries",
             "found",
-            "short",  # an OccurrenceStatus: what there was no room for
-            "needed",  # how much room is needed, where that is known
+            "shortage",  # an OccurrenceStatus: what needs more room
+            "needed",  # how much room is needed, if known
             "failure",  # what made a condition fail, see kernel.scripts.interpreter
             "failed_row",
             "evaluated",  # operators that were evaluated
@@ -143,7 +146,7 @@ class OccurrenceStatus(IntEnum):
     MORE_ENTRIES = 2
     MORE_MADE = 3
     MORE_MEMBERS = 4
-    """Also where room to order members is short."""
+    """Forest.members or Forest.order is too short."""
     MORE_FOUND = 5
     TOO_MANY = 6
     FAILED = 7
@@ -163,7 +166,7 @@ def new_lists(count: int) -> Records:
 
 
 def new_keys(count: int) -> Records:
-    keys = np.zeros(count, KEPT_KEY)
+    keys = np.zeros(count, KEY_STATE)
     keys["due"] = FOREVER
     return keys
 

@@ -11,7 +11,7 @@ _LEAST_PRUNED = 16
 
 @inlined
 def reserve(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
-    """Makes room for `more` further entries; False where there is none, and `cursor.short` then says so."""
+    """Makes room for `more` further entries. If there is none, sets `cursor.shortage` and returns False."""
     list_ = forest.lists[number]
     if list_.first - list_.base + list_.count + more <= list_.capacity:
         return True
@@ -20,14 +20,14 @@ def reserve(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
 
 @kernel
 def move(forest: Forest, cursor: TreeCursor, number: int, more: int) -> bool:
-    """Moves the entries to where there is room."""
+    """Moves the entries to the front of the list's places, or to new places, so that `more` further ones fit."""
     list_ = forest.lists[number]
     base, capacity = list_.base, list_.capacity
     if 2 * (list_.count + more) > capacity:
         capacity = 2 * (list_.count + more)
         base = cursor.entries
         if base + capacity > len(forest.entries):
-            cursor.short, cursor.needed = OccurrenceStatus.MORE_ENTRIES, capacity
+            cursor.shortage, cursor.needed = OccurrenceStatus.MORE_ENTRIES, capacity
             return False
         cursor.entries += capacity
     for i in range(list_.count):
@@ -74,7 +74,7 @@ def ended_before(forest: Forest, number: int, time: int) -> int:
 
 @inlined
 def started_before(forest: Forest, number: int, time: int) -> int:
-    """The number of entries at the front that started before the time, where starts ascend."""
+    """The number of entries that started before the time; the starts must ascend."""
     first = forest.lists[number].first
     low, high = 0, forest.lists[number].count
     while low < high:
@@ -88,7 +88,7 @@ def started_before(forest: Forest, number: int, time: int) -> int:
 
 @inlined
 def prune(forest: Forest, number: int, since: int) -> None:
-    """Forgets entries that started before `since`, if there are so many that it pays."""
+    """Removes entries that started before `since`, if there are enough entries to make that worthwhile."""
     list_ = forest.lists[number]
     if list_.count >= max(list_.pruned_at, _LEAST_PRUNED):
         keep_since(forest, number, since)
@@ -108,7 +108,7 @@ def keep_since(forest: Forest, number: int, since: int) -> None:
 
 @kernel
 def drop_earliest(forest: Forest, first: int, lists: int) -> None:
-    """Forgets the entry of the earliest start in lists that are not all empty."""
+    """Removes the entry with the earliest start from these lists, of which at least one is not empty."""
     chosen, place, start = -1, 0, 0
     for number in range(first, first + lists):
         for at in range(forest.lists[number].first, forest.lists[number].first + forest.lists[number].count):
@@ -122,7 +122,7 @@ def drop_earliest(forest: Forest, first: int, lists: int) -> None:
 
 @kernel
 def compact(forest: Forest, cursor: TreeCursor, lists: int, into: Records) -> None:
-    """Moves all entries to another pool, in which there is room for four times as many, and more for each list."""
+    """Moves all entries to `into`. A list of n > 0 entries gets 2 n + 2 places; `into` must have room for them."""
     used = 0
     for number in range(lists):
         list_ = forest.lists[number]

@@ -1,7 +1,7 @@
-"""Nodes: how occurrences are joined and compared, and how unused nodes are forgotten.
+"""Nodes: makes them, compares occurrences by their events, and frees unused nodes.
 
-Of two occurrences with the same start and end, the one with the latest events is the more recent, and the one with the
-earliest events the first. Only events are compared, including those that temporal events come after.
+Of two occurrences with the same start and end, the one with the latest events is the more recent one. The one with the
+earliest events comes first. Only events are compared, including the events that temporal events come after.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ def size_of(nodes: Records, node: int) -> int:
 def new_node(
     forest: Forest, cursor: TreeCursor, kind: int, left: int, right: int, number: int, start: int, end: int
 ) -> int:
-    """Makes a node and returns its number; where there is no room `cursor.short` says so."""
+    """Makes a node and returns its number. If there is no room, sets `cursor.shortage`."""
     if cursor.nodes >= len(forest.nodes):
-        cursor.short = OccurrenceStatus.MORE_NODES
+        cursor.shortage = OccurrenceStatus.MORE_NODES
         return 0
-    number_of = cursor.nodes
-    node = forest.nodes[number_of]
+    new = cursor.nodes
+    node = forest.nodes[new]
     node.kind, node.left, node.right, node.number, node.start, node.end = kind, left, right, number, start, end
     node.size = size_of(forest.nodes, left)
     if kind == NodeKind.JOINED:
         node.size += size_of(forest.nodes, right)
     cursor.nodes += 1
-    return number_of
+    return new
 
 
 @kernel
 def list_events(nodes: Records, node: int, members: Ints, first: int) -> int:
-    """Writes the positions of the events below a node from `first` on, in order, each once; returns where they end.
+    """Writes the positions of the events below a node to `members`, from `first` on, and returns where they end. The
+    positions are ascending and distinct.
 
-    The room after them is used as a stack: there must be twice the room for all of them.
+    The rest of `members` is used as a stack, so there must be room for twice the number of events.
     """
     end, top = first, len(members) - 1
     members[top] = node
@@ -71,16 +72,16 @@ def list_events(nodes: Records, node: int, members: Ints, first: int) -> int:
 
 @inlined
 def has_room(forest: Forest, cursor: TreeCursor, size: int) -> bool:
-    """Whether `size` events can be listed."""
+    """Whether there is room to list `size` events; if not, sets `cursor.shortage`."""
     if 2 * size + 2 > len(forest.members):
-        cursor.short, cursor.needed = OccurrenceStatus.MORE_MEMBERS, 2 * size + 2
+        cursor.shortage, cursor.needed = OccurrenceStatus.MORE_MEMBERS, 2 * size + 2
         return False
     return True
 
 
 @kernel
 def is_later(forest: Forest, cursor: TreeCursor, node: int, other: int) -> bool:
-    """Whether a node has the later events: the last event that only one of the two has is its own."""
+    """Whether `node` has the later events: the last event that only one of the two nodes has is its own."""
     nodes, members = forest.nodes, forest.members
     if node == other or not has_room(forest, cursor, size_of(nodes, node) + size_of(nodes, other)):
         return False
@@ -97,8 +98,8 @@ def is_later(forest: Forest, cursor: TreeCursor, node: int, other: int) -> bool:
 
 @kernel
 def is_earlier(forest: Forest, cursor: TreeCursor, node: int, other: int) -> bool:
-    """Whether a node has the earlier events: its event at the first difference is the earlier one, or it has none
-    there.
+    """Whether `node` has the earlier events: at the first difference its event is the earlier one, or it has no more
+    events.
     """
     nodes, members = forest.nodes, forest.members
     if node == other or not has_room(forest, cursor, size_of(nodes, node) + size_of(nodes, other)):
@@ -116,8 +117,8 @@ def is_earlier(forest: Forest, cursor: TreeCursor, node: int, other: int) -> boo
 
 @kernel
 def collect(forest: Forest, cursor: TreeCursor, lists: int, place: Ints) -> None:
-    """Forgets the nodes that nothing refers to; everything found has been taken away. `place` is scratch, with room for
-    all nodes.
+    """Frees the nodes that nothing refers to. Everything found must have been taken before. `place` is scratch, with
+    room for all nodes.
     """
     nodes = forest.nodes
     place[: cursor.nodes] = 0
@@ -159,9 +160,7 @@ def collect(forest: Forest, cursor: TreeCursor, lists: int, place: Ints) -> None
 
 @kernel
 def mark_events(forest: Forest, cursor: TreeCursor, lists: int, held: Int32s) -> None:
-    """Sets `held`, which has one entry for each event, to 1 for the events that are still needed. Nodes are collected
-    before.
-    """
+    """Sets `held` to 1 for the events that are still needed. It has one entry per event. Call `collect` before."""
     for node in range(cursor.nodes):
         if forest.nodes[node].left < 0:
             held[~forest.nodes[node].left] = 1
@@ -176,7 +175,7 @@ def mark_events(forest: Forest, cursor: TreeCursor, lists: int, held: Int32s) ->
 
 @kernel
 def place_events(forest: Forest, cursor: TreeCursor, lists: int, place: Int32s) -> None:
-    """Replaces the positions of all events by their places."""
+    """Renames events: replaces each position by its entry in `place`."""
     for node in range(cursor.nodes):
         if forest.nodes[node].left < 0:
             forest.nodes[node].left = ~place[~forest.nodes[node].left]

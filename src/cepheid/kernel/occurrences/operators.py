@@ -1,15 +1,15 @@
-"""What an operator makes at an instant, from what its operands have just made and from what it remembers.
+"""Evaluates an operator at an instant, from what its operands have just made and from what it remembers.
 
-With the recent policy each operator makes one occurrence at most (Carlson and Lisper: the starts and ends are the same
-as if all were made first), and remembers little:
+With the recent policy each operator makes at most one occurrence. Starts and ends are the same as if all were made
+first (Carlson and Lisper). Operators then remember little:
 
-    and     the one with the latest start from each side
-    minus   the latest start of the right side; without the recent policy, too
-    then    from the left side those for which no other has both a later start and an earlier end; only the latest of
-            these where the right side takes no time, and none that ended too long ago where its length is bounded
+    and     the occurrence with the latest start from each side
+    minus   the latest start of the right side; also without the recent policy
+    then    from the left side, the occurrences for which no other has both a later start and an earlier end; only the
+            latest of these if the right side takes no time, and none that ended too long ago if its length is bounded
 
-Otherwise a window around an operator bounds what it remembers. An operator for which there is no room says so
-(`TreeCursor.short`) before it remembers anything, and is evaluated again.
+Without the recent policy, a window around an operator bounds what it remembers. If there is no room, an operator sets
+`TreeCursor.shortage` before it remembers anything, and is evaluated again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 @inlined
 def put(forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int) -> None:
-    """Adds to what the operator makes, which begins at `first`; where it makes only one, the more recent stays."""
+    """Adds an occurrence to those that the operator makes, which begin at `first`. If `recent`, only the more recent
+    one is kept in place.
+    """
     if recent and cursor.made > first:
         best = forest.made[first]
         if start > best.start or (start == best.start and is_later(forest, cursor, node, best.node)):
             best.start, best.node = start, node
         return
     if cursor.made >= len(forest.made):
-        cursor.short = OccurrenceStatus.MORE_MADE
+        cursor.shortage = OccurrenceStatus.MORE_MADE
         return
     made = forest.made[cursor.made]
     made.start, made.node = start, node
@@ -50,7 +52,7 @@ def put_joined(
     if recent and cursor.made > first and start < forest.made[first].start:
         return
     joined = new_node(forest, cursor, NodeKind.JOINED, node, other, 0, start, cursor.now)
-    if not cursor.short:
+    if not cursor.shortage:
         put(forest, cursor, first, recent, start, joined)
 
 
@@ -64,7 +66,9 @@ def evaluate(
     row: int,
     first_list: int,
 ) -> None:
-    """Makes the operator's occurrences at the instant, and remembers; `first_list` is that of the key."""
+    """Makes the operator's occurrences at the instant, and updates what it remembers. `first_list` is the key's first
+    list.
+    """
     op = tables.operators[row]
     recent = tables.settings[0].regime == Regime.MOST_RECENT
     memory = first_list + op.memory
@@ -102,7 +106,7 @@ def evaluate(
             node = forest.made[at].node
             if holds(tables, events, forest, variables, cursor, row, node, node):
                 put(forest, cursor, cursor.made, False, forest.made[at].start, node)
-            if cursor.short or cursor.failure:
+            if cursor.shortage or cursor.failure:
                 return
 
 
@@ -121,7 +125,7 @@ def then(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
         for place in range(begin + max(before - 1, 0) if recent else begin, begin + before):
             entry = forest.entries[place]
             put_joined(forest, cursor, first, recent, entry.start, entry.node, start, node)
-            if cursor.short:
+            if cursor.shortage:
                 return
     for at in range(left, left + lefts):
         count = forest.lists[memory].count
@@ -136,10 +140,11 @@ def then(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
 
 @inlined
 def forget_older(forest: Forest, memory: int, now: int, span: int, window: int) -> None:
-    """Forgets what the left side of a sequence no longer needs. Starts ascend with ends: an occurrence that starts no
-    later than another that ended before it is never the latest. Later right sides take no longer than their span, so of
-    the occurrences that ended before their earliest start only the last counts; and none that is too old for the
-    window.
+    """Removes what the left side of a sequence no longer needs, with the recent policy.
+
+    Starts ascend with ends: an occurrence that starts no later than one that ended before it is never the latest. Later
+    right sides take no longer than `span`. So of the occurrences that ended before their earliest start, only the last
+    is needed. Occurrences that are too old for the window are not needed.
     """
     count = forest.lists[memory].count
     if count > 1 or (count and window < UNBOUNDED):
@@ -188,11 +193,11 @@ def without_if(
             if entry.start >= start and holds(tables, events, forest, variables, cursor, row, node, entry.node):
                 taken = True
                 break
-            if cursor.short or cursor.failure != NO_FAILURE:
+            if cursor.shortage or cursor.failure != NO_FAILURE:
                 break
         if not taken:
             put(forest, cursor, cursor.made, False, start, node)
-        if cursor.short or cursor.failure != NO_FAILURE:
+        if cursor.shortage or cursor.failure != NO_FAILURE:
             forest.lists[memory].count = before
             return
     prune(forest, memory, cursor.now - op.window)
@@ -214,7 +219,7 @@ def both(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
             put_joined(forest, cursor, first, recent, start, node, entry.start, entry.node)
         for other in range(right, right + rights):
             put_joined(forest, cursor, first, recent, start, node, forest.made[other].start, forest.made[other].node)
-        if cursor.short:
+        if cursor.shortage:
             return
     for other in range(right, right + rights):
         start, node = forest.made[other].start, forest.made[other].node
@@ -222,7 +227,7 @@ def both(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
         for place in range(begin, begin + forest.lists[memory].count):
             entry = forest.entries[place]
             put_joined(forest, cursor, first, recent, entry.start, entry.node, start, node)
-        if cursor.short:
+        if cursor.shortage:
             return
     remember(forest, cursor, memory, left, lefts, recent, op.window)
     remember(forest, cursor, memory + 1, right, rights, recent, op.window)
@@ -232,7 +237,7 @@ def both(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, me
 def remember(
     forest: Forest, cursor: TreeCursor, number: int, first: int, count: int, recent: bool, window: int
 ) -> None:
-    """Remembers all that an operand has made or, with the recent policy, only the latest so far."""
+    """Remembers everything that an operand has made. With the recent policy, remembers only the latest start so far."""
     for at in range(first, first + count):
         start = forest.made[at].start
         list_ = forest.lists[number]
@@ -247,17 +252,19 @@ def remember(
 
 @inlined
 def delayed(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, memory: int, recent: bool) -> None:
-    """Timers are in the order of their times, as all are set equally far ahead."""
+    """Sets timers, and makes the occurrences that are due. Timers are in the order of their times, because all have the
+    same delay.
+    """
     op = tables.operators[row]
     left, lefts = forest.made_from[op.left], forest.made_count[op.left]
     if not reserve(forest, cursor, memory, lefts):
         return
     most = ended_before(forest, memory, cursor.now + 1) + lefts
     if cursor.made + most > len(forest.made):
-        cursor.short = OccurrenceStatus.MORE_MADE
+        cursor.shortage = OccurrenceStatus.MORE_MADE
         return
     if cursor.nodes + lefts > len(forest.nodes):
-        cursor.short = OccurrenceStatus.MORE_NODES
+        cursor.shortage = OccurrenceStatus.MORE_NODES
         return
     time = cursor.now + op.number
     for at in range(left, left + lefts):

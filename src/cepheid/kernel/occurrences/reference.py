@@ -1,8 +1,8 @@
-"""The definition of the event algebra: plain Python over sets, slow and obvious. The compiled trees must equal it.
+"""The definition of the event algebra: plain Python over sets, slow and obvious. The compiled kernel must equal it.
 
-The operators are Vaculín and Sycara's, with the decisions that their paper leaves open: sequence is strict (the left
-one ends before the right one starts), bounds of minus are closed, a temporal event is identified by what it comes
-after. A derivation is an occurrence with what its variables stand for; an occurrence is emitted if it has a derivation.
+The operators are Vaculín and Sycara's. What their paper leaves open is decided as follows. Sequence is strict: the left
+side ends before the right side starts. The bounds of minus are closed. A temporal event is identified by what it comes
+after. A derivation is an occurrence with the values of its variables. An occurrence is emitted if it has a derivation.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def reference_occurrences(
     time_value: int | None = None,
     until: int | None = None,
 ) -> list[Derivation]:
-    """The occurrences of one key's events, which are in order, each in its least derivation. They are sorted by end,
-    start and members or, in Snoop's contexts, in the order of emission. Time passes to `until` (None: without end).
+    """The occurrences in one key's events, each in its least derivation. The events must be in order. The result is
+    sorted by end, start and members; in Snoop's contexts it is in the order of emission. Time passes to `until`, or
+    without end if that is None.
     """
     if policy.is_context:
         return _Contexts(operators, policy, events).emissions(root)
@@ -99,7 +100,7 @@ class _Streams:
 
 
 class _Contexts:
-    """Snoop's contexts: what each operator emits, in order, and what it uses up."""
+    """Snoop's contexts: what each operator emits, in order, and what it consumes."""
 
     def __init__(self, operators: Sequence[Operator], policy: Policy, events: Sequence[Event]) -> None:
         self._operators = operators

@@ -1,4 +1,4 @@
-"""Found occurrences as flat arrays: their members, and what their variables stand for."""
+"""Converts found occurrences to flat arrays: their members and the values of their variables."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ class EmittedOccurrences(NamedTuple):
     """(n,) microseconds since 1970 UTC."""
     end: Ints
     stop: Ints
-    """(n,) where the members of an occurrence end; they begin where those of the occurrence before it end."""
+    """(n,) where the members of an occurrence end; they begin where those of the previous occurrence end."""
     position: Ints
-    """(m,) the position of the event; -1 for a temporal event, which is followed by the members that it comes after."""
+    """(m,) the position of the event; -1 for a temporal event. The members that a temporal event comes after follow it.
+    """
     time: Ints
     delay: Ints
     """(m,) the delay of a temporal event, else 0."""
     depth: Ints
     """(m,) how many temporal events the member is nested in."""
     first: Ints
-    """(n, v) the position of the first event of what a variable stands for, -1 where it stands for nothing."""
+    """(n, v) the position of the first event of the variable's value, -1 if the variable has no value."""
     first_delay: Ints
-    """(n, v) how long after this event its first member is, if that is a temporal event, else 0."""
+    """(n, v) the delay of the value's first member after this event: 0 unless the member is a temporal event."""
     last: Ints
     last_delay: Ints
     is_event: Flags
-    """(n, v) whether the variable stands for one event."""
+    """(n, v) whether the variable's value is one event."""
     from_: Ints
-    """(n, v) the start and the end of what a variable stands for."""
+    """(n, v) the start of the variable's value; `to` is its end."""
     to: Ints
 
     def of_variables(self, numbers: Sequence[int]) -> EmittedOccurrences:
@@ -60,8 +61,8 @@ class EmittedOccurrences(NamedTuple):
         return self._replace(**{name: getattr(self, name)[:, numbers] for name in names})
 
 
-def joined_told(parts: Sequence[EmittedOccurrences]) -> EmittedOccurrences:
-    """The parts one after the other; there is at least one."""
+def concatenated(parts: Sequence[EmittedOccurrences]) -> EmittedOccurrences:
+    """The parts, concatenated; there is at least one."""
     if len(parts) == 1:
         return parts[0]
     counts = np.cumsum([0, *(len(part.position) for part in parts)])
@@ -70,9 +71,11 @@ def joined_told(parts: Sequence[EmittedOccurrences]) -> EmittedOccurrences:
 
 
 def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool], reader: Reader) -> Ints:
-    """The rows that each root emits, in their order, where operators make all occurrences: each occurrence once, in its
-    least derivation, by start and members; or of these the most recent. Those of a `plain` root consist of their events
-    alone.
+    """The rows that the roots emit, in order, if operators make all occurrences.
+
+    Each occurrence is emitted once, in its least derivation, ordered by instant, root, start and members. With the
+    policy RECENT only the most recent occurrence of an instant is emitted. The occurrences of a `plain` root consist of
+    their events alone.
     """
     order: Ints = np.lexsort((found["start"], found["root"], found["instant"]))
     if not len(found):
@@ -85,7 +88,7 @@ def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool
     recent = np.array([policy is Policy.RECENT for policy in policies])[roots]
     given = ~recent | np.append(is_other, True)[ends - 1]
     kept = np.repeat(given, ends - begins)
-    # Occurrences with the same start and end may be equal, or only their members say which comes first.
+    # Occurrences with the same start and end may be equal. If they are not, their members decide which comes first.
     alike = given & (ends - begins > 1)
     listed = order[np.repeat(alike & np.array(plain)[roots], ends - begins)]
     members = dict(zip(listed.tolist(), reader.members(found[listed]), strict=True))
@@ -103,13 +106,17 @@ def chosen_rows(found: Records, policies: Sequence[Policy], plain: Sequence[bool
 
 
 def _by_members(rows: Mapping[tuple[int, ...], int], *, recent: bool) -> list[int]:
-    """As `_by_derivation`, for what consists of its events alone: reading derivations takes longer than all else."""
+    """As `_by_derivation`, for occurrences that consist of their events alone. Reading derivations would take longer
+    than everything else.
+    """
     chosen = [max(rows, key=lambda members: members[::-1])] if recent else sorted(rows)
     return [rows[members] for members in chosen]
 
 
 def _by_derivation(rows: Mapping[Derivation, int], *, recent: bool) -> list[int]:
-    """The rows of distinct occurrences with the same start and end, in order; or that of the most recent one."""
+    """The rows of distinct occurrences with the same start and end, in order. If `recent`, only the row of the most
+    recent one.
+    """
     least = least_of_each(rows)
     return [rows[derivation] for derivation in ([max(least, key=recency)] if recent else least)]
 
@@ -138,18 +145,18 @@ class Reader:
             time = int(self._times[~node])
             return Derivation(MemberSet(time, time, ((time, ~node),)))
         kind, left, right, number = (int(self._nodes[name][node]) for name in ("kind", "left", "right", "number"))
-        of = self.derivation(left)
+        inner = self.derivation(left)
         match NodeKind(kind):
             case NodeKind.JOINED:
-                return joined(of, self.derivation(right))
+                return joined(inner, self.derivation(right))
             case NodeKind.BOUND:
-                return bound(of, number)
+                return bound(inner, number)
             case NodeKind.DELAYED:
-                return delayed(of, number)
+                return delayed(inner, number)
 
 
 def emitted_of(derivations: Sequence[Derivation], variables: int) -> EmittedOccurrences:
-    """The occurrences of derivations, which may have temporal events."""
+    """The occurrences of derivations as arrays; they may have temporal events."""
     listed = [list(_listed(one.occurrence.members)) for one in derivations]
     columns = np.array([row for rows in listed for row in rows], np.int64).reshape(-1, 4).T.copy()
     bindings = np.zeros((7, len(derivations), variables), np.int64)
@@ -190,7 +197,7 @@ def _listed(members: Iterable[Member], depth: int = 0) -> Iterator[tuple[int, in
 
 
 def _anchor(member: Member) -> tuple[int, int]:
-    """The position of the event that the member is, or finally comes after, and how long after it."""
+    """The event that a member is, or after which it finally comes: its position, and the member's delay after it."""
     if not is_temporal(member):
         return member[1], 0
     position, delay = _anchor(member[3][-1])
@@ -198,7 +205,7 @@ def _anchor(member: Member) -> tuple[int, int]:
 
 
 def emitted_from(forest: Forest, events: Events, chosen: Records, variables: int) -> EmittedOccurrences:
-    """The chosen occurrences, which have no temporal events; `Forest.members` has room for any of them."""
+    """The chosen occurrences as arrays; they have no temporal events. `Forest.members` has room for any of them."""
     most = int(sizes_of(forest, chosen).sum())
     position, stop = np.zeros(most, np.int64), np.zeros(len(chosen), np.int64)
     first, last = (np.full((len(chosen), variables), -1, np.int64) for _ in range(2))
@@ -226,7 +233,7 @@ def emitted_from(forest: Forest, events: Events, chosen: Records, variables: int
 
 
 def sizes_of(forest: Forest, found: Records) -> Ints:
-    """The number of events of each occurrence, shared ones more than once."""
+    """The number of events of each occurrence; shared events count more than once."""
     sizes: Ints = np.where(found["node"] < 0, 1, forest.nodes["size"][np.maximum(found["node"], 0)])
     return sizes
 

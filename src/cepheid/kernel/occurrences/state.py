@@ -1,4 +1,4 @@
-"""The state of a kernel of the event algebra as plain arrays, and back."""
+"""Converts the state of a kernel of the event algebra to plain arrays, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHER = "the snapshot's occurrences are not those of this pattern: was it writt
 
 
 def kernel_state(kernel: OccurrenceKernel) -> Mapping[str, npt.NDArray[Any]]:
-    """What is stored beside the events, once the kernel has only those that it needs: integers."""
+    """The state besides the events, as integers. The kernel must have only the events that it needs."""
     forest, width = kernel.forest, kernel.lists_of_key
     keys = kernel.open_keys
     lists = forest.lists.reshape(-1, width)[keys].reshape(-1)
@@ -38,7 +38,7 @@ def kernel_state(kernel: OccurrenceKernel) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def restore_kernel(kernel: OccurrenceKernel, arrays: Mapping[str, npt.NDArray[Any]], events: int) -> None:
-    """Continues from the arrays of another kernel's state, with so many events; this kernel is new.
+    """Restores the state of another kernel, with `events` events, into this new kernel.
 
     Raises:
         SnapshotError: the arrays are not those of such a kernel.
@@ -63,7 +63,7 @@ def restore_kernel(kernel: OccurrenceKernel, arrays: Mapping[str, npt.NDArray[An
 
 
 def _are_sound(nodes: Ints, kernel: OccurrenceKernel, events: int) -> bool:
-    """Whether each node consists of events that are there and of nodes before it."""
+    """Whether each node refers only to existing events and to nodes before it."""
     kind, left, right, number, _, _ = nodes
     right = np.where(kind == NodeKind.JOINED, right, left)
     before = np.arange(nodes.shape[1])

@@ -1,8 +1,9 @@
-"""The event algebra over the events of many keys: trees of operators or rather graphs, as equal ones are shared.
+"""Evaluates the event algebra over the events of many keys. Equal operators are shared, so the expressions form a
+graph.
 
-`kernel.occurrences.reference` is the definition. Time goes from one instant to the next at which there are events or
-timers. Only when all events of an instant are known do the operators that these touch make the occurrences that end at
-it, children first. Each operator is evaluated once an instant, in however many expressions it stands.
+`kernel.occurrences.reference` is the definition. Time moves from one instant to the next at which there are events or
+timers. When all events of an instant are known, the operators that they touch make the occurrences that end at this
+instant, children first. An operator is evaluated at most once per instant, even if it stands in several expressions.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def visit_keys(
     cursor: TreeCursor,
     visits: Visits,
 ) -> int:
-    """Works through the visits from Cursor.visit on, and returns an OccurrenceStatus. After a call that ran short of
-    room the next one continues where it stopped.
+    """Makes the visits from Cursor.visit on, and returns an OccurrenceStatus. If a call needs more room, the next call
+    continues where it stopped.
     """
     rows = len(tables.operators)
     in_context = tables.settings[0].regime >= Regime.SNOOP_RECENT
@@ -38,8 +39,8 @@ def visit_keys(
         if cursor.row == NONE:
             end, until = visits.end[cursor.visit], min(visits.until[cursor.visit], FOREVER - 1)
             found = next_instant(events, forest, cursor, key, first_list, end, until)
-            if cursor.short:
-                return take_short(cursor)
+            if cursor.shortage:
+                return take_shortage(cursor)
             if not found:
                 closes = visits.closes[cursor.visit]
                 if closes or (forest.keys[key].due == FOREVER and forest.keys[key].remembered == 0):
@@ -47,7 +48,7 @@ def visit_keys(
                 cursor.visit += 1
                 continue
             if not begin_instant(tables, events, forest, cursor, key, first_list):
-                return take_short(cursor)
+                return take_shortage(cursor)
         while cursor.row < rows:
             row = cursor.row
             if forest.touched[row]:
@@ -58,12 +59,12 @@ def visit_keys(
                     evaluate(tables, events, forest, variables, cursor, row, first_list)
                 if cursor.failure != NO_FAILURE:
                     return OccurrenceStatus.FAILED
-                if cursor.short:
+                if cursor.shortage:
                     cursor.made, cursor.nodes = first, nodes
-                    return take_short(cursor)
-                made_by(tables, forest, cursor, row, first)
+                    return take_shortage(cursor)
+                record_made(tables, forest, cursor, row, first)
             cursor.row += 1
-        if not tell_roots(tables, forest, cursor):
+        if not emit_roots(tables, forest, cursor):
             return OccurrenceStatus.MORE_FOUND
         cursor.row = NONE
         cursor.made = 0
@@ -76,25 +77,25 @@ def visit_keys(
 def next_instant(
     events: Events, forest: Forest, cursor: TreeCursor, key: int, first_list: int, end: int, until: int
 ) -> bool:
-    """Sets Cursor.now to the next instant that is certain, and Cursor.behind to the position after its events. False if
-    there is none, or no room for the events that wait for others of the same time.
+    """Sets Cursor.now to the next instant that is certain, and Cursor.instant_end to the position after its events.
+    False if there is none, or no room for the events that wait for others of the same time.
     """
-    cursor.behind = cursor.event
+    cursor.instant_end = cursor.event
     if cursor.event < end:
         time = events.time[cursor.event]
         if forest.keys[key].due < time:
             cursor.now = forest.keys[key].due
             return True
-        while cursor.behind < end and events.time[cursor.behind] == time:
-            cursor.behind += 1
-        if cursor.behind < end or time <= until:
+        while cursor.instant_end < end and events.time[cursor.instant_end] == time:
+            cursor.instant_end += 1
+        if cursor.instant_end < end or time <= until:
             cursor.now = time
             return True
-        if not reserve(forest, cursor, first_list, cursor.behind - cursor.event):
+        if not reserve(forest, cursor, first_list, cursor.instant_end - cursor.event):
             return False
-        for position in range(cursor.event, cursor.behind):
+        for position in range(cursor.event, cursor.instant_end):
             append(forest, first_list, time, time, ~position)
-        cursor.event = cursor.behind
+        cursor.event = cursor.instant_end
         forest.keys[key].now = time
         forest.keys[key].due = time
     if forest.keys[key].due <= until:
@@ -104,9 +105,10 @@ def next_instant(
 
 
 @inlined
-def take_short(cursor: TreeCursor) -> int:
-    status = cursor.short
-    cursor.short = OccurrenceStatus.DONE
+def take_shortage(cursor: TreeCursor) -> int:
+    """Returns the status that says what needs room, and clears it."""
+    status = cursor.shortage
+    cursor.shortage = OccurrenceStatus.DONE
     return status
 
 
@@ -118,7 +120,7 @@ def forget_keys(tables: AlgebraTables, forest: Forest, keys: Int32s) -> None:
 
 @inlined
 def forget_key(tables: AlgebraTables, forest: Forest, key: int) -> None:
-    """Forgets the key, which has nothing open; its lists keep their room."""
+    """Clears the state of the key; its lists keep their room."""
     forest.keys[key].due = FOREVER
     forest.keys[key].remembered = 0
     lists = tables.settings[0].lists
@@ -128,8 +130,10 @@ def forget_key(tables: AlgebraTables, forest: Forest, key: int) -> None:
 
 
 @inlined
-def made_by(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first: int) -> None:
-    """Notes that the operator has made the occurrences from `first` on."""
+def record_made(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int, first: int) -> None:
+    """Records that the operator has made the occurrences from `first` on. If there are any, its parents must be
+    evaluated.
+    """
     cursor.evaluated += 1
     forest.made_from[row], forest.made_count[row] = first, cursor.made - first
     if cursor.made > first:
@@ -141,7 +145,7 @@ def made_by(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
 def begin_instant(
     tables: AlgebraTables, events: Events, forest: Forest, cursor: TreeCursor, key: int, first_list: int
 ) -> bool:
-    """Makes the occurrences of the leaves, which are events; False where there is no room."""
+    """Begins an instant: makes the occurrences of the leaves, which are events. False if there is no room."""
     now = cursor.now
     for row in range(len(tables.operators)):
         forest.made_count[row], forest.touched[row] = 0, False
@@ -150,7 +154,7 @@ def begin_instant(
     mask = 0
     for at in range(waiting, waiting + waited):
         mask |= events.mask[~forest.entries[at].node]
-    for position in range(cursor.event, cursor.behind):
+    for position in range(cursor.event, cursor.instant_end):
         mask |= events.mask[position]
     recent = tables.settings[0].regime == Regime.MOST_RECENT
     bit = 0
@@ -161,17 +165,17 @@ def begin_instant(
             for at in range(waiting, waiting + waited):
                 if events.mask[~forest.entries[at].node] >> bit & 1:
                     put_event(forest, cursor, first, recent, now, forest.entries[at].node)
-            for position in range(cursor.event, cursor.behind):
+            for position in range(cursor.event, cursor.instant_end):
                 if events.mask[position] >> bit & 1:
                     put_event(forest, cursor, first, recent, now, ~position)
-            if cursor.short:
+            if cursor.shortage:
                 cursor.made = 0
                 return False
-            made_by(tables, forest, cursor, row, first)
+            record_made(tables, forest, cursor, row, first)
         mask >>= 1
         bit += 1
     drop_first(forest, first_list, waited)
-    cursor.event = cursor.behind
+    cursor.event = cursor.instant_end
     for row in tables.delayed:
         timers = forest.lists[first_list + tables.operators[row].memory]
         if timers.count and forest.entries[timers.first].end <= now:
@@ -182,11 +186,11 @@ def begin_instant(
 
 @inlined
 def put_event(forest: Forest, cursor: TreeCursor, first: int, recent: bool, now: int, node: int) -> None:
-    """As `put`, but events come in order, so the last one of an instant is the most recent."""
+    """As `put`, for an event. Events come in order, so the last one of an instant is the most recent."""
     if recent and cursor.made > first:
         forest.made[first].node = node
     elif cursor.made >= len(forest.made):
-        cursor.short = OccurrenceStatus.MORE_MADE
+        cursor.shortage = OccurrenceStatus.MORE_MADE
     else:
         made = forest.made[cursor.made]
         made.start, made.node = now, node
@@ -194,8 +198,8 @@ def put_event(forest: Forest, cursor: TreeCursor, first: int, recent: bool, now:
 
 
 @inlined
-def tell_roots(tables: AlgebraTables, forest: Forest, cursor: TreeCursor) -> bool:
-    """Notes what the roots have made; where there is no room nothing is noted and False is returned."""
+def emit_roots(tables: AlgebraTables, forest: Forest, cursor: TreeCursor) -> bool:
+    """Writes what the roots have made to Forest.found. If there is no room, writes nothing and returns False."""
     count = 0
     for row in tables.roots:
         count += forest.made_count[row]
@@ -223,8 +227,8 @@ def count_remembered(forest: Forest, first_list: int, lists: int) -> int:
 
 @kernel
 def forget_old(tables: AlgebraTables, forest: Forest, now: int, first_list: int) -> None:
-    """Forgets everything that is too old to count in anything that ends after `now`; but not in contexts, where it may
-    still use up another.
+    """Removes what is too old to be part of an occurrence that ends after `now`. Not for contexts, where it may still
+    consume another.
     """
     for row in range(len(tables.operators)):
         op = tables.operators[row]
@@ -235,7 +239,7 @@ def forget_old(tables: AlgebraTables, forest: Forest, now: int, first_list: int)
 
 @inlined
 def end_instant(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, key: int, first_list: int) -> bool:
-    """Counts what the key remembers, and sets when something is due next; False where it remembers too much."""
+    """Counts what the key remembers, and sets when its next instant is due. False if there is more than the limit."""
     settings = tables.settings[0]
     remembered = count_remembered(forest, first_list, settings.lists)
     if remembered > settings.most_open and settings.regime <= Regime.MOST_RECENT:

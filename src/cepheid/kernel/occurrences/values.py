@@ -1,4 +1,4 @@
-"""Occurrences in the kernel: sets of members, with a start and an end, and what their variables stand for."""
+"""Occurrences as Python values: sets of members, with a start and an end, and the values of their variables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cepheid.kernel.scripts.reference import evaluate
 from cepheid.plan.conditions.script import Script
 
 Member: TypeAlias = tuple[Any, ...]
-"""An event: its time (microseconds) and position. A temporal event: its time, -1, its delay, and the members of the
-occurrence that it comes after. So members are in the order of time and, at one time, of position.
+"""An event is (time, position). A temporal event is (time, -1, delay, members of the occurrence that it comes after).
+Times are in microseconds. So members sort by time and, at one time, by position.
 """
 
 
@@ -25,7 +25,7 @@ class MemberSet(NamedTuple):
 
 
 Binding: TypeAlias = tuple[tuple[int, MemberSet], ...]
-"""Variables by number, in ascending order, each with what it stands for."""
+"""The number and the value of each variable, ascending by number."""
 
 
 class Derivation(NamedTuple):
@@ -66,7 +66,7 @@ def bound(derivation: Derivation, variable: int) -> Derivation:
 
 
 def events_in(members: Iterable[Member]) -> Iterator[int]:
-    """The positions of the events among the members, and of those that temporal events come after."""
+    """The positions of the events among the members, and of the events that temporal events come after."""
     for member in members:
         if is_temporal(member):
             yield from events_in(member[3])
@@ -75,19 +75,19 @@ def events_in(members: Iterable[Member]) -> Iterator[int]:
 
 
 def events_of(derivation: Derivation) -> Iterator[int]:
-    """The positions of the events that the occurrence and its variables consist of; some more than once."""
+    """The positions of the events in an occurrence and in its variables; some more than once."""
     yield from events_in(derivation.occurrence.members)
     for _, occurrence in derivation.binding:
         yield from events_in(occurrence.members)
 
 
 def recency(derivation: Derivation) -> tuple[int, list[Member]]:
-    """The sort key of the recent policy, which prefers the greatest: the start, then the latest members."""
+    """The sort key of the recent policy: the start, then the latest members. The policy prefers the greatest."""
     return derivation.occurrence.start, sorted(derivation.occurrence.members, reverse=True)
 
 
 def least_of_each(derivations: Iterable[Derivation]) -> list[Derivation]:
-    """Each occurrence once, in order, with the variables of its least derivation: the earliest members."""
+    """Each occurrence once, in order, in its least derivation: the one whose variables have the earliest members."""
     least: dict[MemberSet, Derivation] = {}
     for derivation in sorted(derivations):
         least.setdefault(derivation.occurrence, derivation)
@@ -99,10 +99,10 @@ class _Row(NamedTuple):
 
 
 def holds(script: Script, binding: Iterable[tuple[int, MemberSet]], events: Events, time_value: int | None) -> bool:
-    """Whether the script is true for what the variables stand for: not false, and not unknown.
+    """Whether the script is true (not false, and not unknown) for the values of the variables.
 
-    A variable that is one event has the event's values. Any other has two rows, its start and its end, in which only
-    the value of number `time_value` is set.
+    A variable that is one event has the event's values. Any other variable has two rows, its start and its end, in
+    which only the value of number `time_value` is set.
     """
     taken = [(variable, row) for variable, occurrence in binding for row in _rows(occurrence, events, time_value)]
     return evaluate(script, taken, ()) is True
@@ -118,7 +118,9 @@ def _rows(occurrence: MemberSet, events: Events, time_value: int | None) -> list
 
 
 def _only_time(member: Member, events: Events, time_value: int) -> tuple[Value, ...]:
-    """The values of a member of which only the time is known; the lifted column may have it without a zone."""
+    """The values of a member, with all but its time set to None. The time comes from the lifted column, which may have
+    no zone.
+    """
     if is_temporal(member):
         _, _, delay, members = member
         values = _only_time(members[-1], events, time_value)

@@ -31,7 +31,7 @@ class Scripts(Protocol):
 
 
 class Lifted(Protocol):
-    """What scripts read of events, as in `kernel.arrays`."""
+    """What scripts read from events, as in `kernel.arrays`."""
 
     @property
     def values(self) -> Ints: ...
@@ -40,7 +40,7 @@ class Lifted(Protocol):
 
 
 class Slots(Protocol):
-    """What scripts read of partial matches."""
+    """What scripts read from partial matches."""
 
     @property
     def slots(self) -> Ints: ...
@@ -59,7 +59,7 @@ def run_script(
 ) -> tuple[bool, int]:
     """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail.
 
-    `stack` and `null` are scratch, as long as the longest script has instructions: none pushes more than one value.
+    `stack` and `null` are scratch, as long as the longest script: an instruction pushes at most one value.
     """
     doubles = stack.view(np.float64)
     slots = partials.slots[row]
@@ -166,7 +166,7 @@ def run_script(
 
 @kernel
 def connect(op: int, top: int, stack: Ints, null: Flags) -> None:
-    """Three-valued AND and OR; a value decides alone if it is false for AND, true for OR."""
+    """Three-valued AND and OR. A false value alone decides AND, and a true value alone decides OR."""
     decisive = 0 if op == Op.AND else 1
     left = not null[top] and stack[top] == decisive
     right = not null[top + 1] and stack[top + 1] == decisive
@@ -200,7 +200,7 @@ def compare(op: int, top: int, stack: Ints) -> None:
 
 @kernel
 def choose(op: int, top: int, stack: Ints, null: Flags) -> None:
-    """LEAST and GREATEST of two values; NULLs are ignored, and of equal values the first stays."""
+    """LEAST and GREATEST of two values. NULLs are ignored, and of equal values the first is returned."""
     if null[top + 1]:
         return
     if op == Op.LEAST_F or op == Op.GREATEST_F:
@@ -297,8 +297,8 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
     return NO_FAILURE
 
 
-# Overflow is found before the operation, not by its wrapped result: LLVM assumes that signed products do not wrap, and
-# folds (a * b) / b == a to true.
+# Overflow is detected before the operation, not from its wrapped result: LLVM assumes that signed products do not wrap,
+# and folds (a * b) / b == a to true.
 @kernel
 def sum_overflows(left: int, right: int) -> bool:
     return left > _GREATEST - right if right > 0 else left < _LEAST - right
@@ -332,7 +332,7 @@ def nearest_double(value: int, unit: int) -> float:
     if abs(value) <= _EXACT or unit == 1:
         return np.float64(value) / np.float64(unit)  # both are exact, so this is rounded once
     quotient, rest, scale = abs(value) // unit, abs(value) % unit, 1.0
-    while quotient < 4 * _EXACT:  # two bits more than a double has, and one that stands for all after them
+    while quotient < 4 * _EXACT:  # two bits more than a double has, and one bit for all further ones
         rest *= 2
         quotient, rest, scale = 2 * quotient + rest // unit, rest % unit, scale / 2
     nearest = np.float64(quotient | np.int64(rest != 0)) * scale

@@ -1,4 +1,4 @@
-"""Functions as conditions: what they see of events, and what they return."""
+"""Functions as conditions: what they see of events, and what they may return."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Taken: TypeAlias = Sequence[tuple[int, HasValues]]
 
 
 class FunctionFailed(Exception):
-    """A function raised the exception that is this one's cause, or returned what is no truth value."""
+    """A function raised an exception, which is the cause of this one, or did not return True, False or None."""
 
 
 class UnknownName(KeyError):
-    """Shown as it is written, which KeyError's own text is not."""
+    """A KeyError whose text is its message; KeyError itself would quote it."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -43,18 +43,18 @@ class _Columns(dict[str, Any]):
 
 
 class SeenEvent:
-    """An event as functions see it. It is the last of the event's values for scripts."""
+    """An event as functions see it. It is the last one of the event's values that scripts read."""
 
-    __slots__ = ("answers", "columns")
+    __slots__ = ("columns", "results")
 
     def __init__(self, columns: Iterable[tuple[str, Any]]) -> None:
         self.columns: Mapping[str, Any] = MappingProxyType(_Columns(columns))
-        self.answers: dict[int, bool | None] = {}
-        """The answers of functions that look at the event alone, by their identity."""
+        self.results: dict[int, bool | None] = {}
+        """The results of functions that look at the event alone, by the functions' identity."""
 
 
 class Matched(Mapping[str, tuple[Mapping[str, Any], ...]]):
-    """The events that a partial match has of each stage, in order; most stages have none."""
+    """The events of a partial match by stage, in order; most stages have none."""
 
     __slots__ = ("_stages", "_taken")
 
@@ -75,28 +75,28 @@ class Matched(Mapping[str, tuple[Mapping[str, Any], ...]]):
         return len(self._stages)
 
 
-def ask(asked: FunctionValue, taken: Taken, current: Sequence[Value]) -> bool | None:
-    """What the function returns; one that looks at the event alone is called once per event.
+def call_function(condition: FunctionValue, taken: Taken, current: Sequence[Value]) -> bool | None:
+    """Calls the function and returns its result. A function that looks at the event alone is called once per event.
 
     Raises:
         FunctionFailed: it raises, or does not return True, False or None.
     """
-    function, event = asked.function, current[-1]
+    function, event = condition.function, current[-1]
     if function.iterative:
-        return _said(function, event.columns, Matched(asked.stages, taken))
-    answers: dict[int, bool | None] = event.answers
-    if id(function.call) not in answers:
-        answers[id(function.call)] = _said(function, event.columns)
-    return answers[id(function.call)]
+        return _call(function, event.columns, Matched(condition.stages, taken))
+    results: dict[int, bool | None] = event.results
+    if id(function.call) not in results:
+        results[id(function.call)] = _call(function, event.columns)
+    return results[id(function.call)]
 
 
-def _said(function: Function, *arguments: object) -> bool | None:
+def _call(function: Function, *arguments: object) -> bool | None:
     try:
-        said = function.call(*arguments)
+        result = function.call(*arguments)
     except Exception as error:
         raise FunctionFailed(f"function {function.name} raised {type(error).__name__}: {error}") from error
-    if said is None or isinstance(said, bool):
-        return said
-    if isinstance(said, np.bool_):
-        return bool(said)
-    raise FunctionFailed(f"function {function.name} returned {short(said)}, not True, False or None")
+    if result is None or isinstance(result, bool):
+        return result
+    if isinstance(result, np.bool_):
+        return bool(result)
+    raise FunctionFailed(f"function {function.name} returned {short(result)}, not True, False or None")

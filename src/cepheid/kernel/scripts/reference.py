@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid.errors import ConditionError
-from cepheid.kernel.scripts.python_functions import Taken, Value, ask
+from cepheid.kernel.scripts.python_functions import Taken, Value, call_function
 from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
@@ -47,7 +47,7 @@ def evaluate(script: Script, taken: Taken, current: Sequence[Value]) -> Value:
         case Operation():
             return _operate(script, taken, current)
         case FunctionValue():
-            return ask(script, taken, current)
+            return call_function(script, taken, current)
 
 
 def _fold(aggregate: Aggregate, taken: Taken) -> Value:
@@ -78,8 +78,8 @@ def _sum(values: Sequence[Value], type_: pa.DataType) -> Value:
 
 
 def _average(values: Sequence[Value], type_: pa.DataType) -> Value:
-    """For a decimal column a decimal with four more digits than its scale, rounded half up; else a double, summed as
-    doubles.
+    """The average of a decimal column is a decimal with four more digits than its scale, rounded half up. Any other
+    average is a double, computed from a sum of doubles.
     """
     if pa.types.is_decimal(type_):
         return _in_range(_divide_half_up(sum(values) * 10_000, len(values)), type_)
@@ -115,7 +115,7 @@ def _operate(operation: Operation, taken: Taken, current: Sequence[Value]) -> Va
 
 
 def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, current: Sequence[Value]) -> Value:
-    """Operators that give NULL for a NULL operand; operands after that one are not evaluated."""
+    """Operators that return NULL if an operand is NULL; the operands after that one are not evaluated."""
     values: dict[int, Value] = {}
     for i in evaluation_order(operation):
         if (value := evaluate(operation.operands[i], taken, current)) is None:
@@ -125,7 +125,7 @@ def _apply_to_present(operator: Operator, operation: Operation, taken: Taken, cu
 
 
 def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> bool | None:
-    """AND: operands after a false one are not evaluated, and no function is called where the whole cannot be true."""
+    """AND. Operands after a false one are not evaluated, and no function is called once the result cannot be true."""
     result: bool | None = True
     for operand in operands:
         if result is None and isinstance(operand, FunctionValue):
@@ -138,7 +138,7 @@ def _all(operands: Sequence[Script], taken: Taken, current: Sequence[Value]) -> 
 
 
 def _apply(operator: Operator, values: list[Value]) -> Value:
-    """Operators that give a value for NULLs too."""
+    """Operators that return a value for NULLs, too."""
     present = [v for v in values if v is not None]
     match operator:
         case Operator.IS_NULL:
