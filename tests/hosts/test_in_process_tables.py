@@ -214,7 +214,7 @@ def test_a_function_and_a_time_that_python_has_not() -> None:
     at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
     pattern = Pattern.begin("low").where(lambda event: event["n"] > 0, name="f")
     with pytest.raises(
-        EventError, match="a value in column 'at' is none of Python's, which functions are given: date v"
+        EventError, match="a value in column 'at' cannot become a Python value, as functions need it: date v"
     ):
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
 

@@ -1,4 +1,4 @@
-"""The kernel of sets with its memory: makes room when the kernel asks for it, and returns what was emitted."""
+"""Runs the kernel of sets and owns its arrays: grows them when the kernel asks for room, and returns the matches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cepheid.kernel.stages.state import check_sets
 from cepheid.plan.limits import Limits
 
 MOST_NODES = 10_000_000
-"""The most nodes of a key, where the number of partial matches that they stand for has no limit."""
+"""The limit on a key's nodes if the number of partial matches has no limit."""
 
 
 class SetKernel:
@@ -41,7 +41,7 @@ class SetKernel:
         self.cursor = new_set_cursor(self.tables)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
-        """Makes the visits; the events are those held, then the new ones.
+        """Makes the visits. The events are the held ones, then the new ones.
 
         Raises:
             PassedLimit: a key has too many partial matches, or an event completes too many matches; the kernel cannot
@@ -68,8 +68,8 @@ class SetKernel:
                     self._grow_edges()
 
     def hold(self) -> Int32s:
-        """The positions of the events that open partial matches hold, ascending. They are renamed 0, 1, … and are the
-        start of the next working set.
+        """The positions of the events that open partial matches hold, ascending. From now on these events are at 0, 1,
+        … and begin the next working set.
         """
         collect(self.sets, self.cursor, self.window)
         held: Int32s = rename_events(self.sets, self.cursor, int(self.cursor.event))
@@ -78,30 +78,31 @@ class SetKernel:
 
     @property
     def size(self) -> int:
-        """The nodes in use, rubbish among them: what `hold` looks through."""
+        """The number of nodes in use, including unreachable ones: what `hold` looks through."""
         return int(self.cursor.nodes)
 
     def open_partial_matches(self, now: int) -> int:
-        """The number of open partial matches of all keys, after time has passed to `now` for all; MANY_OPEN at most for
-        a key.
+        """The number of open partial matches of all keys once time has reached `now`. Of each key at most MANY_OPEN are
+        counted.
         """
         return int(count_open(self.sets, self.cursor, self.window, now).sum())
 
     @property
     def withheld(self) -> int:
-        """0: where a match may wait, partial matches are stored one by one."""
+        """Always 0: if a match may wait, partial matches are stored one by one, not in sets."""
         return 0
 
     def listed(self, _times: Ints, now: int, most: int) -> Emitted:
-        """For each key the `most` open partial matches that started last, in order of their start, when time has passed
-        to `now` for all keys; detected_at is the deadline, NO_TIME where there is none. `times` are those of the
-        working set.
+        """For each key the `most` open partial matches that started last, in order of their start, once time has
+        reached `now`. detected_at is the deadline, NO_TIME if there is none. `times` has the times of the working set.
         """
         return open_in_sets(self.sets, self.window, now, most)
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
+        """In the block the kernel has only these keys, numbered 0, 1, …; they must be open. They may be counted and
+        listed.
+        """
         sets = self.sets
         try:
             self.renumber(keys)
@@ -125,8 +126,8 @@ class SetKernel:
         return np.flatnonzero((self.sets.heads != NO_SET).any(axis=1)).astype(np.int32)
 
     def due(self, time: int) -> Int32s:
-        """The numbers of the keys for which everything open ends by `time`, ascending. Parts of it that end sooner
-        change nothing that is emitted.
+        """The numbers of the keys whose open partial matches all end by `time`, ascending. Those that end sooner change
+        nothing that is emitted.
         """
         return np.flatnonzero(self.sets.due <= time).astype(np.int32)
 
@@ -137,24 +138,26 @@ class SetKernel:
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """0 and 0: where partial matches or matches are to be dropped, partial matches are stored one by one."""
+        """Always 0 and 0: if limits may drop partial matches or matches, partial matches are stored one by one, not in
+        sets.
+        """
         return 0, 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything that is open, as arrays; call it right after `hold`, so that there is no rubbish."""
+        """The open partial matches as arrays. Call it right after `hold`, so that all nodes are reachable."""
         keys, sets = int(self.open_keys.max(initial=-1)) + 1, self.sets
         return {"heads": sets.heads[:keys], "now": sets.now[:keys], "nodes": sets.nodes[: self.cursor.nodes]}
 
     def renumber(self, keys: Int32s) -> None:
-        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
+        """Renumbers keys: key keys[i] becomes key i. Nothing is open for other keys."""
         sets = self.sets
         self.sets = sets._replace(heads=sets.heads[keys], now=sets.now[keys], due=sets.due[keys])
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
-        """Continues from the arrays of `state`, with the events that were held.
+        """Restores the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: they do not fit the pattern.
+            SnapshotError: the arrays do not fit the pattern.
         """
         count = 0 if held is None else len(held)
         check_sets(self.tables, state, count)
@@ -172,22 +175,22 @@ class SetKernel:
             count_paths(self.sets, len(nodes))
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other. Sets
-        never change, so both share them.
+        """Copies the open partial matches of key source[i] to key target[i], which has none. Afterwards the two are
+        independent. Sets never change, so both share them.
         """
         self.make_keys(int(target.max(initial=-1)) + 1)
         sets = self.sets
-        if self.cursor.limited:  # what was counted at a key's own time may be too few at an earlier time
+        if self.cursor.limited:  # counts from a key's own time may be too low at an earlier time
             count_paths(sets, int(self.cursor.nodes))
         for array in (sets.heads, sets.now, sets.due):
             array[target] = array[source]
 
     def drop(self, keys: Int32s) -> None:
-        """Drops what is open for these keys, and emits nothing."""
+        """Drops the open partial matches of these keys, and emits nothing."""
         self.sets.heads[keys], self.sets.now[keys], self.sets.due[keys] = NO_SET, NO_TIME, FOREVER
 
     def make_keys(self, keys: int) -> None:
-        """Makes room for keys of numbers below `keys`."""
+        """Makes room for keys with numbers below `keys`."""
         before = len(self.sets.heads)
         if keys > before:
             more = max(keys, 2 * before)
@@ -203,8 +206,8 @@ class SetKernel:
             raise PassedLimit(first, "max_partial_matches")
 
     def _make_nodes(self, key: int) -> None:
-        """Makes room so that half of the nodes or more are free, and the next time is far off. Where the number of
-        partial matches has no limit, the number of a key's nodes is limited, if there are many.
+        """Makes room so that at least half of the nodes are free, and the next call is far off. If the number of
+        partial matches has no limit, limits the number of the key's nodes.
         """
         collect(self.sets, self.cursor, self.window)
         if not self.cursor.limited and self.cursor.nodes > MOST_NODES:
@@ -225,8 +228,8 @@ class SetKernel:
         self.graph = larger._replace(moving=graph.moving, roots=graph.roots, before=graph.before, after=graph.after)
 
     def _grow_edges(self) -> None:
-        """Doubles the room for edges. Each edge of the graph is on some match: there are at least as many matches as
-        edges, less the vertices.
+        """Doubles the room for edges. Each edge of the graph is part of some match, so there are at least as many
+        matches as edges, less the vertices.
         """
         graph, most = self.graph, int(self.tables.settings["most_matches"][0])
         if len(graph.before) - len(graph.vertices) > most:
@@ -235,7 +238,7 @@ class SetKernel:
         self.graph = graph._replace(before=larger.before, after=larger.after)
 
     def _grow_output(self) -> None:
-        """Makes room for what is written at once, and doubles what is too small for it."""
+        """Makes room for the matches that are written at once. Arrays that are too short for them are doubled."""
         output, cursor = self.output, self.cursor
         step = self.graph.steps[int(cursor.depth) - 1]
         most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
@@ -246,7 +249,7 @@ class SetKernel:
         )
 
     def _take_output(self) -> Emitted:
-        """Returns the arrays themselves if they are well filled, and makes new ones of their size."""
+        """Returns what was emitted. Well-filled arrays are returned themselves and replaced by new ones."""
         output, matches, events = self.output, int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]

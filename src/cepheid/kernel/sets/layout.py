@@ -1,13 +1,14 @@
-"""What the kernel of sets works on: records and NamedTuples of arrays, with shape, dtype and unit of each.
+"""The arrays of the kernel of sets: records and NamedTuples, with the shape, dtype and unit of each array.
 
-A set of partial matches is the number of a node (NO_SET: empty). A node stands for its event after each partial match
-of the set `before` (NO_SET: as the first event) and, in addition, for all of the set `beside`. A node without an event
-stands for `before` itself and `beside`. Nodes never change, so sets share them: adding an event to a whole set is one
-node. This is the tECS of Bucchi, Grez, Quintana, Riveros and Vansummeren, CORE: a Complex Event Recognition Engine,
-PVLDB 2022, with output and union node in one where that is possible.
+A set of partial matches is the number of a node; NO_SET is the empty set. A node with an event represents the partial
+matches of the set `before`, each with the event added, and the partial matches of the set `beside`. If `before` is
+NO_SET, the event is the first of a partial match. A node without an event represents the partial matches of `before`
+and `beside`. Nodes never change, so sets share them: adding an event to a whole set makes one node. This is the tECS of
+Bucchi, Grez, Quintana, Riveros and Vansummeren, CORE: a Complex Event Recognition Engine, PVLDB 2022, with output and
+union node in one if possible.
 
-Of the two parts of a node the one with the later start is the first, and `start` is that start: where it is out of the
-window everything is, and a walk over the nodes may turn back.
+The latest start in `before` is never earlier than that in `beside`, and `start` is this latest start. If it is out of
+the window, everything in the node is, and a walk over the nodes can turn back.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s
 from cepheid.kernel.stages.layout import Cursor
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
-"""Numbers that are never negative: for others Numba checks whether they count from the end."""
+"""Numbers that are never negative. For signed indices Numba checks whether they count from the end."""
 
 NO_SET = -1
 NO_EVENT = -1
 NOTHING_TAKEN = -1
 
 MANY_OPEN = 1 << 50
-"""Counting stops here, so that sums over thousands of keys are right."""
+"""Counts stop here, so that sums over thousands of keys do not overflow."""
 
 SET_NODE = np.dtype(
     [
@@ -38,32 +39,32 @@ SET_NODE = np.dtype(
         ("stage", np.int32),  # the stage that took it
         ("before", np.int32),  # a set, or NO_SET; its nodes have smaller numbers
         ("beside", np.int32),  # a set, or NO_SET; its nodes have smaller numbers
-        ("start", np.int64),  # microseconds: the latest start of all partial matches it stands for
+        ("start", np.int64),  # microseconds: the latest start of its partial matches
     ]
 )
 MOVING = np.dtype(
     [
         ("state", np.int32),
         ("set", np.int32),  # NO_SET in the start state
-        ("goes_on", np.int32),  # 0: matches may still be completed, but no partial match goes on
+        ("goes_on", np.int32),  # 0: the event may complete matches, but no partial match continues
     ]
 )
-ROOT = np.dtype([("set", np.int32), ("stage", np.int32)])  # the stage that takes the event that completes, or IGNORED
+ROOT = np.dtype([("set", np.int32), ("stage", np.int32)])  # the stage that takes the completing event, or IGNORED
 VERTEX = np.dtype(
     [
         ("taken", np.int64),  # event and stage in one, see `taken_of`
         ("lengths", np.int64),  # bit i: a match may have i more vertices; bit 63: 63 or more
-        ("matches", np.int64),  # how many go on from here, MANY_OPEN for more
+        ("matches", np.int64),  # number of matches that continue from here, at most MANY_OPEN
         ("longest", np.int32),  # the most vertices that follow in a match
         ("node", np.int32),  # the node with its event and stage
         ("event", np.int32),
         ("starts", np.int32),  # 1: its event is the first of a match
-        ("before", np.int32),  # the first of its part of Graph.before; it ends where that of the next vertex begins
-        ("after", np.int32),  # its part of Graph.after
+        ("before", np.int32),  # where its part of Graph.before begins; it ends where that of the next vertex begins
+        ("after", np.int32),  # where its part of Graph.after begins
         ("after_end", np.int32),
     ]
 )
-STEP = np.dtype([("after", np.int32), ("after_end", np.int32)])  # the part of Graph.after that is not tried yet
+STEP = np.dtype([("after", np.int32), ("after_end", np.int32)])  # the part of Graph.after that is still to be tried
 
 
 class Sets(NamedTuple):
@@ -74,24 +75,24 @@ class Sets(NamedTuple):
     now: Ints
     """(keys,) microseconds: the time that the key has reached, NO_TIME before its first event."""
     due: Ints
-    """(keys,) microseconds: when everything open for the key is out of time, FOREVER if that is never or nothing is
-    open.
+    """(keys,) microseconds: when all open partial matches of the key are out of time. FOREVER if that is never, or if
+    none is open.
     """
     nodes: Records
     """(any,) SET_NODE, the first SetCursor.nodes of them in use. The nodes of a key are in the order of their
     events.
     """
     paths: Ints
-    """(any,) how many partial matches the node stands for, MANY_OPEN for more: those that were in time when it was made
-    or counted, so there may be fewer now. Empty if not SetCursor.limited.
+    """(any,) the number of partial matches that the node represents, at most MANY_OPEN. It counts those that were in
+    time when the node was made or counted, so there may be fewer now. Empty unless SetCursor.limited.
     """
     vertex: Numbers
-    """(any,) scratch: the number of a node's vertex; it counts if there is such a vertex and it names the node."""
+    """(any,) scratch: the number of a node's vertex. It is valid only if that vertex exists and names the node."""
 
 
 class Graph(NamedTuple):
-    """The matches that one event completes: each is a path from a vertex that starts to one where a match may end,
-    followed by SetCursor.tail.
+    """The matches that one event completes. Each is a path from a vertex that starts a match to a vertex that may end
+    one, followed by SetCursor.tail.
     """
 
     moving: Records
@@ -105,11 +106,13 @@ class Graph(NamedTuple):
     steps: Records
     """(v,) STEP, for each vertex of the current path."""
     path: Ints
-    """(v + 2,) what the vertices of the path take, without the last one if it has several, and NOTHING_TAKEN."""
+    """(v + 2,) what the vertices of the current path take, then NOTHING_TAKEN. If the path has several vertices, the
+    last one is left out, see `listing.write`.
+    """
     before: Numbers
-    """(e,) vertices that come directly before another."""
+    """(e,) vertices that come directly before a vertex."""
     after: Numbers
-    """(e,) vertices that come directly after another, by event."""
+    """(e,) vertices that come directly after a vertex, by event."""
 
 
 class SetOutput(NamedTuple):
@@ -125,31 +128,31 @@ SET_CURSOR = np.dtype(
     [
         (name, np.int64)
         for name in (
-            "visit",  # the current visit, and whether it has begun
-            "begun",
+            "visit",  # the current visit
+            "begun",  # 1: it has begun
             "event",  # next event of the working set to process
-            "first",  # the event that the visit began at
+            "first",  # the event at which the visit began
             "task",  # what is to be done next: see kernel.sets.step.Task
             "now",  # time of the event that completes matches
             "wake",  # all truth bits that can change a set of the current key
-            "limited",  # 1: there is a limit, so that partial matches are counted
-            "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
-            "patience",  # events of the visit that pass before they may be counted anew, see `recount`
+            "limited",  # 1: partial matches have a limit, so they are counted
+            "open",  # number of the key's partial matches after the last event of the visit, by Sets.paths
+            "patience",  # events of the visit that must pass before the next count, see `recount`
             "nodes",
-            "base",  # nodes when the visit began: those after them are of its key alone
+            "base",  # number of nodes when the visit began: later ones belong to its key alone
             "roots",  # in Graph
-            "kept_nodes",  # nodes that stay when the matches of the event are listed
+            "kept_nodes",  # number of nodes that stay once the matches of the event are listed
             "vertices",  # in Graph
-            "found",  # matches that the event completes, MANY_OPEN for more
+            "found",  # number of matches that the event completes, at most MANY_OPEN
             "side",
-            "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
-            "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
+            "tail",  # what all matches being listed take last, or NOTHING_TAKEN
+            "ambiguous",  # 1: two matches may have an event under different stages, so they must be sorted
             "group",  # part of Graph.order: the vertices of the event whose matches are being listed
             "group_end",
-            "lengths",  # of the group's starts together, as in VERTEX
+            "lengths",  # the lengths of the group's starts together, as in VERTEX
             "longest",
-            "start",  # where in Graph.order the current start is
-            "length",  # of the paths that are being listed
+            "start",  # the place of the current start in Graph.order
+            "length",  # of the paths being listed
             "depth",  # of the current path
             "group_matches",  # in SetOutput, before the first match of the start and length
             "group_events",

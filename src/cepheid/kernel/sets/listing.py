@@ -1,9 +1,9 @@
-"""The matches that an event completes, listed in their order: by start, most events first, then earliest events.
+"""Lists the matches that an event completes, in order: by start, most events first, then earliest events.
 
-Nodes know what comes before an event, the order needs what comes after. So the nodes that are reached from the complete
-sets are turned around into a graph whose edges lead forward, each of them on some match. Walking it from a start,
-earliest events first, gives the matches of one length in order; each vertex knows the lengths of the paths from it, so
-that no step leads nowhere. Listing costs as much as what is listed, and needs room for one match.
+Nodes know what comes before an event, but the order needs what comes after it. So the nodes that the complete sets
+reach are turned into a graph whose edges lead forward; each edge is part of some match. A walk from a start, earliest
+events first, gives the matches of one length in order. Each vertex knows the lengths of the paths from it, so no step
+leads to a dead end. Listing takes time in proportion to what is listed, and memory for one match.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cepheid.kernel.sets.nodes import taken_of
 from cepheid.kernel.stages.layout import Cursor
 
 NO_EDGES, NO_VERTICES = -1, -2
-"""What there is no room for, returned in place of a number of vertices."""
+"""Returned in place of a number of vertices, if there is no room for edges or for vertices."""
 
 MANY = 63
 """Lengths from here on share one bit."""
@@ -27,7 +27,9 @@ MANY = 63
 
 @kernel
 def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> int:
-    """Makes the graph of the matches that started after `limit`; NO_EDGES or NO_VERTICES if there is no room for it."""
+    """Makes the graph of the matches that started after `limit`. Returns its number of vertices, or NO_EDGES or
+    NO_VERTICES if there is no room for it.
+    """
     if cursor.roots > len(graph.before):
         return NO_EDGES
     for i in range(cursor.roots):
@@ -44,14 +46,15 @@ def gather(sets: Sets, graph: Graph, cursor: Cursor, limit: int) -> int:
     return count
 
 
-# These functions take arrays alone, and few: what does not fit into registers costs as much as the work.
+# These functions take only a few plain arrays: arguments that do not fit into registers cost as much as the work.
 
 
 @kernel
 def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Numbers, end: int, limit: int) -> int:
-    """Makes the reached nodes with events into vertices, and returns their number, or what has no room. before[:end]
-    are complete sets; these become the vertices that may be last. After them come, vertex by vertex, those that may be
-    before it.
+    """Makes a vertex for each reached node with an event, and returns their number, or NO_EDGES or NO_VERTICES.
+
+    At first before[:end] are the complete sets. They are replaced by the vertices that may be last in a match. After
+    them come, for each vertex, the vertices that may be directly before it.
     """
     place = expanded = count = 0
     while True:
@@ -93,8 +96,9 @@ def find_vertices(nodes: Records, known: Numbers, vertices: Records, before: Num
 
 @kernel
 def sort_vertices(vertices: Records, order: Numbers, count: int) -> int:
-    """Orders the vertices by node: those of a key are made in the order of their events. They were found in a few runs,
-    each from the latest to the earliest, which are merged until one is left. Returns the side that it is on.
+    """Orders the vertices by node, as the nodes of a key are made in the order of their events. The vertices were found
+    in a few runs, each from the latest to the earliest. These runs are merged until one is left. Returns the side of
+    `order` that has it.
     """
     side = 0
     for i in range(count):
@@ -132,8 +136,9 @@ def merge(vertices: Records, order: Numbers, merged: Numbers, first: int, middle
 
 @kernel
 def turn_around(vertices: Records, before: Numbers, after: Numbers, order: Numbers, count: int) -> int:
-    """Makes `after` out of `before`, finds how many vertices may follow each, and returns the number of matches.
-    Vertex.after_end is how often the vertex is in `before`, and becomes the end of its part of `after`.
+    """Fills in `after` from `before`, finds how many vertices may follow each vertex, and returns the number of
+    matches. When called, Vertex.after_end is how often the vertex is in `before`; it becomes the end of the vertex's
+    part of `after`.
     """
     end = found = 0
     for i in range(count):
@@ -180,7 +185,9 @@ def same_event(vertices: Records, left: int, right: int) -> bool:
 
 @inlined
 def may_follow(vertex: Any, count: int) -> bool:
-    """Whether a match may end `count` vertices after this one, or after one of a group: see `next_group`."""
+    """Whether a match may end `count` vertices after this vertex. For a cursor: after a vertex of its group, see
+    `next_group`.
+    """
     if count < MANY:
         return vertex.lengths >> count & 1 != 0
     return vertex.lengths < 0 and count <= vertex.longest
@@ -188,7 +195,7 @@ def may_follow(vertex: Any, count: int) -> bool:
 
 @kernel
 def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
-    """Writes the matches of the graph; False if the output is full, then it can be called again."""
+    """Writes the matches of the graph. False if the output is full; it can then be called again."""
     vertices, after, steps, path = graph.vertices, graph.after, graph.steps, graph.path
     order = graph.order[cursor.side]
     while True:
@@ -203,7 +210,7 @@ def list_matches(graph: Graph, output: SetOutput, cursor: Cursor) -> bool:
             cursor.depth = 1
         depth, length = cursor.depth, cursor.length
         while depth:
-            step, left = steps[depth - 1], length - depth  # vertices that are still to come
+            step, left = steps[depth - 1], length - depth  # vertices still to come
             if left <= 1:
                 cursor.depth = depth
                 if not write(vertices, after, path, step, output, cursor):
@@ -231,8 +238,8 @@ def add_step(vertices: Records, steps: Records, path: Ints, depth: int, number: 
 
 @inlined
 def write(vertices: Records, after: Numbers, path: Ints, step: Any, output: SetOutput, cursor: Cursor) -> bool:
-    """Writes the path as it is or, if one vertex is missing, with each that may be the last; False if there is no room
-    for them.
+    """Writes the path if it is complete. If one vertex is missing, writes the path with each vertex that may be the
+    last. False if there is no room for them.
     """
     at, taken, matches, length, tail = cursor.match_events, output.taken, cursor.matches, cursor.length, cursor.tail
     most = most_written(step)
@@ -261,8 +268,8 @@ def most_written(step: Any) -> int:
 
 @inlined
 def write_path(path: Ints, taken: Ints, at: int) -> int:
-    """Copies the path up to its mark. With a count the compiler makes the loop for long paths, much slower for short
-    ones.
+    """Copies the path up to NOTHING_TAKEN. If the loop had a count, the compiler would optimize it for long paths,
+    which is much slower for short ones.
     """
     i, word = 0, path[0]
     while word != NOTHING_TAKEN:
@@ -282,7 +289,7 @@ def write_tail(at: int, taken: Ints, tail: int) -> int:
 
 @inlined
 def next_start(vertices: Records, order: Numbers, cursor: Cursor) -> bool:
-    """Goes to the group's next vertex that starts matches of the length that is listed."""
+    """Moves to the group's next vertex that starts matches of the current length. False if there is none."""
     place = cursor.start + 1
     while place < cursor.group_end:
         vertex = vertices[order[place]]
@@ -295,8 +302,8 @@ def next_start(vertices: Records, order: Numbers, cursor: Cursor) -> bool:
 
 @inlined
 def next_group(vertices: Records, order: Numbers, cursor: Cursor) -> bool:
-    """Goes to the next length that matches of the group have or, after the least, to the next group: the vertices of an
-    event that starts some.
+    """Moves to the next shorter length of the group's matches. After the shortest one, moves to the next group: the
+    vertices of an event that starts matches. False if there is none.
     """
     length = cursor.length - 1
     while length > 0 and not may_follow(cursor, length - 1):
@@ -337,12 +344,12 @@ def end_group(output: SetOutput, cursor: Cursor) -> None:
         output.end[match], output.detected_at[match] = end, now
 
 
-# Where an event may stand under several stages, the ways of one start and length are not in order yet.
+# If several stages may take an event, the matches of one start and length are not in order yet.
 
 
 @kernel
 def sort_group(taken: Ints, length: int) -> None:
-    """Sorts matches of one length by a heap, the last match at its top."""
+    """Sorts matches of one length with a heap, whose top is the last match."""
     count = len(taken) // length
     if is_sorted(taken, length, count):
         return

@@ -1,4 +1,4 @@
-"""Sets of partial matches: made, united, and freed when nothing reaches them."""
+"""Makes and unites sets of partial matches, and frees the nodes that nothing reaches."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cepheid.kernel.jit import allocating, inlined
 from cepheid.kernel.sets.layout import MANY_OPEN, NO_EVENT, NO_SET, Sets
 from cepheid.kernel.stages.layout import Cursor
 
-EVENTS_A_COUNT = 64
-"""Nodes that are looked at to count partial matches, for each event that passes before they are counted again."""
+NODES_PER_EVENT = 64
+"""For this many nodes that a count of partial matches visits, one event must pass before the next count."""
 
 _OPENED, _COUNTED = 1, 2
 
 
 @inlined
 def limit_of(window: int, now: int) -> int:
-    """A partial match that started here or before is out of time."""
+    """A partial match that started at this time or before is out of time at `now`."""
     return now - window if window >= 0 and now >= NO_TIME + window else NO_TIME
 
 
 @inlined
 def deadline_of(window: int, start: int) -> int:
-    """When a partial match that started here is out of time; FOREVER if never, or if there is none (NO_TIME)."""
+    """When a partial match that started at `start` is out of time. FOREVER if never, or if `start` is NO_TIME."""
     return start + window if window >= 0 and NO_TIME < start <= FOREVER - window else FOREVER
 
 
@@ -43,7 +43,7 @@ def new_node(sets: Sets, cursor: Cursor, event: int, stage: int, before: int, be
 
 @inlined
 def paths_of(paths: Ints, before: int, beside: int) -> int:
-    """How many partial matches a node stands for, from the numbers of its parts."""
+    """The number of partial matches that a node represents, from the numbers of its parts."""
     count: int = paths[before] if before != NO_SET else 1
     return min(MANY_OPEN, count + paths[beside]) if beside != NO_SET else count
 
@@ -60,14 +60,16 @@ def unite(sets: Sets, cursor: Cursor, left: int, right: int) -> int:
     if left == NO_SET:
         return right
     a, b = sets.nodes[left].start, sets.nodes[right].start
-    if b > a or (b == a and right > left):  # of equal starts the newer first: it is the shorter way to an event
+    if b > a or (b == a and right > left):  # of equal starts the newer set first: an event is nearer in it
         left, right, a = right, left, b
     return new_node(sets, cursor, NO_EVENT, 0, left, right, a)
 
 
 @inlined
 def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before: int, beside: int, limit: int) -> int:
-    """What is in time of `beside`, and the event after each of `before` or, if that is empty, as the first event."""
+    """The partial matches of `beside` that are in time, and those of `before` with the event added. If `before` is
+    empty, the event is the first of a partial match.
+    """
     start = time if before == NO_SET else sets.nodes[before].start
     if beside != NO_SET and sets.nodes[beside].start <= limit:
         beside = NO_SET
@@ -79,7 +81,7 @@ def extend(sets: Sets, cursor: Cursor, event: int, time: int, stage: int, before
 
 @allocating
 def collect(sets: Sets, cursor: Cursor, window: int) -> None:
-    """Keeps only the nodes that stand for partial matches in time; their order stays."""
+    """Frees the nodes that represent no partial match in time. The others stay in order."""
     owner = owners(sets, cursor, window, NO_TIME)
     moved_to = np.full(cursor.nodes, NO_SET, np.int32)
     count, base = 0, cursor.base
@@ -108,25 +110,26 @@ def collect(sets: Sets, cursor: Cursor, window: int) -> None:
 
 @allocating
 def owners(sets: Sets, cursor: Cursor, window: int, now: int) -> Int32s:
-    """The key for whose partial matches each node stands, after time has passed to `now` for all; -1 if all of them are
-    out of time or nothing reaches the node. Of several keys, which `fork` makes, the one with the least time.
+    """The key whose partial matches each node represents, once time has reached `now`; -1 if all of them are out of
+    time, or if nothing reaches the node. After `fork` a node may have several keys; then it is the key with the
+    earliest time.
     """
     owner = np.full(cursor.nodes, -1, np.int32)
     for key in range(sets.heads.shape[0]):
         limit = limit_of(window, max(now, sets.now[key]))
         for state in range(sets.heads.shape[1]):
-            own(sets, owner, sets.heads[key, state], key, limit, window, now)
+            claim(sets, owner, sets.heads[key, state], key, limit, window, now)
     for number in range(cursor.nodes - 1, -1, -1):  # what a node refers to has smaller numbers
         key = owner[number]
         if key >= 0:
             limit = limit_of(window, max(now, sets.now[key]))
-            own(sets, owner, sets.nodes[number].before, key, limit, window, now)
-            own(sets, owner, sets.nodes[number].beside, key, limit, window, now)
+            claim(sets, owner, sets.nodes[number].before, key, limit, window, now)
+            claim(sets, owner, sets.nodes[number].beside, key, limit, window, now)
     return owner
 
 
 @inlined
-def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int, window: int, now: int) -> None:
+def claim(sets: Sets, owner: Int32s, number: int, key: int, limit: int, window: int, now: int) -> None:
     if number != NO_SET and sets.nodes[number].start > limit:
         other = owner[number]
         if other < 0 or limit_of(window, max(now, sets.now[other])) > limit:
@@ -135,7 +138,7 @@ def own(sets: Sets, owner: Int32s, number: int, key: int, limit: int, window: in
 
 @allocating
 def count_open(sets: Sets, cursor: Cursor, window: int, now: int) -> Ints:
-    """Per key the number of open partial matches, MANY_OPEN for more, when time has passed to `now` for all."""
+    """(keys,) the number of open partial matches, at most MANY_OPEN, once time has reached `now`."""
     owner = owners(sets, cursor, window, now)
     count, open_ = np.zeros(cursor.nodes, np.int64), np.zeros(len(sets.now), np.int64)
     for number in range(cursor.nodes):
@@ -152,10 +155,10 @@ def count_open(sets: Sets, cursor: Cursor, window: int, now: int) -> Ints:
 
 @allocating
 def recount(sets: Sets, cursor: Cursor, key: int, limit: int) -> tuple[int, int]:
-    """Counts the key's partial matches, without those that are out of time as they started at `limit` or before, and
-    updates Sets.paths and the cursor. Returns how many there are, and the first event of the earliest.
+    """Counts the key's partial matches that started after `limit`; the others are out of time. Updates Sets.paths and
+    the cursor. Returns the number, and the first event of the earliest partial match.
 
-    The cost is shared: before the next count an event passes for every EVENTS_A_COUNT nodes that were visited.
+    The cost is amortized: before the next count one event must pass for every NODES_PER_EVENT nodes that were visited.
     """
     progress = np.zeros(cursor.nodes, np.int8)
     stack = np.empty(2 * cursor.nodes + sets.heads.shape[1], np.int32)
@@ -184,7 +187,7 @@ def recount(sets: Sets, cursor: Cursor, key: int, limit: int) -> tuple[int, int]
     for head in sets.heads[key]:
         if head != NO_SET and progress[head] == _COUNTED:
             open_ = min(MANY_OPEN, open_ + sets.paths[head])
-    cursor.open, cursor.patience = open_, reached // EVENTS_A_COUNT
+    cursor.open, cursor.patience = open_, reached // NODES_PER_EVENT
     return open_, first
 
 
@@ -199,7 +202,7 @@ def push(sets: Sets, stack: Int32s, depth: int, progress: Any, number: int, limi
 
 @allocating
 def count_paths(sets: Sets, count: int) -> None:
-    """Fills in Sets.paths of the first `count` nodes."""
+    """Sets Sets.paths of the first `count` nodes."""
     for number in range(count):
         sets.paths[number] = paths_of(sets.paths, sets.nodes[number].before, sets.nodes[number].beside)
 

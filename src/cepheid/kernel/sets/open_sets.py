@@ -1,4 +1,4 @@
-"""Open partial matches that are in sets, listed: each as the timeout that it would be."""
+"""Lists the open partial matches in sets, each as the timeout that it would be."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.listing import as_timeouts, deadlines
 
 Taken: TypeAlias = tuple[tuple[int, int], ...]
-"""Stages and positions of events."""
+"""The stage and the position of each event."""
 
 
 def open_in_sets(sets: Sets, window: int, now: int, most: int) -> Emitted:
@@ -30,28 +30,28 @@ def open_in_sets(sets: Sets, window: int, now: int, most: int) -> Emitted:
 
 
 def _latest_first(sets: Sets, heads: list[int], limit: int) -> Iterator[tuple[int, Taken]]:
-    """The start of each partial match after `limit`, and what it took, the latest start first.
+    """Yields the start and the events of each partial match that started after `limit`, the latest start first.
 
-    A set knows its latest start, so each step leads to the next result: listing a few of very many costs as much as
+    A set knows its latest start, so each step leads to the next result. Listing a few of very many takes time only for
     these few.
     """
     ways: list[tuple[int, int, int, Taken]] = []
-    """Sets still to be visited, each with what is taken after it: the latest start first, then the most events after
-    it.
+    """A heap of the sets still to be visited, each with the events taken after it: the latest start first, then the
+    most events.
     """
 
-    def look(number: int, after: Taken) -> None:
+    def push(number: int, after: Taken) -> None:
         if number != NO_SET and (start := int(sets.nodes["start"][number])) > limit:
             heappush(ways, (-start, -len(after), number, after))
 
     for head in heads:
-        look(head, ())
+        push(head, ())
     while ways:
         start, _, number, after = heappop(ways)
         event, stage, before, beside, _ = sets.nodes[number].tolist()
-        look(beside, after)
+        push(beside, after)
         taken = after if event == NO_EVENT else ((stage, event), *after)
         if before == NO_SET:
             yield -start, taken
         else:
-            look(before, taken)
+            push(before, taken)

@@ -1,11 +1,11 @@
-"""The compiled kernel of sets: equal to `kernel.stages.reference` where all conditions look at single events.
+"""The compiled kernel of sets. It equals `kernel.stages.reference` if all conditions look at single events.
 
-Only their state distinguishes such partial matches: what an event does to one it does to all in the state. So a state
-has one set of them, and an event costs as much as there are states and edges, however many partial matches are open.
-Matches are listed only when an event completes them: see `kernel.sets.listing`.
+Such partial matches differ in what comes next only by their state: an event does the same to all of them in one state.
+So each state has one set of partial matches. The cost of an event depends on the number of states and edges, not on the
+number of open partial matches. Matches are listed only when an event completes them, see `kernel.sets.listing`.
 
-`run` is a loop of small steps with all state in the arrays and the cursor, so it may return between any two of them for
-more room and be called again.
+`run` is a loop of small steps. All state is in the arrays and the cursor, so it may return between any two steps, to
+get more room, and be called again.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Status(IntEnum):
     """Why `run` returned."""
 
     DONE = 0
-    """All visits are done."""
+    """All visits are made."""
     OUTPUT_FULL = 1
     NODES_FULL = 2
     """See `nodes_needed`."""
     VERTICES_FULL = 3
     EDGES_FULL = 4
     TOO_MANY_MATCHES = 5
-    """The event at the cursor completes more than the limit."""
+    """The event before the cursor completes more matches than the limit."""
     MANY_OPEN = 6
     """There might be more partial matches than the limit: see `recount`."""
 
@@ -45,11 +45,11 @@ class Task(IntEnum):
     """What is to be done next."""
 
     MOVE = 0
-    """The next event, or the end of the visit."""
+    """Process the next event, or end the visit."""
     GATHER = 1
-    """The matches that the last event completes."""
+    """Make the graph of the matches that the last event completes."""
     LIST = 2
-    """The matches that the last event completes; some may be listed already."""
+    """List these matches; some may be listed already."""
 
 
 @kernel
@@ -63,7 +63,7 @@ def run(
     output: SetOutput,
     cursor: Cursor,
 ) -> int:
-    """Makes the visits from the cursor on; `times` and `masks` are those of the events."""
+    """Makes the visits from the cursor on; returns a Status. `times` and `masks` are those of the events."""
     states, edges, settings = tables.states, tables.edges, tables.settings[0]
     needed = nodes_needed(len(edges))
     while True:
@@ -85,7 +85,7 @@ def run(
         key, end = visits.key[cursor.visit], visits.end[cursor.visit]
         if not cursor.begun:
             cursor.begun, cursor.first, cursor.base = 1, cursor.event, cursor.nodes
-            look_out(states, sets, key, settings.start, cursor)
+            update_wake(states, sets, key, settings.start, cursor)
             cursor.open = cursor.patience = 0
         event, wake = cursor.event, cursor.wake
         while event < end and (masks[event] | (np.int64(1) << ALWAYS)) & wake == 0:
@@ -107,13 +107,15 @@ def run(
 
 @inlined
 def nodes_needed(edges: int) -> int:
-    """The most nodes that an event makes: two for an edge, and one if it completes."""
+    """The most nodes that an event makes: two per edge, and one if the edge completes matches."""
     return 3 * edges
 
 
 @inlined
-def look_out(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) -> None:
-    """Which events can change a set of the key, or start one; and how many partial matches there may be."""
+def update_wake(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) -> None:
+    """Sets which events can change a set of the key or start one, and the greatest number of partial matches that the
+    key may have.
+    """
     wake, open_ = states[start].wake, 0
     for state in range(len(states)):
         head = sets.heads[key, state]
@@ -126,7 +128,7 @@ def look_out(states: Records, sets: Sets, key: int, start: int, cursor: Cursor) 
 
 @inlined
 def end_visit(visits: Visits, times: Ints, sets: Sets, cursor: Cursor, window: int) -> None:
-    """Lets time pass to the visit's `until`. What is open ends if it is out of time, or if the key closes."""
+    """Advances time to the visit's `until`. Sets end if they are out of time, or if the key closes."""
     key = visits.key[cursor.visit]
     now = max(sets.now[key], visits.until[cursor.visit])
     if cursor.event > cursor.first:
@@ -170,7 +172,7 @@ def process(
                 if edge.stage == IGNORED and edge.target >= 0 and follows(edge, word):
                     sets.heads[key, edge.target] = unite(sets, cursor, sets.heads[key, edge.target], moving.set)
     completes = False
-    # States are numbered from the start on, so that the latest starts come last: `extend` is then one node.
+    # States are numbered from the start state on, so the latest starts come last here, and `extend` makes one node.
     for i in range(count - 1, -1, -1):
         moving = graph.moving[i]
         for number in range(states[moving.state].edges, states[moving.state].edges_end):
@@ -184,15 +186,15 @@ def process(
                 )
     if completes:
         complete(states, edges, sets, graph, cursor, count, time, word)
-    look_out(states, sets, key, start, cursor)
+    update_wake(states, sets, key, start, cursor)
 
 
 @inlined
 def take_out(
     states: Records, edges: Records, sets: Sets, graph: Graph, key: int, start: int, word: int, limit: int
 ) -> int:
-    """Takes the sets that the event wakes out of their states into Graph.moving, and returns how many there are; the
-    empty set of the start state is the first of them.
+    """Moves the sets that the event wakes out of their states into Graph.moving, and returns their number. If the event
+    wakes the start state, its empty set comes first.
     """
     count = 0
     if word & states[start].wake:
@@ -221,8 +223,8 @@ def add_moving(states: Records, edges: Records, graph: Graph, at: int, state: in
 def complete(
     states: Records, edges: Records, sets: Sets, graph: Graph, cursor: Cursor, count: int, time: int, word: int
 ) -> None:
-    """Notes the sets that the event completes, with the event as their tail if one stage takes it after all of them.
-    Else the event is put into nodes of its own, which are given back when the matches are listed.
+    """Records the sets that the event completes. If one stage takes the event after all of them, the event is their
+    common tail. Otherwise it gets nodes of its own, which are freed when the matches are listed.
     """
     cursor.task, cursor.now = Task.GATHER, time
     cursor.kept_nodes, cursor.roots = cursor.nodes, 0

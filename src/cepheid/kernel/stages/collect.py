@@ -14,8 +14,8 @@ from cepheid.kernel.stages.park import assign
 
 @allocating
 def collect(partials: PartialMatches, cursor: Cursor) -> None:
-    """Keeps only the nodes that a partial match or a waiting match reaches, in their order. What is parked has no
-    rubbish in it afterwards.
+    """Frees the nodes that no partial match and no waiting match reaches; the others stay in order. Also packs the
+    parked arrays.
     """
     pack(partials, cursor)
     nodes = partials.nodes
@@ -42,7 +42,7 @@ def collect(partials: PartialMatches, cursor: Cursor) -> None:
     for number in rows:
         row = partials.rows[number]
         row.node = moved_to[row.node]
-        if row.whole >= 0:  # the same node or one before it, so it was reached
+        if row.whole >= 0:  # the same node or an earlier one, so it was reached
             row.whole = moved_to[row.whole]
     for i in range(cursor.completed):
         partials.completed[i].node = moved_to[partials.completed[i].node]
@@ -59,7 +59,7 @@ def mark(reached: Flags, nodes: Records, node: int) -> None:
 
 @allocating
 def pack(partials: PartialMatches, cursor: Cursor) -> None:
-    """Moves what is parked to the front of its arrays, key by key."""
+    """Packs the parked arrays: moves their entries to the front, key by key."""
     parked = partials.parked
     live, completed = parked.live[: cursor.parked_live].copy(), parked.completed[: cursor.parked_completed].copy()
     to_live = to_completed = 0
@@ -80,7 +80,7 @@ def pack(partials: PartialMatches, cursor: Cursor) -> None:
 
 @allocating
 def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
-    """The rows of the live partial matches, then of the parked ones, which are packed."""
+    """The rows of the live partial matches, then of the parked ones, which must be packed."""
     rows = np.empty(cursor.live + cursor.parked_live, np.int64)
     for i in range(cursor.live):
         rows[i] = partials.live[cursor.side, cursor.first + i]
@@ -91,8 +91,8 @@ def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
 
 @allocating
 def rebase(tables: Tables, partials: PartialMatches, cursor: Cursor, position: Int32s) -> None:
-    """Renames events: the event at `i` is at position[i] from now on. Only events that nodes name are looked up. No key
-    is loaded, and what is parked is packed.
+    """Renames events: the event at i is at position[i] from now on. Only entries for events in nodes are read. No key
+    may be loaded, and the parked arrays must be packed.
     """
     for node in range(cursor.nodes):
         partials.nodes[node].event = position[partials.nodes[node].event]

@@ -15,18 +15,18 @@ class Emitted:
     """Matches as flat arrays, in the order of emission."""
 
     end: Ints
-    """(matches,) match i has the events from end[i - 1] (0 for the first) to end[i]."""
+    """(matches,) match i has the events from end[i - 1] (0 for the first match) to before end[i]."""
     detected_at: Ints
     """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
     timeout: Flags
-    """(matches,) whether it is not a match, but a partial match that ran out of time at detected_at."""
+    """(matches,) whether it is a timeout: a partial match that ran out of time at detected_at."""
     event: Int32s
     """(events,) position in the working set."""
     stage: Int32s
     """(events,) the stage that took it."""
 
     def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
-        """The chosen matches, and which of the events are theirs."""
+        """The chosen matches, and flags of the events that are theirs."""
         lengths = np.diff(self.end, prepend=0)
         taken = np.repeat(chosen, lengths)
         part = Emitted(

@@ -1,7 +1,7 @@
-"""Copies of the partial matches and waiting matches that are parked for a key, for a rollback to this point.
+"""Copies the parked partial matches and waiting matches of keys, for a later rollback to this point.
 
-Nodes never change, so copies share them. The exception is `longest` on a group, where a node counts the partial matches
-that may continue it: there each copy has nodes of its own.
+Nodes never change, so copies share them. The exception is `longest` on a group. There a node counts the partial matches
+that may continue it, so each copy has nodes of its own.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from cepheid.kernel.stages.layout import Cursor, PartialMatches
 
 
 def parked_of(partials: PartialMatches, keys: Int32s) -> tuple[int, int]:
-    """How many partial matches, and how many waiting matches, are parked for the keys."""
+    """The numbers of partial matches and of waiting matches that are parked for the keys."""
     entries = partials.parked.keys[keys]
     live, completed = entries["live_end"] - entries["live"], entries["completed_end"] - entries["completed"]
     return int(live.sum()), int(completed.sum())
 
 
 def copy_parked(partials: PartialMatches, cursor: Cursor, source: Int32s, target: Int32s, nodes: Ints | None) -> None:
-    """Copies what is parked for each key of `source` to the one of `target`; there is room for it. Where nodes are
-    copied, `nodes` gives the copy of each node.
+    """Copies everything parked for key source[i] to key target[i]; there must be room for it. If nodes were copied,
+    `nodes` has the copy of each node.
     """
     parked = partials.parked
     entries = parked.keys[source]
@@ -50,8 +50,8 @@ def copy_parked(partials: PartialMatches, cursor: Cursor, source: Int32s, target
 
 
 def copy_nodes(partials: PartialMatches, cursor: Cursor, keys: Int32s) -> Ints:
-    """Copies the nodes reached by what is parked for the keys, and returns the copy of each node. There is room for as
-    many as are in use.
+    """Copies the nodes that are reached from what is parked for the keys, and returns the copy of each node. There must
+    be room for as many nodes as are in use.
     """
     parked, nodes, used = partials.parked, partials.nodes, int(cursor.nodes)
     entries = parked.keys[keys]
@@ -74,7 +74,7 @@ def copy_nodes(partials: PartialMatches, cursor: Cursor, keys: Int32s) -> Ints:
 
 
 def forget_parked(partials: PartialMatches, cursor: Cursor, keys: Int32s) -> None:
-    """Frees what is parked for the keys."""
+    """Frees everything that is parked for the keys."""
     parked = partials.parked
     entries = parked.keys[keys]
     rows = parked.live[ranges(entries["live"], entries["live_end"])]

@@ -1,4 +1,4 @@
-"""The compiled kernel with its memory: makes room when the kernel asks for it, and returns what was emitted."""
+"""Runs the compiled kernel and owns its arrays: grows them when the kernel asks for room, and returns the matches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LIMITS = {
 
 
 class CompiledKernel:
-    """Runs the kernel. What is open for a key is stored, by the key's number, from one visit to the next."""
+    """Runs the kernel. The open matches of a key are stored under its number from one visit to the next."""
 
     drops_deadlines_silently = False
 
@@ -51,7 +51,7 @@ class CompiledKernel:
         self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
-        """Makes the visits. The working set begins with the events that `hold` named.
+        """Makes the visits. The working set begins with the events that `hold` returned.
 
         Raises:
             ConditionFailed, SkipError, PassedLimit: the kernel cannot be used afterwards.
@@ -70,8 +70,8 @@ class CompiledKernel:
                     raise self._failure()
 
     def hold(self) -> Int32s:
-        """The positions of the events that partial matches hold, ascending. They are renamed 0, 1, … and are the
-        start of the next working set.
+        """The positions of the events that partial matches hold, ascending. From now on these events are at 0, 1, … and
+        begin the next working set.
         """
         if self.cursor.parked == 0:
             self.cursor.nodes = 0
@@ -86,7 +86,7 @@ class CompiledKernel:
 
     @property
     def size(self) -> int:
-        """The nodes in use, rubbish among them: what `hold` looks through."""
+        """The number of nodes in use, including unreachable ones: what `hold` looks through."""
         return int(self.cursor.nodes)
 
     def open_partial_matches(self, _now: int) -> int:
@@ -95,19 +95,22 @@ class CompiledKernel:
 
     @property
     def withheld(self) -> int:
-        """The number of matches of all keys that are found but not emitted, or would be matches if they ended now."""
+        """The number of matches of all keys that are found but not emitted, and of partial matches that would be
+        matches if they ended now.
+        """
         return count_withheld(self.tables, self.partials)
 
     def listed(self, times: Ints, _now: int, most: int) -> Emitted:
-        """For each key the `most` open partial matches that started last, in order of their start, when time has passed
-        to `now` for all keys; detected_at is the deadline, NO_TIME where there is none. `times` are those of the
-        working set.
+        """For each key the `most` open partial matches that started last, in order of their start. detected_at is the
+        deadline, NO_TIME if there is none. `times` has the times of the working set.
         """
         return open_one_by_one(self.tables, self.partials, times, most)
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
+        """In the block the kernel has only these keys, numbered 0, 1, …; they must be open. They may be counted and
+        listed.
+        """
         partials, parked = self.partials, self.cursor.parked
         try:
             self.renumber(keys)
@@ -128,8 +131,8 @@ class CompiledKernel:
         return flags
 
     def first_starts(self, keys: Int32s, times: Ints) -> list[int]:
-        """(k,) when the first partial match of each of the keys began; each key has one open. `times` are those of the
-        working set.
+        """(k,) when the earliest open partial match of each key began; each key must have one. `times` has the times of
+        the working set.
         """
         first = self.partials.parked.live[self.partials.parked.keys["live"][keys]]
         starts: list[int] = times[self.partials.rows["start"][first]].tolist()
@@ -152,11 +155,11 @@ class CompiledKernel:
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """How many partial matches, and how many matches, were over a limit."""
+        """The numbers of partial matches and of matches that were dropped because of a limit."""
         return int(self.cursor.dropped), int(self.cursor.dropped_matches)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything that is open, as arrays; call it right after `hold`, so that there is no rubbish."""
+        """Everything that is open, as arrays. Call it right after `hold`, so that all nodes are reachable."""
         partials, cursor = self.partials, self.cursor
         rows = partials.parked.live[: cursor.parked_live]
         return {
@@ -169,24 +172,26 @@ class CompiledKernel:
         }
 
     def renumber(self, keys: Int32s) -> None:
-        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
+        """Renumbers keys: key keys[i] becomes key i. Nothing is open for other keys."""
         parked = self.partials.parked
         self.partials = self.partials._replace(parked=parked._replace(keys=parked.keys[keys], due=parked.due[keys]))
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other."""
+        """Copies everything open for key source[i] to key target[i], which has nothing open. Afterwards the two are
+        independent.
+        """
         self.make_keys(int(target.max(initial=-1)) + 1)
         live, completed = parked_of(self.partials, source)
-        self._fork_room(live, completed)
+        self._make_room_to_fork(live, completed)
         nodes = copy_nodes(self.partials, self.cursor, source) if self.tables.settings[0]["longest"] else None
         copy_parked(self.partials, self.cursor, source, target, nodes)
 
     def drop(self, keys: Int32s) -> None:
-        """Drops what is open for these keys, and emits nothing."""
+        """Drops everything that is open for these keys, and emits nothing."""
         forget_parked(self.partials, self.cursor, keys)
 
     def make_keys(self, keys: int) -> None:
-        """Makes room for keys of numbers below `keys`."""
+        """Makes room for keys with numbers below `keys`."""
         partials = self.partials
         if len(partials.parked.keys) < keys:
             parked = partials.parked
@@ -194,10 +199,10 @@ class CompiledKernel:
             self.partials = partials._replace(parked=parked)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
-        """Continues from the arrays of `state`, with the events that were held.
+        """Restores the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: they do not fit the pattern.
+            SnapshotError: the arrays do not fit the pattern.
         """
         events = 0 if held is None else len(held)
         state = checked_state(self.tables, state, events)
@@ -226,14 +231,16 @@ class CompiledKernel:
         return ConditionFailed(event, int(self.cursor.failed_script), FAILURES[failure])
 
     def _oldest(self, failure: int) -> int:
-        """The first event of the oldest one over the limit: an event of the key, also where only a deadline passed."""
+        """The first event of the oldest match or partial match over the limit. It is an event of the key even if only a
+        deadline passed.
+        """
         cursor, partials = self.cursor, self.partials
         if failure == TOO_MANY_MATCHES:
             return int(partials.completed["start"][0])
         return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
 
     def _take_output(self) -> Emitted:
-        """Returns the arrays themselves if they are well filled, and makes new ones of their size."""
+        """Returns what was emitted. Well-filled arrays are returned themselves and replaced by new ones."""
         matches, events = int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         output = self.output
@@ -245,7 +252,7 @@ class CompiledKernel:
         return taken
 
     def _grow_output(self) -> None:
-        """Makes room for the next match, and doubles what is too small for it."""
+        """Makes room for the next match. Arrays that are too short for it are doubled."""
         output, cursor = self.output, self.cursor
         matches = len(output.end) * (2 if cursor.matches == len(output.end) else 1)
         most = int(cursor.match_events) + int(self.partials.completed["length"][0])
@@ -262,37 +269,41 @@ class CompiledKernel:
         cursor, partials = self.cursor, self.partials
         collect(partials, cursor)
         if cursor.loaded:
-            self._park_room(int(cursor.live), int(cursor.completed))
+            self._make_room_to_park(int(cursor.live), int(cursor.completed))
         else:
-            self._load_room(visits)
+            self._make_room_to_load(visits)
             return
         most, matches = int(cursor.needed), int(cursor.needed_matches)
         if cursor.free < most:
-            self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is shared
-        if len(partials.nodes) < 2 * (cursor.nodes + most):  # at least half free after a collection: its cost is shared
+            self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is amortized
+        if len(partials.nodes) < 2 * (
+            cursor.nodes + most
+        ):  # leaves at least half free: the cost of collecting is amortized
             self.partials = self.partials._replace(nodes=grown(partials.nodes, 4 * (int(cursor.nodes) + most)))
         if len(partials.completed) - cursor.completed < matches:
             room = 2 * int(cursor.completed + matches)
             self.partials = self.partials._replace(completed=grown(partials.completed, room))
 
-    def _fork_room(self, live: int, completed: int) -> None:
-        """Makes room for copies of so many partial matches and waiting matches, and of all nodes where these are
-        copied.
+    def _make_room_to_fork(self, live: int, completed: int) -> None:
+        """Makes room for copies of `live` partial matches and `completed` waiting matches. Also makes room for copies
+        of all nodes, if nodes are copied.
         """
         cursor, parked = self.cursor, self.partials.parked
         room = len(parked.live) - cursor.parked_live, len(parked.completed) - cursor.parked_completed
         copied = int(cursor.nodes) if self.tables.settings[0]["longest"] else 0
         if room[0] < live or room[1] < completed or len(self.partials.nodes) < cursor.nodes + copied:
             collect(self.partials, cursor)
-            self._park_room(live, completed)
+            self._make_room_to_park(live, completed)
             if copied and len(self.partials.nodes) < 4 * cursor.nodes:
                 nodes = grown(self.partials.nodes, 4 * int(cursor.nodes))
                 self.partials = self.partials._replace(nodes=nodes)
         if cursor.free < live:
             self._grow_rows(max(live, len(self.partials.rows)))
 
-    def _park_room(self, live: int, completed: int) -> None:
-        """Leaves at least half free after a collection, so that its cost is shared."""
+    def _make_room_to_park(self, live: int, completed: int) -> None:
+        """Makes room to park so many more partial matches and waiting matches. At least half is then free, so the cost
+        of collecting is amortized.
+        """
         cursor, parked = self.cursor, self.partials.parked
         live, completed = live + int(cursor.parked_live), completed + int(cursor.parked_completed)
         if len(parked.live) < 2 * live:
@@ -301,8 +312,8 @@ class CompiledKernel:
             parked = parked._replace(completed=grown(parked.completed, 4 * completed))
         self.partials = self.partials._replace(parked=parked)
 
-    def _load_room(self, visits: Visits) -> None:
-        """Makes room for all keys of the visits, and for what is open for the next key."""
+    def _make_room_to_load(self, visits: Visits) -> None:
+        """Makes room for all keys of the visits, and for the waiting matches of the next key."""
         self.make_keys(int(visits.key.max()) + 1)
         partials = self.partials
         entry = partials.parked.keys[visits.key[self.cursor.visit]]

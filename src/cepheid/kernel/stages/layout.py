@@ -1,7 +1,7 @@
-"""What the compiled kernel works on: NamedTuples of arrays, with shape, dtype and unit of each.
+"""The arrays of the compiled kernel: NamedTuples, with the shape, dtype and unit of each array.
 
-The working set is the events that partial matches may hold from earlier batches, followed by the batch; events are
-named by their position in it. The kernel loads one key at a time; what is open for the other keys is parked.
+The working set is the events from earlier batches that partial matches may hold, followed by the batch. Events are
+named by their position in it. The kernel loads one key at a time. Everything open for other keys is parked.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Flags, Int32s
 
 Cursor: TypeAlias = Any
-"""One record of CURSOR; NumPy's types know nothing of a record's fields."""
+"""One record of CURSOR. NumPy's types do not describe the fields of a record."""
 
 GROWN = -1
-"""Replaces the holders of a node whose match has been continued by another match."""
+"""The `holders` of a node whose match was continued by another match."""
 
 
 START_ROW = 0
@@ -31,7 +31,7 @@ ROW = np.dtype(
         ("start", np.int64),  # position of the first event
         ("node", np.int64),  # the last event taken, index into the nodes; -1 none
         ("length", np.int64),  # number of events taken
-        ("whole", np.int64),  # with SETTINGS.longest, the last event of the match that this one may continue; -1 none
+        ("whole", np.int64),  # with SETTINGS.longest, the last node of the match that this one may continue; -1 none
     ]
 )
 NODE = np.dtype(
@@ -39,7 +39,7 @@ NODE = np.dtype(
         ("event", np.int32),  # position of the event
         ("stage", np.int32),  # the stage that took it
         ("parent", np.int32),  # the node of the event taken before it, -1 for none
-        ("holders", np.int32),  # how many partial matches, live or parked, have it as `whole`; or GROWN
+        ("holders", np.int32),  # number of partial matches, live or parked, that have it as `whole`; or GROWN
     ]
 )
 COMPLETED = np.dtype(
@@ -65,14 +65,16 @@ KEY = np.dtype(
 
 
 class Parked(NamedTuple):
-    """What is open for the keys that are not loaded. Parking a key appends its rows; the rows that it had before are
-    then rubbish.
+    """Everything open for the keys that are not loaded. Parking a key appends its entries; its former entries are then
+    unused.
     """
 
     keys: Records
     """(any,) KEY, by number of the key."""
     due: Ints
-    """(any,) KEY.deadline by number of the key, FOREVER for keys with nothing open: all are read at every call."""
+    """(any,) KEY.deadline by number of the key, FOREVER if nothing is open for the key. It is an array of its own,
+    because all deadlines are read at every call.
+    """
     live: Ints
     """(any,) rows, the first Cursor.parked_live of them."""
     completed: Records
@@ -87,7 +89,9 @@ class PartialMatches(NamedTuple):
     slots: Ints
     """(capacity, slots) of the row: see compile.script."""
     live: Ints
-    """(2, 2 capacity) live rows in order of their start: Cursor.live of side Cursor.side, from Cursor.first on."""
+    """(2, 2 capacity) live rows in order of their start. Cursor.live rows of side Cursor.side are used, from
+    Cursor.first on.
+    """
     free: Ints
     """(capacity,) rows not in use, the first Cursor.free of them."""
     nodes: Records
@@ -101,11 +105,11 @@ class Output(NamedTuple):
     """Emitted matches as flat arrays, and room after them."""
 
     end: Ints
-    """(any,) the events of a match are those from the end of the match before (0 for the first) to here."""
+    """(any,) the events of a match are those from the end of the previous match (0 for the first) to here."""
     detected_at: Ints
     """(any,) microseconds since 1970 UTC, NO_TIME for none."""
     timeout: Flags
-    """(any,) whether it is not a match, but a partial match that ran out of time."""
+    """(any,) whether it is a timeout: a partial match that ran out of time."""
     event: Int32s
     """(any,) position of an event of a match."""
     stage: Int32s
@@ -117,26 +121,26 @@ CURSOR = np.dtype(
         (name, np.int64)
         for name in (
             "event",  # next event of the working set to process
-            "visit",  # the visit that is under way or next
-            "loaded",  # whether it is under way
+            "visit",  # the visit under way, or the next one
+            "loaded",  # 1: it is under way
             "parked",  # partial matches that are parked, of all keys
-            "parked_live",  # used of Parked.live
-            "parked_completed",  # used of Parked.completed
+            "parked_live",  # used places of Parked.live
+            "parked_completed",  # used places of Parked.completed
             "reached",  # the time of the key's last event
             "now",  # time of the step that is being released
             "step",  # steps done
             "side",  # which of PartialMatches.live is in use
             "first",
             "live",
-            "wake",  # all truth bits that can change a live partial match, or more
-            "earliest",  # the earliest deadline of the live ones, or a time before it; where states have windows
+            "wake",  # all truth bits that can change a live partial match; it may have more bits
+            "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
             "free",
-            "needed",  # rows, with a node each, that the next step may make, and matches
-            "needed_matches",
+            "needed",  # rows, with a node each, that the next step may make
+            "needed_matches",  # matches that the next step may make
             "nodes",
             "completed",
             "found",  # matches that the last step completed
-            "dropped",  # partial matches that were over the limit, see SETTINGS
+            "dropped",  # partial matches dropped because of a limit, see SETTINGS
             "dropped_matches",
             "matches",  # in Output
             "match_events",  # in Output
@@ -158,12 +162,14 @@ def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
 
 
 def fanout(tables: Tables) -> int:
-    """The most edges that a state has, but at least 1: what a partial match may become at an event."""
+    """The most edges that a state has, but at least 1. A partial match has at most so many successors at an event."""
     return max(1, int((tables.states["edges_end"] - tables.states["edges"]).max()))
 
 
 def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
-    """Room for `capacity` - 1 partial matches, or for what the start state may become; row START_ROW is filled in."""
+    """Room for `capacity` - 1 partial matches, and at least for the successors of the start state. Row START_ROW is
+    filled in.
+    """
     capacity = max(capacity, fanout(tables) + 1)
     rows = np.zeros(capacity, ROW)
     rows[START_ROW] = (tables.settings["start"][0], 0, -1, 0, -1)

@@ -1,6 +1,6 @@
-"""Open partial matches, listed on request: each as the timeout that it would be.
+"""Lists open partial matches on request, each as the timeout that it would be.
 
-Listing changes nothing. It may cost more than a step does: it enumerates the partial matches that sets stand for.
+Listing changes nothing. It may cost more than a step, because it enumerates the partial matches in sets.
 """
 
 from __future__ import annotations

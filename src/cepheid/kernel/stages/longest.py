@@ -1,7 +1,8 @@
 """`longest` on a group: a match is held while partial matches may continue it, and emitted when the last of them ends.
 
-Each such partial match has the match as its `whole`: a node, which counts them. When one of them becomes a longer match
-by further turns of the loop, the node is GROWN: the shorter one is then no match.
+Each such partial match has the match as its `whole`: the match's last node, which counts these partial matches. If one
+of them becomes a longer match by further turns of the loop, the node becomes GROWN: the shorter match is then not
+emitted.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from cepheid.kernel.stages.release import complete
 
 
 @kernel
-def hold(partials: PartialMatches, number: int, whole: int) -> None:
-    """Makes `whole`, which may be -1, the match that a partial match may continue."""
+def add_holder(partials: PartialMatches, number: int, whole: int) -> None:
+    """Sets the match that a partial match may continue, and counts this holder. `whole` may be -1: none."""
     partials.rows[number].whole = whole
     if whole >= 0 and partials.nodes[whole].holders != GROWN:
         partials.nodes[whole].holders += 1
@@ -27,9 +28,9 @@ def outgrow(partials: PartialMatches, whole: int) -> None:
 
 
 @kernel
-def let_go(partials: PartialMatches, cursor: Cursor, start: int, whole: int) -> None:
-    """Ends a partial match that has `whole`, after what it has become holds its own. If it was the last holder, the
-    match is complete.
+def remove_holder(partials: PartialMatches, cursor: Cursor, start: int, whole: int) -> None:
+    """Removes a holder of `whole`: a partial match that ends, or whose successors were added as holders before. If it
+    was the last holder, the match is complete.
     """
     entry = partials.nodes[whole]
     if entry.holders == GROWN:

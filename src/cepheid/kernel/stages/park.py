@@ -1,4 +1,4 @@
-"""Loads what is open for a key when a visit begins, and parks it when the visit ends."""
+"""Loads the open matches of a key when a visit begins, and parks them when the visit ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cepheid.kernel.stages.rows import deadline_of
 
 @kernel
 def has_room_to_load(partials: PartialMatches, key: int) -> bool:
-    """Whether the key is known and its waiting matches fit."""
+    """Whether there is room for the key's number and for its waiting matches."""
     if key >= len(partials.parked.keys):
         return False
     entry = partials.parked.keys[key]
@@ -48,7 +48,7 @@ def has_room_to_park(partials: PartialMatches, cursor: Cursor) -> bool:
 
 @kernel
 def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, key: int) -> None:
-    """Ends the visit: what is open is stored for the key's next one."""
+    """Ends the visit: stores the open matches for the key's next visit."""
     parked, entry = partials.parked, partials.parked.keys[key]
     entry.live, entry.completed = cursor.parked_live, cursor.parked_completed
     entry.live_end, entry.completed_end = entry.live + cursor.live, entry.completed + cursor.completed

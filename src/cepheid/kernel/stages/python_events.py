@@ -1,4 +1,4 @@
-"""Batches as events of the reference step."""
+"""Converts batches to events of the reference step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from cepheid.kernel.reference_events import Event
 from cepheid.kernel.scripts.python_functions import SeenEvent, Value
 
 _AT_ONCE = 4096
-"""How many events are Python values at one time: these take far more room than Arrow's."""
+"""How many events are converted to Python values at a time: these take far more memory than Arrow's."""
 
 
 def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Event]:
-    """The events, the first of them at position `first`, with the lifted columns in `columns`."""
+    """The events of a batch, the first at position `first`. Their lifted columns are those in `columns`; others are
+    None.
+    """
     for start in range(0, len(batch), _AT_ONCE):
         part = batch.slice(start, min(start + _AT_ONCE, len(batch)))
         times = part.column(TIME).cast(pa.int64()).to_pylist()
@@ -32,7 +34,7 @@ def events_of(columns: frozenset[int], batch: Batch, first: int) -> Iterator[Eve
 
 
 def _has_rows(batch: Batch) -> bool:
-    """Whether the batch has the columns that functions see; an event then has them as its last value."""
+    """Whether the batch has the columns that functions see. An event then has them as its last value."""
     return any(name.startswith(ROW_PREFIX) for name in batch.data.schema.names)
 
 
@@ -47,7 +49,7 @@ def _seen_values(column: pa.Array, name: str) -> list[Value]:
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError) as error:
-        message = f"a value in column {name!r} is none of Python's, which functions are given: {error}"
+        message = f"a value in column {name!r} cannot become a Python value, as functions need it: {error}"
         raise EventError(f"{message}. Is it a placeholder? Make it NULL") from error
 
 

@@ -1,4 +1,4 @@
-"""The reference step in place of the compiled kernel: for patterns with functions, which cannot be compiled."""
+"""Runs the reference step in place of the compiled kernel, for patterns with functions, which cannot be compiled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cepheid.plan.stages.plan import Plan
 
 
 class Emission(NamedTuple):
-    """A match, or a partial match that ran out of time: stages and positions of its events, and the time."""
+    """A match or a timeout: the stages and positions of its events, and its time."""
 
     taken: tuple[tuple[int, int], ...]
     time: int
@@ -38,7 +38,9 @@ class Emission(NamedTuple):
 
 @dataclass
 class Bounds:
-    """The limits of each key, and how much was over them, for all keys together."""
+    """The limits per key, and the numbers of partial matches and matches dropped because of them, for all keys
+    together.
+    """
 
     limits: Limits
     partial_matches: int = 0
@@ -46,7 +48,7 @@ class Bounds:
 
 
 class KeyMatcher(ReferenceMatcher):
-    """The reference step for one key, within the bounds.
+    """Runs the reference step for one key, within the bounds.
 
     Raises:
         ConditionFailed, PassedLimit: with the position of the event.
@@ -59,11 +61,11 @@ class KeyMatcher(ReferenceMatcher):
         self._truths: dict[int, bool] = {}
 
     def take(self, event: Event) -> list[Emission]:
-        """What the event makes certain."""
+        """Processes the event and returns what it makes certain."""
         matches = self.process(event)
         most = self._bounds.limits.most_partial_matches
         if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
-            self.partial_matches = self.partial_matches[over:]  # in the order of their start
+            self.partial_matches = self.partial_matches[over:]  # they are in order of their start
             self._bounds.partial_matches += over
             matches += self._release(self._longest([]), event.time)
         return self._emissions(matches)
@@ -108,13 +110,15 @@ class KeyMatcher(ReferenceMatcher):
 
     @property
     def withheld(self) -> int:
-        """The number of matches that wait for an earlier one, may grow, or would be matches if they ended now."""
+        """The number of matches that wait for an earlier partial match or may grow, and of partial matches that would
+        be matches if they ended now.
+        """
         states = self.automaton.states
         ending = [p for p in self.partial_matches if not p.whole and (states[p.state].pending or self._complete(p))]
         return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
     def _emissions(self, matches: list[Match]) -> list[Emission]:
-        """The emissions in the order of time; at one time timeouts come first."""
+        """The emissions in the order of time; at the same time timeouts come first."""
         timeouts, self.timeouts = self.timeouts, []
         emissions = [
             Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, timeout=False)
@@ -132,7 +136,7 @@ class KeyMatcher(ReferenceMatcher):
         return super()._move(partial_match, event)
 
     def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
-        """Evaluated once for a partial match and event, though several edges may need it."""
+        """Evaluates a condition once for a partial match and an event, though several edges may need it."""
         if number not in self._truths:
             self._truths[number] = self._evaluated(number, taken, event)
         return self._truths[number]
@@ -158,14 +162,18 @@ class KeyMatcher(ReferenceMatcher):
         return super()._release(completed, now)
 
     def _over(self, limit: str, over: int, at: Event) -> int:
-        """How many to drop if `over` is positive. Where exceeding a limit is an error, raises it with the event."""
+        """The number to drop: `over` if it is positive, else 0. Raises PassedLimit if it is positive and exceeding the
+        limit is an error.
+        """
         if over > 0 and self._bounds.limits.on_limit == "raise":
             raise PassedLimit(at.position, limit)
         return max(0, over)
 
 
 class PythonKernel:
-    """Runs the reference step as `CompiledKernel` runs the kernel: for all keys, one working set after the other."""
+    """Runs the reference step as `CompiledKernel` runs the compiled kernel: for all keys, one working set after the
+    other.
+    """
 
     drops_deadlines_silently = False
 
@@ -176,15 +184,15 @@ class PythonKernel:
         self._columns = columns
         self._keys: dict[int, KeyMatcher] = {}
         self.bounds = Bounds(plan.limits)
-        self._held: list[int] = []  # the positions of the working set's held events: events keep theirs for ever
-        self._first = 0  # the position of the first event after these
+        self._held: list[int] = []  # the positions of the working set's held events; a position never changes
+        self._first = 0  # the position of the first event after the held ones
         self._end = 0  # the position after the last event
         self._open: Ints = np.zeros(1, np.int64)
         self._deadlines: Ints = np.full(1, FOREVER)
         self._all_open = 0
 
     def run(self, batch: Batch, visits: Visits) -> Emitted:
-        """Makes the visits. The working set is the events that `hold` named last, then the batches since.
+        """Makes the visits. The working set is the events that `hold` returned last, then the batches since.
 
         Raises:
             ConditionFailed, SkipError, PassedLimit: the kernel cannot be used afterwards.
@@ -208,7 +216,9 @@ class PythonKernel:
         return self._emitted(emissions)
 
     def hold(self) -> Int32s:
-        """The places of the events that partial matches hold, ascending. These events begin the next working set."""
+        """The places, in the working set, of the events that partial matches hold, ascending. These events begin the
+        next working set.
+        """
         held = sorted({event.position for matcher in self._keys.values() for event in matcher.held})
         places = np.array([self._place(position) for position in held], np.int32)
         self._held, self._first = held, self._end
@@ -216,7 +226,7 @@ class PythonKernel:
 
     @property
     def size(self) -> int:
-        """How many partial matches are open: what `hold` looks through."""
+        """The number of open partial matches: what `hold` looks through."""
         return self._all_open
 
     def open_partial_matches(self, _now: int) -> int:
@@ -229,7 +239,9 @@ class PythonKernel:
 
     @property
     def withheld(self) -> int:
-        """The number of matches of all keys that are found but not emitted, or would be matches if they ended now."""
+        """The number of matches of all keys that are found but not emitted, and of partial matches that would be
+        matches if they ended now.
+        """
         return sum(matcher.withheld for matcher in self._keys.values())
 
     def is_open(self, keys: Int32s) -> Flags:
@@ -238,7 +250,7 @@ class PythonKernel:
         return flags
 
     def first_starts(self, keys: Int32s, _times: Ints) -> list[int]:
-        """(k,) when the first partial match of each of the keys began; each key has one open."""
+        """(k,) when the earliest open partial match of each key began; each key must have one."""
         return [self._keys[key].partial_matches[0].start.time for key in keys.tolist()]
 
     @property
@@ -257,31 +269,35 @@ class PythonKernel:
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """How many partial matches, and how many matches, were over a limit."""
+        """The numbers of partial matches and of matches that were dropped because of a limit."""
         return self.bounds.partial_matches, self.bounds.matches
 
     def fork(self, source: Int32s, target: Int32s) -> None:
-        """Copies what is open for source[i] to target[i], which has nothing open; each goes on without the other."""
+        """Copies everything open for key source[i] to key target[i], which has nothing open. Afterwards the two are
+        independent.
+        """
         self.make_keys(int(target.max(initial=-1)) + 1)
         for before, key in zip(source.tolist(), target.tolist(), strict=True):
             if before in self._keys:
                 self._keys[key] = self._keys[before].copy()
-                self._note(key)
+                self._record_open(key)
 
     def drop(self, keys: Int32s) -> None:
-        """Drops what is open for these keys, and emits nothing."""
+        """Drops everything that is open for these keys, and emits nothing."""
         for key in keys.tolist():
             self._keys.pop(key, None)
-            self._note(key)
+            self._record_open(key)
 
     def renumber(self, keys: Int32s) -> None:
-        """Gives the key of number keys[i] the number i; nothing is open for other keys."""
+        """Renumbers keys: key keys[i] becomes key i. Nothing is open for other keys."""
         self._keys = {i: self._keys[key] for i, key in enumerate(keys.tolist())}
         self._open, self._deadlines = self._open[keys], self._deadlines[keys]
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block the kernel has only these keys, which are open, as 0, 1, …. They may be counted and listed."""
+        """In the block the kernel has only these keys, numbered 0, 1, …; they must be open. They may be counted and
+        listed.
+        """
         before = self._keys, self._open, self._deadlines, self._all_open
         try:
             self.renumber(keys)
@@ -295,15 +311,15 @@ class PythonKernel:
         self.bounds.limits = limits
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything that is open, as arrays; call it right after `hold`."""
+        """Everything that is open, as arrays. Call it right after `hold`."""
         place = {position: i for i, position in enumerate(self._held)}
         return arrays_of(self._keys, place) | {"dropped": np.array(self.dropped, np.int64)}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
-        """Continues from the arrays of `state`, with the events that were held.
+        """Restores the arrays of `state`, with the events that were held.
 
         Raises:
-            SnapshotError: they do not fit the pattern.
+            SnapshotError: the arrays do not fit the pattern.
         """
         events = [] if held is None else list(events_of(self._columns, held, 0))
         bounds = Bounds(self._plan.limits, *state["dropped"].tolist())
@@ -318,18 +334,18 @@ class PythonKernel:
         self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
         self.make_keys(max(keys, default=-1) + 1)
         for key in keys:
-            self._note(key)
+            self._record_open(key)
 
     def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Emission]:
         matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
         emissions = [row for event in events for row in matcher.take(event)]
         emissions += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
         if matcher.partial_matches and not closes:
-            self._keys[key] = matcher  # else nothing waits either
-        self._note(key)
+            self._keys[key] = matcher  # without partial matches no match waits either
+        self._record_open(key)
         return emissions
 
-    def _note(self, key: int) -> None:
+    def _record_open(self, key: int) -> None:
         """Records what is open for the key after a visit."""
         matcher = self._keys.get(key)
         open_ = 0 if matcher is None else len(matcher.partial_matches)
@@ -338,7 +354,7 @@ class PythonKernel:
         self._deadlines[key] = FOREVER if matcher is None else matcher.deadline
 
     def make_keys(self, keys: int) -> None:
-        """Makes room for keys of numbers below `keys`."""
+        """Makes room for keys with numbers below `keys`."""
         more = keys - len(self._open)
         if more > 0:
             self._open = np.append(self._open, np.zeros(more + keys, np.int64))

@@ -1,4 +1,4 @@
-"""The state of the reference step between events, as arrays and back."""
+"""Converts the state of the reference step to arrays, and back."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ KEY = np.dtype(
 )
 PARTIAL_MATCH = np.dtype(
     [
-        ("key", np.int64),  # index into the keys; those of a key stand together
+        ("key", np.int64),  # index into the keys; the partial matches of a key are next to each other
         ("step", np.int64),  # the step that completed it; OPEN if none has, GROWING for one that may still grow
         ("state", np.int64),
-        ("whole", np.int64),  # how many of its events are a match that it may continue
-        ("end", np.int64),  # its events are those from the end of the one before (0 for the first) to here
+        ("whole", np.int64),  # number of its events that are a match which it may continue
+        ("end", np.int64),  # its events are those from the end of the previous one (0 for the first) to here
     ]
 )
-TAKEN = np.dtype([("stage", np.int64), ("event", np.int64)])  # the event by its place among those held
+TAKEN = np.dtype([("stage", np.int64), ("event", np.int64)])  # the event is given by its place among the held ones
 OPEN, GROWING = -1, -2
 
 
 def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]) -> dict[str, npt.NDArray[Any]]:
-    """Everything that is open or waits; `place` gives the place of each event by its position."""
+    """Everything that is open or waits, as arrays. `place` has the place of each event by its position."""
     keys: list[tuple[int, int, int]] = []
     partial_matches: list[tuple[int, int, int, int, int]] = []
     taken: list[tuple[int, int]] = []
@@ -55,7 +55,8 @@ def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]
 
 
 def matchers_of(state: Mapping[str, npt.NDArray[Any]], events: Sequence[Event], new: Callable[[], M]) -> dict[int, M]:
-    """The matchers that `arrays_of` was given, made by `new`, with the events that were held.
+    """Restores the matchers whose arrays `arrays_of` returned. `new` makes a matcher, and `events` are the events that
+    were held.
 
     Raises:
         SnapshotError: an array has another type, or a number in it points nowhere.

@@ -1,15 +1,17 @@
 """The definition of output in real time for patterns of stages, in plain Python.
 
-`consistency_reference.told` says what is emitted after each arrival, from all matches of the events accepted so far.
-This module says which matches these are: those that the definition of matching (`reference`) finds in the events of
-each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time of an
-accepted event of any key.
+`consistency_reference.told` defines what is emitted after each arrival, from all matches of the events accepted so far.
+This module defines which matches these are. They are those that the definition of matching (`reference`) finds in the
+events of each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time
+of an accepted event of any key.
 
 So what depends on time is decided as if no event up to the clock were missing. A partial match whose deadline is not
 after the clock has timed out, a `not_followed_by` at the end holds, a `longest` loop is over, and a match that waited
-for an earlier partial match is emitted. All of it is retracted if an event comes that changes the result. What only the
-end of the input decides is emitted at the end. Once only late events can come before a deadline or an event, what it
-made certain is final: then the conservative consistency emits it.
+for an earlier partial match is emitted. All of this is retracted if an event comes that changes the result. What only
+the end of the input decides is emitted at the end.
+
+A result becomes certain at a deadline or an event. It is final once only late events can come before that time. Then
+the conservative consistency emits it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from cepheid.kernel.reference_events import Event
 from cepheid.kernel.stages.reference import ReferenceMatcher
 
 Taken: TypeAlias = tuple[tuple[int, int], ...]
-"""Stages, and the positions at which their events arrived."""
+"""The stage of each event, and the position at which the event arrived."""
 
 
 class Found(NamedTuple):
@@ -45,8 +47,8 @@ class Arrived(NamedTuple):
 def matches_so_far(
     arrived: Sequence[Arrived], new: Callable[[], ReferenceMatcher]
 ) -> Callable[[Sequence[int], float], Mapping[Found, Life]]:
-    """The function that `told` calls with the positions of accepted events and the clock; `new` makes the definition
-    for a key.
+    """The function `matches` for `told`, which calls it with the positions of accepted events and the clock. `new`
+    makes the reference matcher of a key.
     """
 
     def matches(accepted: Sequence[int], clock: float) -> Mapping[Found, Life]:

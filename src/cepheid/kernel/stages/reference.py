@@ -1,13 +1,13 @@
 """The definition of matching: plain Python over lists, slow and obvious. The compiled kernel must equal it.
 
 It follows FlinkCEP's `NFA` (computeNextStates, doProcess, advanceTime), after Agrawal et al., Efficient Pattern
-Matching over Event Streams, SIGMOD 2008, for one key. Where the order of matches matters, it is: by the event or
-deadline that completes them, then by start, then most events first, then earliest events, then earliest stages.
+Matching over Event Streams, SIGMOD 2008, for one key. Matches are ordered by the event or deadline that completes them,
+then by start, then most events first, then earliest events, then earliest stages.
 
 `longest` on a group selects from the matches without it those that no other match continues with events of the loop.
 Such a match is emitted when it is certain: when no partial match is left that could continue it. So a partial match
-that ends within a turn of the loop yields its whole turns, unless another one that shares these turns has gone on to
-further whole turns, or still may.
+that ends within a turn of the loop yields its whole turns. It does not if another partial match that shares these turns
+has completed further whole turns, or still may.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class PartialMatch:
     state: int
     taken: TakenEvents
     whole: int = 0
-    """With `longest` on a group: how many of `taken` are, so far, a match that this partial match may continue."""
+    """With `longest` on a group: the number of events of `taken` that are, so far, a match which this partial match may
+    continue.
+    """
 
     @property
     def start(self) -> Event:
@@ -79,14 +81,14 @@ class ReferenceMatcher:
         self.partial_matches: list[PartialMatch] = []
         self.completed: list[Completed] = []
         self.growing: list[PartialMatch] = []
-        """With `longest` on a group: what would be matches without it, and may still be continued."""
+        """With `longest` on a group: matches without it that may still be continued."""
         self.timeouts: list[Timeout] = []
         self.step = 0
         self.reached: int | None = None
         """The time of the last event."""
 
     def process(self, event: Event) -> list[Match]:
-        """Time passes to that of the event, then the event is offered to every partial match and to the start state."""
+        """Advances time to that of the event, then offers the event to every partial match and to the start state."""
         matches = self._pass(event.time)
         self.reached = event.time
         survivors: list[PartialMatch] = []
@@ -99,8 +101,8 @@ class ReferenceMatcher:
         return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
-        """Lets every deadline up to `time` pass, in order, unless the last event has reached `time`; the skip strategy
-        is applied after each.
+        """Lets every deadline up to `time` pass, in order, and applies the skip strategy after each. Does nothing if
+        the last event has reached `time`.
         """
         return self._pass(time) if self.reached is None or time > self.reached else []
 
@@ -116,7 +118,7 @@ class ReferenceMatcher:
         return matches
 
     def finish(self) -> list[Match]:
-        """The input is complete: every deadline passes, then every partial match ends."""
+        """Ends the input: every deadline passes, then every partial match ends."""
         matches: list[Match] = []
         while (deadline := self._earliest_deadline()) is not None:
             matches += self._pass(deadline)
@@ -124,8 +126,8 @@ class ReferenceMatcher:
         return matches + self._release(self._longest([p for p in ended if self._complete(p)]), None)
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
-        """What a partial match (None: the start state) becomes at an event: those that go on, and those that are
-        complete.
+        """The successors of a partial match (None: the start state) at an event: those that continue, and those that
+        are complete.
         """
         taken = partial_match.taken if partial_match else ()
         state = partial_match.state if partial_match else self.automaton.start
@@ -153,7 +155,7 @@ class ReferenceMatcher:
         return moved, completed
 
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
-        """The edges that hold, of a state and of those it proceeds to; PROCEED edges are followed."""
+        """The edges whose guards hold, of a state and of the states that it proceeds to."""
         for edge in self.automaton.states[state].edges:
             if not self._holds(edge.guard, taken, event):
                 continue
@@ -204,7 +206,7 @@ class ReferenceMatcher:
         return leads_to_complete(self.automaton, partial_match.state)
 
     def _whole(self, edge: Edge, before: PartialMatch | None, after: PartialMatch, *, completes: bool) -> int:
-        """How much of a partial match that has followed the edge is a match that it may continue."""
+        """The `whole` of a partial match that has followed the edge."""
         if completes:
             return len(after.taken)
         loop = self.automaton.loop
@@ -212,8 +214,10 @@ class ReferenceMatcher:
         return before.whole if before and stays else 0
 
     def _longest(self, completed: list[PartialMatch]) -> list[PartialMatch]:
-        """The matches among those completed at this step. For `longest` on a group: among these and those that were
-        growing, the ones that none of these continues and no partial match may continue.
+        """The matches that are certain at this step. Without `longest` on a group these are all that were completed.
+
+        With it, the candidates are the completed ones, and the growing ones that no completed one continues. Candidates
+        that a partial match may continue are growing; the others are certain.
         """
         if not self.automaton.loop:
             return completed
@@ -242,7 +246,7 @@ class ReferenceMatcher:
         is open.
         """
         self.step += 1
-        once = {positions_of(match): match for match in completed}  # branches of groups may have taken the same
+        once = {positions_of(match): match for match in completed}  # branches of groups may have taken the same events
         self.completed += [(self.step, match) for match in once.values()]
         self.completed.sort(key=order_of)
         matches = []

@@ -1,4 +1,4 @@
-"""Complete matches: emitted in their order, held back while a partial match with an earlier start is open."""
+"""Emits complete matches in order. A match waits while a partial match with an earlier start is open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepheid.kernel.stages.layout import Cursor, Output, PartialMatches
 from cepheid.kernel.stages.rows import drop_first
 
 NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
-"""Failures beside those of scripts."""
+"""Failures besides those of scripts."""
 
 
 @inlined
@@ -23,7 +23,7 @@ def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, le
 
 @inlined
 def time_out(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
-    """Adds a partial match that ran out of time; it never waits for an earlier one."""
+    """Adds a timeout to the waiting matches; it never waits for an earlier partial match."""
     add(partials, cursor, start, node, length, 1)
 
 
@@ -58,7 +58,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
             return True
         if not has_room_for(output, cursor, match.length):
             return False
-        kept_from = 0 if match.timeout else first_kept(tables, partials, cursor)
+        kept_from = 0 if match.timeout else skip_position(tables, partials, cursor)
         if cursor.failure != NO_FAILURE:
             return False
         emit(partials, output, cursor, match)
@@ -74,7 +74,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
 
 
 @inlined
-def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
+def skip_position(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
     """The position that the next match skips to: partial matches that started before it are dropped."""
     settings, match = tables.settings[0], partials.completed[0]
     if settings.skip == SkipKind.NO_SKIP:
@@ -97,7 +97,9 @@ def first_kept(tables: Tables, partials: PartialMatches, cursor: Cursor) -> int:
 
 @inlined
 def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether the match after the first has the same events and stages; equal ones are all at the front."""
+    """Whether the second waiting match has the same events and stages as the first. Equal matches come one after the
+    other.
+    """
     other = 1
     if cursor.completed > 2 and comes_before(partials, 2, 1):
         other = 2
@@ -131,8 +133,8 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -
 
 @kernel
 def are_in_order(partials: PartialMatches, count: int) -> bool:
-    """Whether the first `count` waiting matches stand in their order. Mostly they do, as partial matches are visited in
-    the order of their start.
+    """Whether the first `count` waiting matches are stored in order. Mostly they are, because partial matches are
+    visited in order of their start.
     """
     place = 1
     while place < count and comes_before(partials, place - 1, place):
@@ -142,7 +144,7 @@ def are_in_order(partials: PartialMatches, count: int) -> bool:
 
 @kernel
 def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
-    """Writes the waiting matches as they stand; False if the output has no room for one."""
+    """Writes the waiting matches as they are stored. False if the output has no room for one of them."""
     completed, count = partials.completed, cursor.completed
     for i in range(count):
         if not has_room_for(output, cursor, completed[i].length):
@@ -166,7 +168,7 @@ def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> N
     cursor.dropped_matches += more
     count = cursor.completed
     while cursor.completed:
-        remove_first(partials, cursor)  # to the end of the heap's array: then they stand there, the last first
+        remove_first(partials, cursor)  # moves it to the end of the heap's array, which is then in reverse order
     for i in range(count // 2):
         swap(completed[i], completed[count - 1 - i])
     for i in range(count):
@@ -177,12 +179,12 @@ def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> N
             cursor.completed += 1
 
 
-# The matches that wait are a binary heap: the first of all is at 0, and `i` comes before 2 i + 1 and 2 i + 2.
+# The waiting matches are a binary heap: the first match is at 0, and match i comes before 2 i + 1 and 2 i + 2.
 
 
 @kernel
 def rise(partials: PartialMatches, at: int) -> None:
-    """Moves a match towards the front until none that comes later is before it."""
+    """Moves a match towards the front of the heap, until the match above it comes before it."""
     completed = partials.completed
     while at > 0:
         above = (at - 1) // 2
@@ -231,7 +233,7 @@ def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
         return left.length > right.length
     earlier_event = later_event = earlier_stage = False
     nodes, a, b = partials.nodes, left.node, right.node
-    while a != b:  # from the last event to the first: the last difference that is seen decides
+    while a != b:  # from the last event to the first, so the last difference found decides
         if nodes[a].event != nodes[b].event:
             earlier_event = nodes[a].event < nodes[b].event
             later_event = not earlier_event

@@ -1,4 +1,4 @@
-"""What a partial match consists of: its row, its nodes and its slots."""
+"""The parts of a partial match: its row, its nodes and its slots."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def take_into_slots(
             if sum_overflows(slots[source], value):
                 slots[i] += 1 if value > 0 else -1
         elif kind == SlotKind.SUM_I:
-            slots.view(np.uint64)[i] += np.uint64(events.values[column, event])  # wraps; CARRY knows
+            slots.view(np.uint64)[i] += np.uint64(events.values[column, event])  # may wrap around; CARRY counts that
         elif kind == SlotKind.SUM_F:
             slots.view(np.float64)[i] += events.values[column].view(np.float64)[event]
         elif kind == SlotKind.SUM_I_AS_F:
@@ -80,7 +80,7 @@ def beats(values: Ints, event: int, other: int, kind: int) -> bool:
 
 @inlined
 def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
-    """When the partial match runs out of time; FOREVER: never."""
+    """When the partial match runs out of time; FOREVER if never."""
     row, window = partials.rows[number], tables.settings[0].window
     end = later(events.time[row.start], window) if window >= 0 else FOREVER
     gap = tables.states[row.state].window
@@ -104,8 +104,8 @@ def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
 
 @kernel
 def keep_from(partials: PartialMatches, cursor: Cursor, first: int) -> None:
-    """Makes the live partial matches begin at `first`. To make room after them, at most one is moved for each one
-    dropped.
+    """Makes the live partial matches begin at `first`. If there is little room after them, moves them to the front: at
+    most one move for each one dropped.
     """
     cursor.live -= first - cursor.first
     cursor.first = first

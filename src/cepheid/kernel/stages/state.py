@@ -1,4 +1,4 @@
-"""Whether arrays from a snapshot are a state that the kernel can go on from: the kernel does not check them again."""
+"""Checks that arrays from a snapshot are a valid state. The kernel does not check them again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS = {"rows": ROW, "nodes": NODE, "keys": KEY, "completed": COMPLETED}
 
 
 def checked_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in the kernel's own types, which may be wider or narrower than when they were written.
+    """The checked arrays in the kernel's own types, which may be wider or narrower than the stored ones.
 
     Raises:
         SnapshotError: an array is of another kind, a number in it points nowhere, or two do not agree.
@@ -34,7 +34,7 @@ def checked_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: i
 
 
 def _has_fields(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether it is a row of records with these fields, all of them integers."""
+    """Whether it is a one-dimensional array of records with these fields, all of them integers."""
     names = array.dtype.names or ()
     return array.ndim == 1 and names == dtype.names and all(array.dtype[name].kind == "i" for name in names)
 
@@ -58,16 +58,16 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
     _check_bounds(bounds)
     depth = _depths(nodes["parent"])
     if any((part["length"] != depth[part["node"]]).any() for part in (rows, completed)):
-        raise SnapshotError("the snapshot's partial matches have other lengths than their events")
+        raise SnapshotError("the lengths of the snapshot's partial matches do not agree with their events")
     if not (
         _is_cut(keys["live"], keys["live_end"], len(rows))
         and _is_cut(keys["completed"], keys["completed_end"], len(completed))
     ):
-        raise SnapshotError("the snapshot's partial matches are not each of one key")
+        raise SnapshotError("some of the snapshot's partial matches do not belong to exactly one key")
 
 
 def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
-    """The same check for the arrays of sets."""
+    """Checks the arrays of sets in the same way."""
     heads, now, nodes = state["heads"], state["now"], state["nodes"]
     typed = nodes.dtype == SET_NODE and heads.dtype == np.int32 and now.dtype == np.int64
     if not typed or heads.shape != (len(now), len(tables.states)):
@@ -91,13 +91,13 @@ def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int)
 
 
 def _check_bounds(bounds: Sequence[tuple[npt.NDArray[Any], Any, Any]]) -> None:
-    """Each array's values are from the first bound to before the second."""
+    """Raises SnapshotError unless the values of each array are at least its first bound and less than its second."""
     if any(((values < low) | (values >= high)).any() for values, low, high in bounds):
         raise SnapshotError("the snapshot's partial matches point to events or states that are not there")
 
 
 def _depths(parents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """How many nodes lead to each node, itself among them; a parent comes before its child."""
+    """The number of nodes on the path to each node, including itself. A parent comes before its child."""
     depths: list[int] = []
     for parent in parents.tolist():
         depths.append(1 if parent < 0 else depths[parent] + 1)
@@ -105,7 +105,7 @@ def _depths(parents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def _is_cut(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: int) -> bool:
-    """Whether the ranges that are not empty cover 0 to `length`, each part once."""
+    """Whether the non-empty ranges cover 0 to `length` without overlap."""
     used = starts != ends
     order = np.argsort(starts[used], kind="stable")
     borders = np.append(starts[used][order], length)

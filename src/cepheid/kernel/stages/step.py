@@ -1,10 +1,12 @@
-"""The compiled kernel: equal to `reference`, over arrays.
+"""The compiled kernel. It equals `reference`, over arrays.
 
 `run` is a loop of small steps: a key is loaded, a deadline passes, an event is processed, a key is parked. Each step
-may complete matches; they are released before the next step. All state is in the arrays and the cursor, so `run` may
-return between any two steps for more room and be called again. An event visits the live partial matches that it wakes
-(`State.wake`); one that wakes none costs O(1) (`Cursor.wake`) and moves nothing. Live partial matches are in order
-of their start, so the earliest deadline is the first one's, and what a skip strategy drops is a prefix.
+may complete matches, which are released before the next step. All state is in the arrays and the cursor, so `run` may
+return between any two steps, to get more room, and be called again.
+
+An event visits the live partial matches that it wakes (`State.wake`). An event that wakes none costs O(1)
+(`Cursor.wake`) and moves nothing. Live partial matches are in order of their start. So the first one has the earliest
+deadline, and a skip strategy drops a prefix.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
-from cepheid.kernel.stages.longest import hold, let_go, outgrow
+from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.stages.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
@@ -33,7 +35,7 @@ class Status(IntEnum):
     """All visits are made."""
     OUTPUT_FULL = 1
     ROOM_NEEDED = 2
-    """For nodes, partial matches, matches or what is parked: see `room_needed` and `park`."""
+    """For nodes, partial matches, matches or parked entries: see `room_needed` and `park`."""
     FAILED = 3
     """A condition failed on the event at the cursor, a match has no event to skip to, or a limit is exceeded: see
     `Cursor.failure`.
@@ -100,8 +102,8 @@ def run(
 
 @inlined
 def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether processing an event that wakes all might need more room than there is. Where nothing is open at all,
-    there is room for what the start state becomes: see `new_partial_matches`.
+    """Whether processing an event that wakes all might need more room than there is. If nothing at all is open, there
+    is room for the successors of the start state: see `new_partial_matches`.
     """
     most = (cursor.live + 1) * cursor.fanout
     return (cursor.live or cursor.parked) and (
@@ -113,7 +115,7 @@ def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
 
 @kernel
 def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether processing this event might need more room; if it wakes no partial match, only the start state moves."""
+    """Whether processing this event might need more room. If it wakes no partial match, only the start state moves."""
     moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
     most = (moving + 1) * cursor.fanout
     needed: bool = room_needed(partials, cursor, most, most + moving)
@@ -122,14 +124,14 @@ def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool
 
 @inlined
 def ends_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
-    """Whether there is not enough room for a match of each live partial match."""
+    """Whether there is too little room for a match of each live partial match."""
     cursor.needed, cursor.needed_matches = 0, cursor.live
     return len(partials.completed) - cursor.completed < cursor.live
 
 
 @kernel
 def room_needed(partials: PartialMatches, cursor: Cursor, rows: int, matches: int) -> bool:
-    """Whether there is not enough room for so many further rows, with a node each, and matches."""
+    """Whether there is too little room for `rows` further rows, with a node each, and `matches` further matches."""
     cursor.needed, cursor.needed_matches = rows, matches
     return (
         cursor.free < rows
@@ -160,30 +162,30 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 
 @kernel
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
-    """Lets the earliest deadline pass: the partial matches that have this deadline end."""
+    """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
     cursor.now = deadline(tables, events, partials, cursor, FOREVER)
     live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
-    alone = not tables.settings[0].windows  # then those that have it are the first
+    in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
     kept = first
     for i in range(first, end):
         row = partials.rows[live[i]]
         if deadline_of(tables, events, partials, live[i]) == cursor.now:
             if row.whole >= 0:
-                let_go(partials, cursor, row.start, row.whole)
+                remove_holder(partials, cursor, row.start, row.whole)
             elif tables.states[row.state].complete or tables.states[row.state].pending:
                 complete(partials, cursor, row.start, row.node, row.length)
             elif tables.settings[0].timeouts:
                 time_out(partials, cursor, row.start, row.node, row.length)
             partials.free[cursor.free] = live[i]
             cursor.free += 1
-        elif alone:
+        elif in_order:
             keep_from(partials, cursor, i)
             return
         else:
             live[kept] = live[i]
             kept += 1
-    if alone:
+    if in_order:
         keep_from(partials, cursor, end)
     else:
         cursor.live = kept - first
@@ -191,7 +193,7 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
 
 @kernel
 def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
-    """The key's events and deadlines are over. If the input goes on (`until` is a time), what is open is dropped."""
+    """Ends the key. If the input goes on (`until` is a time), everything open is dropped."""
     cursor.step += 1
     cursor.now = NO_TIME
     if until == FOREVER:
@@ -204,10 +206,10 @@ def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) 
 
 @inlined
 def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Ends the live partial match with the earliest start, as no more events come."""
+    """Ends the live partial match with the earliest start, because no more events come."""
     row = partials.rows[partials.live[cursor.side, cursor.first]]
     if row.whole >= 0:
-        let_go(partials, cursor, row.start, row.whole)
+        remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
     drop_first(partials, cursor, 1)
@@ -215,7 +217,7 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
 
 @kernel
 def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
-    """Drops the partial matches that are over the limit, the earliest start first. Matches that only they might have
+    """Drops the partial matches that are over the limit, the earliest start first. Matches that only they could have
     continued are complete.
     """
     more = cursor.live - tables.settings[0].most_partial_matches
@@ -224,7 +226,7 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
     for i in range(cursor.first, cursor.first + more):
         row = partials.rows[partials.live[cursor.side, i]]
         if row.whole >= 0:
-            let_go(partials, cursor, row.start, row.whole)
+            remove_holder(partials, cursor, row.start, row.whole)
     drop_first(partials, cursor, more)
 
 
@@ -243,7 +245,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
         first = end
     while first < end and not wakes(tables, partials, live[first], word):
         first += 1
-    # As constants these would be types of their own, and `move` compiled for each.
+    # As constants these would have types of their own, and Numba would compile `move` for each.
     start_row: Any = np.int64(START_ROW)
     none: Any = np.int64(0)
     starts = wakes(tables, partials, start_row, word)
@@ -287,8 +289,8 @@ def move(
     stack: Ints,
     null: Flags,
 ) -> int:
-    """Moves one partial match along the edges whose guards hold. What it becomes is appended to `moved`, which then
-    ends at the returned number. The last edge that goes on takes over the row, the others get a copy of it.
+    """Moves one partial match along the edges whose guards hold. Its successors are added to `moved`, which has `count`
+    entries; returns the new count. The successor on the last edge takes over the row, the others get a copy of it.
     """
     row = partials.rows[number]
     state = tables.states[row.state]
@@ -317,22 +319,22 @@ def move(
             kept = taken
         if not goes_on:
             continue
-        heir = number if i == last and not is_start else copy_row(partials, cursor, number)
-        partials.rows[heir].state = edge.target
+        successor = number if i == last and not is_start else copy_row(partials, cursor, number)
+        partials.rows[successor].state = edge.target
         cursor.wake |= tables.states[edge.target].wake
         if edge.stage != IGNORED:
-            partials.rows[heir].start = start
-            partials.rows[heir].node = taken
-            partials.rows[heir].length = taken_length
-            take_into_slots(tables, events, partials, heir, edge.stage, event)
+            partials.rows[successor].start = start
+            partials.rows[successor].node = taken
+            partials.rows[successor].length = taken_length
+            take_into_slots(tables, events, partials, successor, edge.stage, event)
         if longest:
-            hold(partials, heir, kept)
+            add_holder(partials, successor, kept)
         if tables.settings[0].windows:
-            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, heir))
-        moved[count] = heir
+            cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
+        moved[count] = successor
         count += 1
     if whole >= 0:
-        let_go(partials, cursor, start, whole)
+        remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
         partials.free[cursor.free] = number
         cursor.free += 1
@@ -351,7 +353,7 @@ def run_scripts(
     stack: Ints,
     null: Flags,
 ) -> int:
-    """The truth bits of the event, with those that the scripts of the partial match's state set."""
+    """The truth bits of the event, and those that the scripts of the partial match's state set."""
     state = tables.states[partials.rows[number].state]
     for i in range(state.scripts, state.scripts_end):
         script = tables.state_scripts[i]
@@ -367,7 +369,7 @@ def run_scripts(
 
 @inlined
 def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[bool, int]:
-    """Whether an edge is followed that stops the partial match, and the last edge on which it goes on (-1: none)."""
+    """Whether an edge that is followed stops the partial match, and the last edge on which it continues (-1: none)."""
     last = -1
     for i in range(first, end):
         edge = tables.edges[i]
@@ -381,8 +383,8 @@ def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) ->
 
 @inlined
 def follows(edge: Any, word: int, waited: int) -> bool:
-    """Whether the edge is followed. `waited` is the time since the event taken last; -1: there is none, and the start
-    state is left only by taking an event.
+    """Whether the edge is followed. `waited` is the time since the event taken last. It is -1 in the start state, which
+    is left only by taking an event.
     """
     in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
     leaves = edge.stage != IGNORED or waited >= 0

@@ -1,4 +1,4 @@
-"""Loading a kernel before there are events for it."""
+"""Loads a kernel before there are events for it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cepheid.kernel.stages.kernel import CompiledKernel
 
 @cache
 def warm_up(*, sets: bool) -> None:
-    """Loads the kernel of sets, or that of single partial matches; compiles it if it is not in the disk cache.
+    """Loads the kernel of sets, or the kernel of single partial matches. Compiles it if it is not in the disk cache.
 
-    One process compiles at a time and the others wait for its result: compiling in each of them would take no less
+    One process compiles at a time, and the others wait for its result. Compiling in each of them would take no less
     time.
     """
     with compiling_alone():
@@ -26,7 +26,7 @@ def warm_up(*, sets: bool) -> None:
 
 
 def _run_once(*, sets: bool) -> None:
-    """Over a pattern without stages, no events and no keys: only the types count."""
+    """Runs the kernel over a pattern without stages, with no events and no keys: only the types count."""
     tables = Tables(
         settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),
         states=np.zeros(1, STATE),

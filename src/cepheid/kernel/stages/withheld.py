@@ -1,4 +1,4 @@
-"""Waiting matches: found, and not emitted yet."""
+"""Counts the waiting matches: found, and not emitted yet."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from cepheid.kernel.stages.layout import GROWN, PartialMatches
 
 
 def count_withheld(tables: Tables, partials: PartialMatches) -> int:
-    """The number of matches of all keys that are complete and wait for an earlier one, or would be matches if they
-    ended now. No key is loaded. The cost grows with keys and partial matches; it is nothing where no match can wait.
+    """The number of matches of all keys that wait for an earlier partial match, and of partial matches that would be
+    matches if they ended now. No key may be loaded. The cost grows with keys and partial matches; there is none if no
+    match can wait.
     """
     settings, keys = tables.settings[0], partials.parked.keys
     count = 0
@@ -33,14 +34,16 @@ def count_withheld(tables: Tables, partials: PartialMatches) -> int:
 
 
 def _number_of(tables: Tables, nodes: Records, last: Ints, step: Ints) -> int:
-    """The number of matches that end at the nodes `last`; branches may have completed the same one at one step."""
+    """The number of matches that end at the nodes `last`. Branches may have completed the same match at one step; it
+    counts once.
+    """
     if not tables.settings[0]["distinct"]:
         return len(last)
     return len({(at, _taken(nodes, node)) for at, node in zip(step.tolist(), last.tolist(), strict=True)})
 
 
 def _taken(nodes: Records, node: Any) -> tuple[tuple[int, int], ...]:
-    """Stages and events up to the node, the last first."""
+    """The stages and events up to the node, the last one first."""
     taken = []
     while node >= 0:
         entry = nodes[node]
