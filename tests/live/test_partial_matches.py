@@ -153,7 +153,7 @@ def test_errors() -> None:
     renamed = pa.schema([("stage", pa.string()), *SCHEMA])
     with pytest.raises(SchemaError) as caught:
         Matcher(PAIR, renamed, key="stage", time="at").partial_matches()
-    message = "open partial matches have a column 'stage', as the key has. Rename that of the events"
+    message = "open partial matches have a column 'stage', and so has the key. Rename the column of the events"
     assert str(caught.value) == message
     failing = matcher(Pattern.begin("a").next("b").where("id / (id - a.id) > 0"))
     with pytest.raises(Exception, match="division"):

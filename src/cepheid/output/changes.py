@@ -19,10 +19,10 @@ FOUND = "found"
 
 
 class Changes:
-    """A detector's rows, converted to rows that say what happens to a match."""
+    """Converts a detector's rows to rows that say what happens to a match: insertions, retractions and late events."""
 
     def __init__(self, rows: pa.Schema, outputs: Sequence[OutputName]) -> None:
-        """`rows` are the columns of the detector's rows, with outputs."""
+        """`rows` is the schema of the detector's rows, with outputs."""
         self._has_found = "timeouts" in outputs
         kind, *others = rows
         found = [pa.field(FOUND, pa.string())] * self._has_found
@@ -30,12 +30,12 @@ class Changes:
         """The columns; `kind` says what happened to the match."""
 
     def inserted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of a detector as insertions; rows of late events stay late."""
+        """The rows of a detector as insertions; late events stay late events."""
         kinds = rows.column("kind").to_pylist()
         return self._changed(rows, [LATE if kind == LATE else INSERTION for kind in kinds])
 
     def retracted(self, rows: pa.RecordBatch, clock: int) -> pa.RecordBatch:
-        """Rows of a detector as retractions, at the time `clock` (microseconds)."""
+        """The rows of a detector as retractions at the time `clock` (microseconds)."""
         detected_at = pa.array([None if clock == FOREVER else clock] * len(rows), pa.int64()).cast(TIME_TYPE)
         at = rows.schema.names.index("detected_at")
         rows = rows.set_column(at, rows.schema.field(at), detected_at)
@@ -50,25 +50,25 @@ class Changes:
 
 
 class Matches:
-    """Rows of a detector, counted: equal rows may occur several times."""
+    """Counts the rows of a detector: equal rows may occur several times."""
 
     def __init__(self, rows: pa.RecordBatch | None, *, by_content: bool) -> None:
-        """`by_content`: rows of one match_id may differ."""
+        """Rows are counted by match_id. If `by_content`, by all columns, because rows of one match_id may differ."""
         self._by_content = by_content
-        self._count = Counter([] if rows is None else self._known_by(rows).to_pylist())
+        self._count = Counter([] if rows is None else self._identities(rows).to_pylist())
 
     def taken(self, rows: pa.RecordBatch, among: Flags) -> Flags:
-        """Which of the rows flagged in `among` are here; each of these is removed once."""
+        """Flags of the rows, among those flagged in `among`, that are counted here. Each of them is removed once."""
         flags = among.copy()
         if not self._count:
             return np.zeros_like(among)
-        known_by = self._known_by(rows)
+        identities = self._identities(rows)
         for place in np.flatnonzero(among).tolist():
-            match = known_by[place].as_py()
+            match = identities[place].as_py()
             flags[place] = self._count[match] > 0
             self._count[match] -= int(flags[place])
         return flags
 
-    def _known_by(self, rows: pa.RecordBatch) -> pa.Array:
-        """A value for each row that is equal only for rows with the same content."""
+    def _identities(self, rows: pa.RecordBatch) -> pa.Array:
+        """A value for each row that is equal exactly for rows that count as equal."""
         return canonical_bytes(rows.columns, len(rows)) if self._by_content else rows.column("match_id")

@@ -1,4 +1,4 @@
-"""What the rows of all kinds of pattern have in common."""
+"""Functions for the rows of all kinds of pattern."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ C = TypeVar("C", bound=_Column)
 
 MATCH, TIMEOUT, LATE = "match", "timeout", "late"
 INSERTION, RETRACTION = "insertion", "retraction"
-"""Kinds of rows. Where matches may be taken back they are insertions, and what takes one back is a retraction."""
+"""Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions."""
 
 
 def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> list[C]:
-    """The columns for rows of several patterns: those of each pattern, each name once, then those named `last`."""
+    """The columns for rows of several patterns: those of each pattern, each name once, then those named in `last`."""
     if len(columns) == 1:
         return [*columns[0]]
     found: dict[str, C] = {}
@@ -44,7 +44,7 @@ def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> 
 
 
 def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with the columns of the schema; missing columns are NULL."""
+    """The rows with the columns of the schema; a missing column is NULL."""
     there = dict(zip(rows.schema.names, rows.columns, strict=True))
     columns = [
         as_typed(field.type, there[field.name]) if field.name in there else pa.nulls(len(rows), field.type)
@@ -54,7 +54,9 @@ def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def late_rows(plan: PatternPlan, schema: pa.Schema, events: Batch, time: int) -> pa.RecordBatch:
-    """Events that came after the watermark had reached `time`, as rows of the plan; its outputs include "late"."""
+    """Late events as rows of the plan, whose outputs include "late". `time` is what the watermark had reached when they
+    came.
+    """
     detected_at = None if plan.schema.time is None or time == FOREVER else time
     ids = identities(plan.schema, plan.columns, events)
     columns: dict[str, pa.Array] = {
@@ -75,7 +77,9 @@ def event_type(plan: PatternPlan) -> pa.DataType:
 
 
 def as_typed(type_: pa.DataType, column: pa.Array) -> pa.Array:
-    """The column in this type; Arrow's own cast of a list to its own type fails if its elements have the type null."""
+    """The column cast to this type. If it has the type, it is not cast: Arrow cannot cast lists of type null to their
+    own type.
+    """
     return column if column.type == type_ else column.cast(type_)
 
 
@@ -98,8 +102,8 @@ def event_structs(
 
 
 def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array:
-    """What distinguishes each event from those of all keys. Key and time are left out of the chosen columns, as they
-    are included anyway.
+    """A value that identifies each event among the events of all keys. It always includes key and time, so these are
+    left out of the chosen columns.
     """
     known = *schema.key, schema.time
     content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
@@ -108,13 +112,13 @@ def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array
 
 
 def purpose(name: str, kind: str) -> bytes:
-    """Makes the ids of different patterns (by name) and of different kinds of rows differ."""
+    """The purpose of `digests` for a pattern (by name) and a kind of row, so that their ids differ from all others."""
     return blake2b(name.encode(), digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
 
 
 def hex_ids(found: list[bytes]) -> pa.Array:
     """The digests as hexadecimal text."""
     length = 2 * DIGEST_SIZE
-    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # refuses what 32 bits cannot count
+    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # raises if 32 bits are too few
     text = b"".join(found).hex().encode()
     return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

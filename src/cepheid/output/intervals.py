@@ -1,4 +1,4 @@
-"""What an interval matcher emits, as rows: insertions and retractions of matches, and late events."""
+"""Converts what an interval matcher emits to rows: insertions and retractions of matches, and late events."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def row_schema(plan: IntervalPlan) -> pa.Schema:
 
 
 def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
-    """The columns of the matches in a finite input, which has no retractions and no late events; with the pattern's
-    name if it was given by name.
+    """The columns of the matches in a finite input, which has no retractions and no late events. If `named`, they
+    include kind and pattern.
     """
     if plan.outputs is not None:
         return row_schema(plan)
@@ -45,8 +45,8 @@ def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
 
 
 def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.Table:
-    """Rows of `row_schema` as rows of `finite_schema`. A match is certain when its last event ends: no later event can
-    forbid it.
+    """Converts rows of `row_schema` to rows of `finite_schema`. detected_at is match_end: a match is certain when its
+    last event ends, because no later event can forbid it.
     """
     at = insertions.schema.names.index("detected_at")
     known = insertions.set_column(at, insertions.schema.field(at), insertions.column("match_end"))
@@ -57,8 +57,8 @@ def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.
 
 
 def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s) -> pa.Table:
-    """The emitted rows. `events` has the events of these rows, with ordinals; `place` gives for each position in
-    `emitted` the row in `events`.
+    """Converts what was emitted to rows. `events` has the events of these rows, with ordinals. `place` maps a position
+    in `emitted` to a row of `events`.
     """
     schema, count = row_schema(plan), len(emitted.event)
     late = emitted.sign == LATE
@@ -88,7 +88,9 @@ def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArra
 
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
-    """What identifies an event, with an ordinal among equal ones: its key, its times and its chosen columns."""
+    """The columns that identify an event, together with an ordinal among equal events: its key, its times and its
+    chosen columns.
+    """
     known = *plan.schema.key, *plan.schema.times
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
     return [*events.keys, events.column(TIME), events.column(END), *chosen]
@@ -97,8 +99,8 @@ def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
 def _ids(
     plan: IntervalPlan, identities: pa.Array, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
 ) -> pa.Array:
-    """For a match, a digest of the pattern's name and the identity of each variable's event; for a late event, of its
-    own identity. An insertion and its retraction have the same id.
+    """The ids of matches and late events. A match has a digest of the pattern's name and the identity of each
+    variable's event, a late event a digest of its own identity. An insertion and its retraction have the same id.
     """
     found: list[bytes] = [b""] * len(late)
     for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):

@@ -65,7 +65,7 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
 
 
 def _extremes(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], fold: Fold) -> pa.Array:
-    """The least or greatest value of each match; NaN is the greatest, as Arrow sorts."""
+    """The least or greatest value of each match. NaN is the greatest value, as Arrow sorts."""
     table = pa.table({"match": match, "value": values})
     order = pc.sort_indices(table, sort_keys=[("match", "ascending"), ("value", "ascending")])
     offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -76,7 +76,11 @@ def _extremes(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArra
 
 
 def _sums(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], slot: Aggregate) -> pa.Array:
-    """Doubles are added in the order of the events; integers and decimals exactly, or ConditionError."""
+    """The sum of each match. Doubles are added in the order of the events, integers and decimals exactly.
+
+    Raises:
+        ConditionError: a sum is out of the range of its type.
+    """
     if pa.types.is_floating(slot.type):
         totals = np.zeros(len(counts))
         np.add.at(totals, match, values.cast(pa.float64()).to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""From occurrences to rows, one row each, in the documented columns."""
+"""Converts occurrences to rows in the documented columns, one row per occurrence."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from cepheid.plan.occurrences.plan import OccurrencePlan, Variable
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 _EVENT, _CLOSES, _OPENS = 0, 1, 2
-"""Marks in the identity of an occurrence: an event; or the end and the start of a temporal event, which enclose the
-members of the occurrence before it. The start has its delay.
+"""Marks in the identity of an occurrence: an event, or the end or the start of a temporal event. Start and end enclose
+the members of the occurrence that the temporal event comes after. The start has the delay.
 """
 _MARK = np.dtype([("what", np.int64), ("delay", np.int64)])
 
 
 def row_schema(plan: OccurrencePlan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then the slots of the measures, or one column per
-    variable and the events. For several patterns, the pattern's name comes first; if other outputs than matches are
-    requested, kind and name come first, and the late event last.
+    variable and the events. With several patterns or with outputs, kind and pattern come first. With outputs, the late
+    event comes last.
     """
     leading = ["kind", "pattern"] if plan.outputs is not None or plan.named else []
     fields = [
@@ -47,24 +47,28 @@ def row_schema(plan: OccurrencePlan) -> pa.Schema:
     if plan.measures is not None:
         fields += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
     else:
-        fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _given(plan)]
+        fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _output_variables(plan)]
         fields.append(pa.field("events", pa.list_(_member_type(plan))))
     return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
 
 
 def positions_in(emitted: EmittedOccurrences, length: int) -> Int32s:
-    """The positions of all events of the occurrences and their variables, each once, in order, all below `length`."""
+    """The distinct positions of all events of the occurrences and their variables, ascending. All are less than
+    `length`, the number of events in the working set.
+    """
     found = np.concatenate([emitted.position, emitted.first.ravel(), emitted.last.ravel()])
     return distinct(found[found >= 0], length)
 
 
 def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, positions: Int32s) -> pa.Table:
-    """The occurrences as rows; `events` has their events and those of their variables, at ascending positions."""
+    """Converts the occurrences to rows. `events` has their events and those of their variables, at ascending
+    `positions`.
+    """
     schema = row_schema(plan)
     if not len(emitted.start):
         return schema.empty_table()
     rows = _Rows(plan, emitted, events, positions)
-    members = rows.of(emitted.position)
+    members = rows.at(emitted.position)
     present = np.flatnonzero(members >= 0)
     begins = np.append(0, emitted.stop[:-1])
     first = pa.array(members[present[np.searchsorted(present, begins)]])
@@ -79,7 +83,7 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
         _times(emitted.end),  # an occurrence is certain when it ends
     ]
     if plan.measures is None:
-        columns += [_variable_column(rows, number, variable) for number, variable in _given(plan)]
+        columns += [_variable_column(rows, number, variable) for number, variable in _output_variables(plan)]
         columns.append(_events_column(rows, members))
     else:
         columns += [_slot_column(rows, name, slot) for name, slot in plan.slots.items()]
@@ -91,20 +95,20 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
 
 @dataclass(frozen=True)
 class _Rows:
-    """Occurrences, their events, and the positions of these."""
+    """Occurrences, their events, and the positions of these events."""
 
     plan: OccurrencePlan
     emitted: EmittedOccurrences
     events: Batch
     positions: Int32s
 
-    def of(self, positions: Positions) -> Int32s:
-        """The rows of the events; -1, which is not an event, stays -1."""
+    def at(self, positions: Positions) -> Int32s:
+        """The row of each event in `events`; -1, which is no event, stays -1."""
         return np.where(positions < 0, -1, np.searchsorted(self.positions, positions)).astype(np.int32)
 
 
-def _given(plan: OccurrencePlan) -> list[tuple[int, Variable]]:
-    """The variables that are known outside the expression, with their numbers."""
+def _output_variables(plan: OccurrencePlan) -> list[tuple[int, Variable]]:
+    """The variables that have a column in the output, with their numbers."""
     return [(number, variable) for number, variable in enumerate(plan.variables) if variable.in_output]
 
 
@@ -132,7 +136,7 @@ def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
 
 
 def _marks(emitted: EmittedOccurrences) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """Each mark with its member (-1 if it is not an event) and the row of the occurrence."""
+    """Yields each mark, with its member (-1 if the mark is not an event) and the row of the occurrence."""
     member = 0
     for row, stop in enumerate(emitted.stop.tolist()):
         depth = 0
@@ -160,7 +164,7 @@ def _variable_type(plan: OccurrencePlan, variable: Variable) -> pa.DataType:
 
 
 def _variable_column(rows: _Rows, number: int, variable: Variable) -> pa.Array:
-    type_, first = _variable_type(rows.plan, variable), rows.of(rows.emitted.first[:, number])
+    type_, first = _variable_type(rows.plan, variable), rows.at(rows.emitted.first[:, number])
     if variable.is_event:
         return event_structs(type_, rows.plan.columns, rows.events, first, absent=first < 0)
     parts = [_times(times[:, number], first < 0) for times in (rows.emitted.from_, rows.emitted.to)]
@@ -202,7 +206,7 @@ def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
         )
         return _member_times(rows, at[:, variable], delays[:, variable], slot.type)
     single = emitted.is_event[:, variable]
-    stage = StageEvents(rows.of(emitted.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
+    stage = StageEvents(rows.at(emitted.first[single, variable]), np.concatenate([[0], np.cumsum(single)]))
     try:
         return slot_values(slot, stage, rows.events)
     except ConditionError as error:
@@ -211,7 +215,7 @@ def _slot_column(rows: _Rows, name: str, slot: Slot) -> pa.Array:
 
 
 def _member_times(rows: _Rows, positions: Positions, delays: Positions, type_: pa.DataType) -> pa.Array:
-    """The times of members in the type of the time column, which may have no zone."""
-    row = rows.of(positions)
+    """The times of members in the type of the time column, which may have no time zone."""
+    row = rows.at(positions)
     times = rows.events.column(f"{VALUE_PREFIX}{rows.plan.time_value}").take(pa.array(row, mask=row < 0))
     return pc.add(times.cast(pa.int64()), pa.array(delays, pa.int64())).cast(type_)

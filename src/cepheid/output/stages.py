@@ -1,4 +1,4 @@
-"""From the kernel's flat arrays to rows: one per match, in the documented columns."""
+"""Converts the kernel's flat arrays to rows in the documented columns, one row per match."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.stages.plan import Plan, StageColumn
 
 MOST_ROWS = 1 << 25
-"""The most rows made at once: Arrow counts the bytes of texts in 32 bits, and match ids have many bytes."""
+"""The most rows made at once. Arrow counts the bytes of texts in 32 bits, and match ids are long."""
 
 
 def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
@@ -38,8 +38,7 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
 
 def row_schema(plan: Plan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then one column per stage or, with measures, one per
-    slot. With outputs other than matches: kind and pattern come first, all stages are in one map, and the late event is
-    last.
+    slot. With outputs, kind and pattern come first, all stages are in one map, and the late event comes last.
     """
     common = [
         pa.field("match_id", pa.string(), nullable=False),
@@ -61,7 +60,7 @@ def row_schema(plan: Plan) -> pa.Schema:
 
 
 def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
-    """What was emitted as rows of `row_schema`; the i-th event of `emitted` is row position[i] of `events`."""
+    """Converts what was emitted to rows of `row_schema`. The i-th event of `emitted` is row position[i] of `events`."""
     if plan.outputs is None:
         return _rows(plan, MATCH, emitted, events, position)
     parts, places = [], []
@@ -81,8 +80,8 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa
 
 
 def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
-    """The rows whose id (events and time) is not that of an earlier row: branches that have taken the same events time
-    out together. Duplicates that time out later are left to `ReportedTimeouts`.
+    """The first row of each id (events and time), ascending. Branches that have taken the same events time out
+    together. Duplicates that time out later are removed by `ReportedTimeouts`.
     """
     named = pa.table({"id": ids, "row": np.arange(len(ids))})
     first = named.group_by("id", use_threads=False).aggregate([("row", "min")])
@@ -100,13 +99,14 @@ def open_schema(plan: Plan) -> pa.Schema:
     open_ = [pa.field("stage", pa.string(), nullable=False), pa.field("match_start", TIME_TYPE)]
     open_ += [pa.field("deadline", TIME_TYPE), _stages_field(plan)]
     if twice := [name for name in plan.schema.key if name in {field.name for field in (*leading, *open_)}]:
-        raise SchemaError(f"open partial matches have a column {twice[0]!r}, as the key has. Rename that of the events")
+        what = f"open partial matches have a column {twice[0]!r}, and so has the key"
+        raise SchemaError(f"{what}. Rename the column of the events")
     return pa.schema([*leading, *plan.schema.key_fields, *open_])
 
 
 def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
-    """Open partial matches, emitted as the timeouts that they would be, as rows of `open_schema`. Branches with the
-    same events and the same deadline are one row.
+    """Converts open partial matches to rows of `open_schema`. `emitted` has each as the timeout that it would be.
+    Branches with the same events and the same deadline are one row.
     """
     schema, ends = open_schema(plan), emitted.end
     first, last = position[np.concatenate([[0], ends[:-1]])], position[ends - 1]
@@ -192,7 +192,7 @@ def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: B
 
 
 def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
-    """One map per match: every stage's events by its name."""
+    """One map per match, from the name of each stage to its events."""
     stages, count = plan.stage_columns, len(emitted.end)
     place = np.zeros(len(plan.conditions), np.int64)
     place[[column.stage for column in stages]] = np.arange(len(stages))
@@ -209,8 +209,8 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
 
 
 def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
-    """A digest of the pattern's name, the key, and the identity and stage of each event; for a timeout also its
-    deadline, as the same events may time out in two states.
+    """A digest of the pattern's name, the key, and the identity and stage of each event. For a timeout it includes the
+    deadline, because the same events may time out in two states.
     """
     stages = raw_bytes(emitted.stage.astype(np.int16))
     parts = [stages, identities(plan.schema, plan.columns, events).take(pa.array(position))]

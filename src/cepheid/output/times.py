@@ -1,6 +1,6 @@
-"""The times of a match in the types that users gave: those of the events' own time columns.
+"""Converts the times of rows to the types of the events' own time columns, as the user gave them.
 
-Matchers work with instants in microseconds. Hosts turn their rows into these types at the end.
+Matchers work with instants in microseconds. Hosts convert their rows at the end.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def given_schema(plan: PatternPlan, rows: pa.Schema) -> pa.Schema:
 
 
 def given_rows(plan: PatternPlan, rows: pa.Table, zone: str) -> pa.Table:
-    """Rows of a matcher as those of `given_schema`; times without a zone are those of a clock in `zone`."""
+    """Converts rows of a matcher to those of `given_schema`. Times without a zone show the clock in `zone`."""
     schema = given_schema(plan, rows.schema)
-    columns = [_given(column, field.type, zone) for column, field in zip(rows.columns, schema, strict=True)]
+    columns = [_converted(column, field.type, zone) for column, field in zip(rows.columns, schema, strict=True)]
     return pa.table(columns, schema=schema)
 
 
 def repeated_hours(rows: pa.Table, zone: str) -> int:
-    """How many rows of `given_rows` have a detected_at that a clock in the zone shows twice."""
+    """The number of rows of `given_rows` whose detected_at the clock in the zone shows twice."""
     at = rows.column("detected_at")
     if at.type.tz is not None or not rows.num_rows:
         return 0
@@ -39,7 +39,7 @@ def repeated_hours(rows: pa.Table, zone: str) -> int:
 
 
 def _types(plan: PatternPlan, names: Sequence[str]) -> dict[str, pa.DataType]:
-    """By the name of an output column."""
+    """The types of the time columns, by the name of the output column."""
     schema = plan.schema
     if schema.time is None:
         return {}
@@ -51,7 +51,7 @@ def _types(plan: PatternPlan, names: Sequence[str]) -> dict[str, pa.DataType]:
 
 
 def _computed_type(schema: Schema) -> pa.DataType:
-    """Deadlines may fall on any microsecond."""
+    """The type of computed times. Its unit is microseconds, because deadlines may fall on any microsecond."""
     given = schema.columns.field(schema.time).type
     return pa.timestamp("us", given.tz if pa.types.is_timestamp(given) else None)
 
@@ -68,21 +68,21 @@ def _given_type(plan: PatternPlan, field: pa.Field, types: dict[str, pa.DataType
     return pa.list_(made) if pa.types.is_list(field.type) else made
 
 
-def _given(column: pa.ChunkedArray, type_: pa.DataType, zone: str) -> pa.ChunkedArray:
+def _converted(column: pa.ChunkedArray, type_: pa.DataType, zone: str) -> pa.ChunkedArray:
     if column.type == type_:
         return column
-    return pa.chunked_array([_array(chunk, type_, zone) for chunk in column.chunks], type_)
+    return pa.chunked_array([_converted_array(chunk, type_, zone) for chunk in column.chunks], type_)
 
 
-def _array(array: pa.Array, type_: pa.DataType, zone: str) -> pa.Array:
+def _converted_array(array: pa.Array, type_: pa.DataType, zone: str) -> pa.Array:
     if array.type == type_:
         return array
     if pa.types.is_list(type_):
-        whole = pa.concat_arrays([array])  # a slice of a larger one cannot be given a mask
-        values = _array(whole.values, type_.value_type, zone)
+        whole = pa.concat_arrays([array])  # `from_arrays` takes no mask with a sliced array
+        values = _converted_array(whole.values, type_.value_type, zone)
         return pa.ListArray.from_arrays(whole.offsets, values, type=type_, mask=whole.is_null())
     if pa.types.is_struct(type_):
-        parts = [_array(part, field.type, zone) for part, field in zip(array.flatten(), type_, strict=True)]
+        parts = [_converted_array(part, field.type, zone) for part, field in zip(array.flatten(), type_, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=[*type_], mask=array.is_null())
     assert array.type == TIME_TYPE, array.type
     if pa.types.is_timestamp(type_) and type_.tz is not None:

@@ -1,12 +1,12 @@
 """Growing lists, one per key, that share one array. Each has places of its own, so adding to one list moves no other.
 
 A full list moves to the end of the used places and gets twice the room. Its former places are reused when all lists are
-laid out anew.
+laid out again.
 
-An array has PLACES_PER_ENTRY places per entry. That is always enough, so processing an event never asks for room. Since
-the lists were laid out, the room of a list of n entries doubled from LEAST_ROOM, or from twice the entries that it had
-then, up to less than 2 n. All its former and present rooms together are less than 4 n. A list that never moved has a
-room of at most 4 n.
+An array has PLACES_PER_ENTRY places per entry. That is always enough, so processing an event never asks for room. A
+list of n entries began with LEAST_ROOM places, or with twice the entries that it had when the lists were laid out. Its
+room doubled with each move, up to less than 2 n. So all its rooms together are less than 4 n. A list that never moved
+has a room of at most 4 n.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def arrive(
         if cursor.emitted + 2 * (cursor.matches + kept) > len(emitted):
             return JoinStatus.MORE_EMITTED
         cursor.dropped += found - kept
-        # From here on the event cannot be repeated: with the clock at its own end it could be late.
+        # From here on the event cannot be processed again: its own end may have moved the clock and made it late.
         if events.end[position] > cursor.clock and not settings.external_clock:
             cursor.clock = events.end[position]
         if not add_matches(tables, events, stores, open_, emitted, scratch, cursor, kept):

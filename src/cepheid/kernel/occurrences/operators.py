@@ -27,8 +27,8 @@ from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
 @inlined
 def put(forest: Forest, cursor: TreeCursor, first: int, recent: bool, start: int, node: int) -> None:
-    """Adds an occurrence to those that the operator makes, which begin at `first`. If `recent`, only the more recent
-    one is kept in place.
+    """Adds an occurrence to those that the operator makes, which begin at `first`. If `recent`, there is only one, and
+    the more recent one stays.
     """
     if recent and cursor.made > first:
         best = forest.made[first]

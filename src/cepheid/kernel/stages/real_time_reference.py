@@ -5,10 +5,10 @@ This module defines which matches these are. They are those that the definition 
 events of each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time
 of an accepted event of any key.
 
-So what depends on time is decided as if no event up to the clock were missing. A partial match whose deadline is not
-after the clock has timed out, a `not_followed_by` at the end holds, a `longest` loop is over, and a match that waited
-for an earlier partial match is emitted. All of this is retracted if an event comes that changes the result. What only
-the end of the input decides is emitted at the end.
+So what depends on time is decided as if no event up to the clock were missing. For example, a partial match whose
+deadline is not after the clock has timed out, and a `not_followed_by` at the end holds. A `longest` loop has ended, and
+a match that waited for an earlier partial match is emitted. All of this is retracted if an event comes that changes the
+result. What only the end of the input decides is emitted at the end.
 
 A result becomes certain at a deadline or an event. It is final once only late events can come before that time. Then
 the conservative consistency emits it.
