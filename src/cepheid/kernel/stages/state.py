@@ -58,12 +58,12 @@ def _check_numbers(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: 
     _check_bounds(bounds)
     depth = _depths(nodes["parent"])
     if any((part["length"] != depth[part["node"]]).any() for part in (rows, completed)):
-        raise SnapshotError("the lengths of the snapshot's partial matches do not agree with their events")
+        raise SnapshotError("the snapshot's partial matches have lengths that do not agree with their events")
     if not (
         _is_cut(keys["live"], keys["live_end"], len(rows))
         and _is_cut(keys["completed"], keys["completed_end"], len(completed))
     ):
-        raise SnapshotError("some of the snapshot's partial matches do not belong to exactly one key")
+        raise SnapshotError("the snapshot's partial matches do not each belong to one key")
 
 
 def check_sets(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: int) -> None:
