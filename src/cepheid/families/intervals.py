@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.events.batch import Schema
-from cepheid.families.family import RETRACTIONS, Explanation, LateBy, ServiceOptions
+from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.intervals.document import write_document
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
 
 
-class Intervals:
-    """A Family."""
+class Intervals(Family):
+    """Interval patterns."""
 
     kind = "intervals"
     pattern = IntervalPattern
@@ -55,12 +55,6 @@ class Intervals:
     def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
         return check_intervals(pattern)
 
-    def advice(self, given: object) -> str | None:  # noqa: ARG002
-        return None
-
-    def endless(self, pattern: IntervalPattern) -> IntervalPattern:
-        return pattern
-
     def build(
         self,
         patterns: Sequence[PatternRequest[IntervalPattern]],
@@ -70,9 +64,6 @@ class Intervals:
     ) -> IntervalPlans:
         return build_interval_plans(patterns, schema, engine, options)
 
-    def warnings(self, plan: IntervalPlan) -> Iterable[str]:  # noqa: ARG002
-        return ()
-
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
         return interval_growth(plan.pattern, End(late_by))
 
@@ -81,9 +72,6 @@ class Intervals:
 
     def document(self, pattern: IntervalPattern) -> dict[str, Value]:
         return write_document(pattern)
-
-    def names_of_functions(self, pattern: IntervalPattern) -> list[str]:  # noqa: ARG002
-        return []
 
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.events.batch import Schema
-from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
 
 
-class Occurrences:
-    """A Family."""
+class Occurrences(Family):
+    """Patterns of occurrences."""
 
     kind = "occurrences"
     pattern = OccurrencePattern
@@ -74,14 +74,8 @@ class Occurrences:
     def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return occurrence_growth(plan)
 
-    def never_certain(self, plan: OccurrencePlan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
-        return []
-
     def document(self, pattern: OccurrencePattern) -> dict[str, Value]:
         return write_document(pattern)
-
-    def names_of_functions(self, pattern: OccurrencePattern) -> list[str]:  # noqa: ARG002
-        return []
 
     def explain(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> Explanation:
         from cepheid.plan.occurrences import explain
@@ -117,9 +111,6 @@ class Occurrences:
         from cepheid.matchers.occurrences.runner import OccurrencesRunner
 
         return OccurrencesRunner(plan)
-
-    def live_outputs(self, plan: OccurrencePlan) -> tuple[str, ...]:
-        return plan.outputs or ()
 
     def compatibility(self, runner: OccurrencesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.occurrences.digest import layout_digest

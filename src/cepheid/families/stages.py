@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.events.batch import Schema
-from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from cepheid.matchers.stages.runner import StagesRunner
 
 
-class Stages:
-    """A Family."""
+class Stages(Family):
+    """Patterns of stages."""
 
     kind = "stages"
     pattern = Pattern
@@ -50,12 +50,6 @@ class Stages:
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_pattern(pattern, measures)
 
-    def advice(self, given: object) -> str | None:  # noqa: ARG002
-        return None
-
-    def endless(self, pattern: Pattern) -> Pattern:
-        return pattern
-
     def build(
         self,
         patterns: Sequence[PatternRequest[Pattern]],
@@ -70,9 +64,6 @@ class Stages:
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)
-
-    def never_certain(self, plan: Plan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
-        return []
 
     def document(self, pattern: Pattern) -> dict[str, Value]:
         return pattern_form(pattern)
@@ -120,9 +111,6 @@ class Stages:
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
-
-    def live_outputs(self, plan: Plan) -> tuple[str, ...]:
-        return plan.outputs or ()
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest
