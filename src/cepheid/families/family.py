@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -58,28 +59,28 @@ class ServiceOptions:
 
 
 class Family(Protocol):
-    """A kind of pattern. What a method returns here is what most kinds do."""
+    """A kind of pattern. What is given here is what most kinds have and do."""
 
     kind: str
     """The name of the kind in documents, ledgers and messages."""
     pattern: type
     noun: str
     """What messages call a pattern of the kind, with its article."""
-    has_ends: bool
+    has_ends: bool = False
     """Whether events have a start and an end; otherwise they have one time."""
-    in_order: bool
+    in_order: bool = True
     """Whether the finite matcher needs events sorted by key and time; otherwise it takes them in any order."""
     outputs: tuple[OutputName, ...]
     """The outputs that can be requested."""
-    always_in_one_table: bool
+    always_in_one_table: bool = False
     """Whether the rows of a stream always start with `kind` and `pattern`."""
     last_columns: tuple[str, ...]
     """Columns that come after all others if several patterns have their own columns."""
-    lacks: Mapping[str, str]
+    lacks: Mapping[str, str] = MappingProxyType({})
     """Arguments of `detect` that the kind does not support, each with the reason. The docs show them in a table."""
-    named_in_one_table: bool
+    named_in_one_table: bool = False
     """Whether matches of several patterns have by default the columns of a call with `outputs`."""
-    lists_open: bool
+    lists_open: bool = False
     """Whether open partial matches can be listed."""
     counts: type[ReadCounts]
     """The type of the counts for finite input."""

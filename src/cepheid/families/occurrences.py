@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurrences
 from cepheid.plan.occurrences.growth import occurrence_growth
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.types import misread_types
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 if TYPE_CHECKING:
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
@@ -37,15 +33,10 @@ class Occurrences(Family):
     kind = "occurrences"
     pattern = OccurrencePattern
     noun = "an OccurrencePattern"
-    has_ends = False
-    in_order = True
     outputs: tuple[OutputName, ...] = ("matches", "late")
-    always_in_one_table = False
     last_columns = ("events", "event")
-    lacks: Mapping[str, str] = MappingProxyType({})
-    named_in_one_table = False
-    lists_open = False
     counts = EventCounts
+    build = staticmethod(build_occurrence_plans)
 
     def check(self, pattern: OccurrencePattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_occurrences(pattern, measures)
@@ -58,15 +49,6 @@ class Occurrences(Family):
     def endless(self, pattern: OccurrencePattern) -> OccurrencePattern:
         """The pattern with the policy RECENT if it has none, as all occurrences in unbounded input are too many."""
         return pattern if pattern.chosen is not None else pattern.policy(Policy.RECENT)
-
-    def build(
-        self,
-        patterns: Sequence[PatternRequest[OccurrencePattern]],
-        schema: Schema,
-        engine: SqlEngine,
-        options: PlanOptions,
-    ) -> OccurrencePlans:
-        return build_occurrence_plans(patterns, schema, engine, options)
 
     def warnings(self, plan: OccurrencePlan) -> Iterable[str]:
         return plan.warnings

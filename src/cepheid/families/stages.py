@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
@@ -37,27 +33,15 @@ class Stages(Family):
     kind = "stages"
     pattern = Pattern
     noun = "a Pattern"
-    has_ends = False
-    in_order = True
     outputs: tuple[OutputName, ...] = ("matches", "timeouts", "late")
-    always_in_one_table = False
     last_columns = ("event",)
-    lacks: Mapping[str, str] = MappingProxyType({})
     named_in_one_table = True
     lists_open = True
     counts = EventCounts
+    build = staticmethod(build_plans)
 
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_pattern(pattern, measures)
-
-    def build(
-        self,
-        patterns: Sequence[PatternRequest[Pattern]],
-        schema: Schema,
-        engine: SqlEngine,
-        options: PlanOptions,
-    ) -> Plans:
-        return build_plans(patterns, schema, engine, options)
 
     def warnings(self, plan: Plan) -> Iterable[str]:
         return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
