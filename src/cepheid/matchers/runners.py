@@ -14,6 +14,7 @@ from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.protocols import Detector, PatternRunner
+from cepheid.matchers.snapshot import restored
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -49,7 +50,7 @@ class OrderedRunner(Planned, ABC):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[OrderedLiveMatcher, dict[str, Any]]:
-        live, kept = ConservativeMatcher.restored(self.detector(), snapshot, made_for, columns)
+        live, kept = restored(ConservativeMatcher(self.detector()), snapshot, made_for, columns)
         return self.live_matcher(live), kept
 
     @property

@@ -19,6 +19,7 @@ from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.runners import Planned
+from cepheid.matchers.snapshot import restored
 from cepheid.output.common import INSERTION, LATE, RETRACTION
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -52,7 +53,7 @@ class IntervalsRunner(Planned):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[IntervalRowsMatcher, dict[str, Any]]:
-        live, kept = LiveIntervalMatcher.restored(self.compiled, snapshot, made_for, columns)
+        live, kept = restored(LiveIntervalMatcher(self.compiled), snapshot, made_for, columns)
         return IntervalRowsMatcher(self, live), kept
 
 

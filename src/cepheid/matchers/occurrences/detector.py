@@ -23,6 +23,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
 from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
 from cepheid.matchers.counts import Found
+from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
 from cepheid.output.occurrences import positions_in, row_schema, rows_of
@@ -171,13 +172,15 @@ class OccurrenceKernels:
         self.each[0].cursor.dropped, self.each[0].dropped_matches = open_, matches
 
 
-class OccurrenceDetector:
+class OccurrenceDetector(Replays):
     """Finds patterns in the events of many keys, which are numbers."""
 
     closes_instants = True
     drops_deadlines_silently = False
+    kernel: OccurrenceKernels
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
+        super().__init__(compiled.plan.limits)
         constants = compiled.tables.constants.copy()  # the codes of strings change with every working set
         each = tuple(
             trees._replace(tables=trees.tables._replace(constants=constants, settings=trees.tables.settings.copy()))
@@ -189,20 +192,6 @@ class OccurrenceDetector:
         self.reported = NoTimeouts()
         self._matches = 0
         self._kept = 0
-        self._replays = False
-
-    @contextmanager
-    def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block, earlier events come again, under these limits in place of the plans'. Their rows were emitted
-        before, so none are made.
-        """
-        self._replays = True
-        self.kernel.limit(limits)
-        try:
-            yield
-        finally:
-            self._replays = False
-            self.kernel.limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
         """For each plan the rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end`
