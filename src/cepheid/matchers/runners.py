@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from cepheid.errors import PatternError
 from cepheid.events.batch import Batch, join
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
@@ -23,6 +24,8 @@ class Planned:
     """What a PatternRunner has from its plan."""
 
     plan: PatternPlan
+    why_unlisted: ClassVar[str]
+    """The message that says why partial matches cannot be listed, where they cannot."""
 
     @property
     def name(self) -> str:
@@ -31,6 +34,10 @@ class Planned:
     @property
     def limits(self) -> Limits:
         return self.plan.limits
+
+    @property
+    def open_schema(self) -> pa.Schema:
+        raise PatternError(self.why_unlisted)
 
 
 class OrderedRunner(Planned, ABC):
@@ -56,10 +63,6 @@ class OrderedRunner(Planned, ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema: ...
-
-    @property
-    @abstractmethod
-    def open_schema(self) -> pa.Schema: ...
 
 
 class OrderedLiveMatcher:

@@ -99,8 +99,8 @@ class Restorable(Protocol):
     """A matcher whose state a snapshot has."""
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
-        """Continues where the writer of the snapshot stopped; `columns` are the columns of the matcher's batches. Called
-        once, before anything else.
+        """Continues where the writer of the snapshot stopped; `columns` are the columns of the matcher's batches. It is
+        called once, before anything else.
         """
 
 

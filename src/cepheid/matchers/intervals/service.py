@@ -19,7 +19,7 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.intervals.runner import without_partial_matches
+from cepheid.matchers.intervals.runner import WHY_UNLISTED
 from cepheid.matchers.snapshot import fitting, restored
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
@@ -83,7 +83,7 @@ class IntervalServiceMatcher:
         return self._counted(self._matcher.switch(consistency))
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
-        raise without_partial_matches()
+        raise PatternError(WHY_UNLISTED)
 
     def counts(self, read: Mapping[str, int]) -> IntervalMatcherCounts:
         return IntervalMatcherCounts(

@@ -33,6 +33,10 @@ from cepheid.plan.plan_set import ColumnMap
 
 _FEW = 1 << 14
 """Up to this many events that nothing needs are retained in any case."""
+WHY_UNLISTED = (
+    "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are open "
+    "(open_partial_matches)"
+)
 
 
 class OccurrenceKernels:
@@ -234,7 +238,7 @@ class OccurrenceDetector(Replays):
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:  # noqa: ARG002
         """Raises PatternError: what is open here is not a partial match, which has a stage."""
-        raise without_partial_matches()
+        raise PatternError(WHY_UNLISTED)
 
     @property
     def relevant(self) -> int | None:
@@ -273,14 +277,6 @@ class OccurrenceDetector(Replays):
         positions = positions_in(emitted, len(self.working_set))
         events = self.working_set.take(positions)
         return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions)
-
-
-def without_partial_matches() -> PatternError:
-    """The error that says why partial matches cannot be listed."""
-    return PatternError(
-        "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are "
-        "open (open_partial_matches)"
-    )
 
 
 def _with_values(events: Batch, place: ColumnMap) -> Batch:
