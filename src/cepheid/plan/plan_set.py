@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,6 +15,7 @@ from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.resolve import Shape, shape_of
 from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot
 from cepheid.plan.limits import Limits
+from cepheid.plan.pattern_request import PatternRequest
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ class PatternPlan(LiftedFor, Protocol):
 
 
 class Measured:
-    """What a plan has from its measures."""
+    """What a plan has from its measures and its events."""
 
     measures: tuple[Measure, ...] | None
 
@@ -92,6 +93,11 @@ class Measured:
     def slots(self) -> dict[str, Slot]:
         """Those of all measures, by name."""
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
+
+    @property
+    def computed_times(self) -> dict[str, tuple[str, ...]]:
+        """None: a match starts and ends with events."""
+        return {}
 
 
 class InSql:
@@ -163,26 +169,20 @@ def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
     return [bits[start : start + WORD] for start in range(0, max(1, len(bits)), WORD)]
 
 
-class _WithSlots(Protocol):
-    @property
-    def slots(self) -> Mapping[str, Slot]: ...
+N = TypeVar("N", bound=NamedPattern)
 
 
-S_co = TypeVar("S_co", bound=_WithSlots, covariant=True)
-
-
-class _Build(Protocol[S_co]):
-    def __call__(self, *, first_slot: int) -> S_co | list[Problem]: ...
-
-
-def plans_or_problems(each: Iterable[tuple[str, _Build[S_co]]], *, named: bool) -> tuple[list[S_co], list[Problem]]:
-    """What is built for the patterns of these names, with slots numbered across all of them; and all problems, which
-    name their pattern if the patterns are `named`.
+def plans_or_problems(
+    patterns: Iterable[PatternRequest[N]], build: Callable[[PatternRequest[N], int], P | list[Problem]], *, named: bool
+) -> tuple[list[P], list[Problem]]:
+    """What is built for the patterns, given the number of its first slot, which goes on across all of them; and all
+    problems, which name their pattern if the patterns are `named`.
     """
-    plans, problems = list[S_co](), list[Problem]()
-    for name, build in each:
+    plans, problems = list[P](), list[Problem]()
+    for one in patterns:
+        name = one.pattern.name
         with in_pattern(name, named=named):
-            built = build(first_slot=sum(len(plan.slots) for plan in plans))
+            built = build(one, sum(len(plan.slots) for plan in plans))
         if isinstance(built, list):
             problems += [problem.of_pattern(name) if named else problem for problem in built]
         else:

@@ -75,11 +75,6 @@ class Plan(Measured):
         return self.pattern.functions
 
     @property
-    def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """None: a match starts and ends with events."""
-        return {}
-
-    @property
     def window(self) -> int | None:
         """`within` in microseconds."""
         return None if self.pattern.window is None else microseconds(self.pattern.window)
