@@ -31,8 +31,8 @@ class Found:
 
 
 @dataclass(frozen=True)
-class ReadCounts:
-    """Numbers of events read, of events that a matcher cannot use, and of matches."""
+class EventsRead:
+    """Numbers of events read, and of events that a matcher cannot use."""
 
     events: int = 0
     """Events read, up to `as_of`."""
@@ -40,9 +40,6 @@ class ReadCounts:
     """Events with a NULL in the key, dropped."""
     null_times: int = 0
     """Events with a key but without a time, dropped."""
-    matches: int = 0
-    dropped_matches: int = 0
-    """Matches dropped because of `Limits.max_matches_per_event`."""
 
     @property
     def unusable(self) -> str:
@@ -50,6 +47,15 @@ class ReadCounts:
         if not (self.null_keys or self.null_times):
             return ""
         return f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+
+
+@dataclass(frozen=True)
+class ReadCounts(EventsRead):
+    """Numbers of events read, of events that a matcher cannot use, and of matches."""
+
+    matches: int = 0
+    dropped_matches: int = 0
+    """Matches dropped because of `Limits.max_matches_per_event`."""
 
     @property
     def over_limits(self) -> str:
