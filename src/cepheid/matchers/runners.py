@@ -28,14 +28,6 @@ class Planned:
     """The message that says why partial matches cannot be listed, where they cannot."""
 
     @property
-    def name(self) -> str:
-        return self.plan.pattern.name
-
-    @property
-    def limits(self) -> Limits:
-        return self.plan.limits
-
-    @property
     def open_schema(self) -> pa.Schema:
         raise PatternError(self.why_unlisted)
 

@@ -90,7 +90,7 @@ class IntervalRowsMatcher:
             self.advance_time(until)
             self.process(events)
         self.advance_time(passed)
-        self.live.kernel.limit(self.pattern.limits)
+        self.live.kernel.limit(self.pattern.plan.limits)
 
     def renewed(self) -> pa.Table | None:
         consistency = self.pattern.plan.pattern.consistency
