@@ -20,6 +20,11 @@ FOREVER = np.iinfo(np.int64).max
 """The time that is reached when the input is complete."""
 
 
+def integers(*names: str) -> np.dtype[np.void]:
+    """Records of 64-bit integers with these names."""
+    return np.dtype([(name, np.int64) for name in names])
+
+
 class Events(NamedTuple):
     """The working set; n events, c lifted columns."""
 

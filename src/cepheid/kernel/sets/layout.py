@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, integers
 from cepheid.kernel.stages.layout import Cursor
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
@@ -121,42 +121,37 @@ class SetOutput(NamedTuple):
     """Event and stage in one, see `taken_of`."""
 
 
-SET_CURSOR = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "visit",  # the current visit, and whether it has begun
-            "begun",
-            "event",  # next event of the working set to process
-            "first",  # the event that the visit began at
-            "task",  # what is to be done next: see kernel.sets.step.Task
-            "now",  # time of the event that completes matches
-            "wake",  # all truth bits that can change a set of the current key
-            "limited",  # 1: there is a limit, so that partial matches are counted
-            "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
-            "patience",  # events of the visit that pass before they may be counted anew, see `recount`
-            "nodes",
-            "base",  # nodes when the visit began: those after them are of its key alone
-            "roots",  # in Graph
-            "kept_nodes",  # nodes that stay when the matches of the event are listed
-            "vertices",  # in Graph
-            "found",  # matches that the event completes, MANY_OPEN for more
-            "side",
-            "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
-            "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
-            "group",  # part of Graph.order: the vertices of the event whose matches are being listed
-            "group_end",
-            "lengths",  # of the group's starts together, as in VERTEX
-            "longest",
-            "start",  # where in Graph.order the current start is
-            "length",  # of the paths that are being listed
-            "depth",  # of the current path
-            "group_matches",  # in SetOutput, before the first match of the start and length
-            "group_events",
-            "matches",  # in SetOutput
-            "match_events",
-        )
-    ]
+SET_CURSOR = integers(
+    "visit",  # the current visit, and whether it has begun
+    "begun",
+    "event",  # next event of the working set to process
+    "first",  # the event that the visit began at
+    "task",  # what is to be done next: see kernel.sets.step.Task
+    "now",  # time of the event that completes matches
+    "wake",  # all truth bits that can change a set of the current key
+    "limited",  # 1: there is a limit, so that partial matches are counted
+    "open",  # by Sets.paths, how many partial matches the key has since the last event of the visit
+    "patience",  # events of the visit that pass before they may be counted anew, see `recount`
+    "nodes",
+    "base",  # nodes when the visit began: those after them are of its key alone
+    "roots",  # in Graph
+    "kept_nodes",  # nodes that stay when the matches of the event are listed
+    "vertices",  # in Graph
+    "found",  # matches that the event completes, MANY_OPEN for more
+    "side",
+    "tail",  # what all the matches that are being listed take last, or NOTHING_TAKEN
+    "ambiguous",  # 1: an event may stand in two matches under several stages, so that they must be sorted
+    "group",  # part of Graph.order: the vertices of the event whose matches are being listed
+    "group_end",
+    "lengths",  # of the group's starts together, as in VERTEX
+    "longest",
+    "start",  # where in Graph.order the current start is
+    "length",  # of the paths that are being listed
+    "depth",  # of the current path
+    "group_matches",  # in SetOutput, before the first match of the start and length
+    "group_events",
+    "matches",  # in SetOutput
+    "match_events",
 )
 
 
