@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
 from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
+from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Shape, shape_of
 from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot
 from cepheid.plan.limits import Limits
-from cepheid.plan.pattern_request import PatternRequest
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 T = TypeVar("T")
 
@@ -82,6 +83,26 @@ class PatternPlan(LiftedFor, Protocol):
 
     @property
     def limits(self) -> Limits: ...
+
+
+class PlanParts(TypedDict):
+    """The fields that plans of all kinds are given alike."""
+
+    schema: Schema
+    bits: tuple[Lifted, ...]
+    values: tuple[Lifted, ...]
+    outputs: tuple[OutputName, ...] | None
+    limits: Limits
+
+
+def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions) -> PlanParts:
+    return PlanParts(
+        schema=schema,
+        bits=tuple(lifted for _, lifted in lifting.bits.values()),
+        values=tuple(lifted for _, lifted in lifting.values.values()),
+        outputs=options.outputs,
+        limits=options.limits,
+    )
 
 
 class Measured:

@@ -25,7 +25,7 @@ from cepheid.plan.intervals.conditions import Variables, resolved, variables_in
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, JoinScript
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import plans_or_problems
+from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import is_time, refusal, schema_faults
 from cepheid.plan.taxonomy import subtype_conditions
 
@@ -203,13 +203,9 @@ def _lifted(
     ]
     return IntervalPlan(
         pattern=pattern,
-        schema=schema,
-        bits=tuple(lifted for _, lifted in lifting.bits.values()),
-        values=tuple(lifted for _, lifted in lifting.values.values()),
+        **plan_parts(schema, lifting, options),
         variable_bits=tuple(bits),
         scripts=scripts[0],
         negated=tuple(scripts[1:]),
         columns=options.chosen(schema),
-        outputs=options.outputs,
-        limits=options.limits,
     )

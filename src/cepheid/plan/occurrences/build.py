@@ -45,7 +45,7 @@ from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import plans_or_problems
+from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
 
 
@@ -106,20 +106,16 @@ def _plan_or_problems(
     recent = policy is Policy.RECENT
     return OccurrencePlan(
         pattern=pattern,
-        schema=schema,
-        bits=tuple(lifted for _, lifted in built.lifting.bits.values()),
-        values=tuple(lifted for _, lifted in built.lifting.values.values()),
+        **plan_parts(schema, built.lifting, options),
         operators=tuple(built.rows),
         root=root,
         variables=tuple(found.scopes.each),
         time_value=built.time_value,
         measures=None if measures is None else given,
         columns=with_types(pattern, options.chosen(schema)),
-        outputs=options.outputs,
         policy=policy,
         by_operator=recent and not built.scripted,
         warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
-        limits=options.limits,
     )
 
 
