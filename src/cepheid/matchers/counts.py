@@ -36,8 +36,8 @@ class Found:
 
 
 @dataclass(frozen=True)
-class EventsRead:
-    """Numbers of events read, and of events that a matcher cannot use."""
+class ReadCounts:
+    """Numbers of events read, of events that a matcher cannot use, and of matches."""
 
     events: int = 0
     """Events read, up to `as_of`."""
@@ -45,20 +45,14 @@ class EventsRead:
     """Events with a NULL in the key, dropped."""
     null_times: int = 0
     """Events with a key but without a time, dropped."""
+    matches: int = 0
+    dropped_matches: int = 0
+    """Matches dropped because of `Limits.max_matches_per_event`."""
 
     @property
     def unusable(self) -> str:
         """Which events were dropped, as text; empty if none was."""
         return in_words((self.null_keys, "events without key"), (self.null_times, "without time"))
-
-
-@dataclass(frozen=True)
-class ReadCounts(EventsRead):
-    """Numbers of events read, of events that a matcher cannot use, and of matches."""
-
-    matches: int = 0
-    dropped_matches: int = 0
-    """Matches dropped because of `Limits.max_matches_per_event`."""
 
     @property
     def over_limits(self) -> str:

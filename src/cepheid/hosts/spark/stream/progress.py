@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cepheid.matchers.counts import EventsRead
-
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's name follows them."""
 
@@ -17,9 +15,13 @@ MALFORMED = "cepheid.malformed"
 
 
 @dataclass(frozen=True)
-class PatternProgress(EventsRead):
+class PatternProgress:
     """What one pattern did in a micro-batch."""
 
+    events: int = 0
+    """Events read."""
+    null_keys: int = 0
+    null_times: int = 0
     matches: int = 0
     timeouts: int = 0
     """Counted only if timeouts are among the outputs."""
