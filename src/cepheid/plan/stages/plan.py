@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
@@ -23,8 +24,7 @@ class SkipRule:
     error_on_miss: bool
 
 
-@dataclass(frozen=True)
-class StageColumn:
+class StageColumn(NamedTuple):
     """An output column: the events of a stage in a match."""
 
     name: str
