@@ -31,7 +31,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.build import build_occurrence_plans
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.pattern_request import PatternRequest
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 SECOND = 1_000_000
 PATTERNS = {
@@ -73,7 +73,7 @@ def made(rows: int, shares: Sequence[float]) -> pa.Table:
 def plan_of(text: str, policy: str, columns: pa.Schema) -> OccurrencePlan:
     pattern = OccurrencePattern.of(text).policy(policy).taxonomy("type")
     asked = (PatternRequest(pattern),)
-    return build_occurrence_plans(asked, Schema(columns, (), "at"), DuckDbEngine(time_zone="UTC")).only
+    return build_occurrence_plans(asked, Schema(columns, (), "at"), DuckDbEngine(time_zone="UTC"), PlanOptions()).only
 
 
 def lifted(plan: OccurrencePlan, events: pa.Table) -> Events:

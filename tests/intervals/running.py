@@ -15,6 +15,7 @@ from cepheid.kernel.intervals.reference import Interval
 from cepheid.kernel.stages.python_events import script_values
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.snapshot import restored
 from cepheid.output.intervals import END
 from cepheid.plan.intervals.plan import IntervalPlan
 
@@ -70,7 +71,7 @@ def log_of(
             told += _told(matcher.switch(switches[position]), "switch", position, variables, ids)
         if position in cuts and restoring:
             data = matcher.snapshot({"of": "test"}, {})
-            matcher, _ = LiveIntervalMatcher.restored(compiled, data, {"of": "test"}, batch.data.schema)
+            matcher, _ = restored(LiveIntervalMatcher(compiled), data, {"of": "test"}, batch.data.schema)
         elif position in cuts:
             matcher.forget()
         told += _told(matcher.process(batch.slice(position, position + 1)), "arrive", position, variables, ids)

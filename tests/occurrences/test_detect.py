@@ -39,7 +39,7 @@ from cepheid.lang.duration import LONGEST
 from cepheid.matchers.occurrences.detector import OccurrenceDetector
 from cepheid.plan.occurrences.build import build_occurrence_plans
 from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.pattern_request import PatternRequest
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import relevant_to_any
 from occurrences.shop import ROWS, at, found, shop, spans
 
@@ -447,7 +447,7 @@ def test_what_patterns_share_is_looked_at_once() -> None:
         schema = Schema(shop().schema, (), "at")
         engine = DuckDbEngine(time_zone="UTC")
         asked = [PatternRequest(of(text).named(text)) for text in texts]
-        plans = [build_occurrence_plans([one], schema, engine).only for one in asked]
+        plans = [build_occurrence_plans([one], schema, engine, PlanOptions()).only for one in asked]
         together = OccurrencePlans.of(plans, named=True)
         compiled = compile_occurrences(together)
         events = Timed(shop(), (shop()["at"],))

@@ -10,26 +10,21 @@ from cepheid.cli.failure import failures_reported, print_json
 
 @o.spread
 def check(
-    pattern: o.PatternPath,
-    *,
-    events: o.OptionalEvents = None,
-    time: o.OptionalTime = None,
-    wanted: o.Wanted,
-    reading: o.Reading,
-    as_json: o.AsJson = False,
+    pattern: o.PatternPath, *, against: o.Against, wanted: o.Wanted, reading: o.Reading, as_json: o.AsJson = False
 ) -> None:
     """Report all problems of a pattern file with their lines and columns, and the warnings of explain.
 
     Without --events, only the parts that need no columns are checked: the document, the SQL of the conditions and the
     stages that they name.
     """
-    options, parameters = o.EventOptions.of(events, time, wanted, reading), o.parameters_from(wanted.parameter)
+    options = o.EventOptions.of(against.events, against.time, wanted, reading)
+    parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
         from cepheid.errors import PatternError
 
         opened = open_pattern(pattern, parameters, wanted.type_)
-        plan = plan_for(opened, options) if events else None
+        plan = plan_for(opened, options) if options.files else None
         if plan is None and (problems := problems_without_events(opened, options.measures)):
             with opened.problems_located():
                 raise PatternError(problems)

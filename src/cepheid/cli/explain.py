@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def explain(
     pattern: o.PatternPath,
     *,
-    events: o.OptionalEvents = None,
-    time: o.OptionalTime = None,
+    against: o.Against,
     wanted: o.Wanted,
     reading: o.Reading,
     bounds: o.Bounds,
@@ -35,13 +34,14 @@ def explain(
     With --events it also shows the plan: the columns that the host's SQL engine computes, what is left to scripts, all
     types, and the events that are dropped before anything else.
     """
-    options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
+    options = o.EventOptions.of(against.events, against.time, wanted, reading, bounds)
+    parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json):
         from cepheid.cli.pattern_file import open_pattern, plan_for, remarks_of
         from cepheid.families import known_family_of
 
         opened = open_pattern(pattern, parameters, wanted.type_)
-        plan = plan_for(opened, options) if events else None
+        plan = plan_for(opened, options) if options.files else None
         if plan is None:
             _check(opened, options.measures)
         shown = known_family_of(opened.pattern).explain(opened.pattern, plan)

@@ -108,6 +108,14 @@ MOST_MATCHES = Limits().max_matches_per_event
 
 
 @dataclass(frozen=True)
+class Against:
+    """Options of commands that may check a pattern against events."""
+
+    events: OptionalEvents = None
+    time: OptionalTime = None
+
+
+@dataclass(frozen=True)
 class Wanted:
     """Options of all commands that look for a pattern: the meaning of the columns, and the form of the result."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -58,65 +59,44 @@ class ServiceOptions:
 
 
 class Family(Protocol):
-    """A kind of pattern."""
+    """A kind of pattern. What is given here is what most kinds have and do."""
 
-    @property
-    def kind(self) -> str:
-        """The name of the kind in documents, ledgers and messages."""
-
-    @property
-    def pattern(self) -> type: ...
-
-    @property
-    def noun(self) -> str:
-        """What messages call a pattern of the kind, with its article."""
-
-    @property
-    def has_ends(self) -> bool:
-        """Whether events have a start and an end; otherwise they have one time."""
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the finite matcher needs events sorted by key and time; otherwise it takes them in any order."""
-
-    @property
-    def outputs(self) -> tuple[OutputName, ...]:
-        """The outputs that can be requested."""
-
-    @property
-    def always_in_one_table(self) -> bool:
-        """Whether the rows of a stream always start with `kind` and `pattern`."""
-
-    @property
-    def last_columns(self) -> tuple[str, ...]:
-        """Columns that come after all others if several patterns have their own columns."""
-
-    @property
-    def lacks(self) -> Mapping[str, str]:
-        """Arguments of `detect` that the kind does not support, each with the reason. The docs show them in a table."""
-
-    @property
-    def named_in_one_table(self) -> bool:
-        """Whether matches of several patterns have by default the columns of a call with `outputs`."""
-
-    @property
-    def lists_open(self) -> bool:
-        """Whether open partial matches can be listed."""
-
-    @property
-    def counts(self) -> type[ReadCounts]:
-        """The type of the counts for finite input."""
+    kind: str
+    """The name of the kind in documents, ledgers and messages."""
+    pattern: type
+    noun: str
+    """What messages call a pattern of the kind, with its article."""
+    has_ends: bool = False
+    """Whether events have a start and an end; otherwise they have one time."""
+    in_order: bool = True
+    """Whether the finite matcher needs events sorted by key and time; otherwise it takes them in any order."""
+    outputs: tuple[OutputName, ...]
+    """The outputs that can be requested."""
+    always_in_one_table: bool = False
+    """Whether the rows of a stream always start with `kind` and `pattern`."""
+    last_columns: tuple[str, ...]
+    """Columns that come after all others if several patterns have their own columns."""
+    lacks: Mapping[str, str] = MappingProxyType({})
+    """Arguments of `detect` that the kind does not support, each with the reason. The docs show them in a table."""
+    named_in_one_table: bool = False
+    """Whether matches of several patterns have by default the columns of a call with `outputs`."""
+    lists_open: bool = False
+    """Whether open partial matches can be listed."""
+    counts: type[ReadCounts]
+    """The type of the counts for finite input."""
 
     # Patterns and plans
 
     def check(self, pattern: Any, measures: Mapping[str, str] | None) -> list[Problem]:
         """The problems of the pattern that do not depend on the events."""
 
-    def advice(self, given: object) -> str | None:
+    def advice(self, given: object) -> str | None:  # noqa: ARG002
         """How to make a pattern of this kind from `given`, which is not one yet; None if that is not possible."""
+        return None
 
     def endless(self, pattern: Any) -> Any:
         """The pattern for unbounded input, with the defaults that such input needs."""
+        return pattern
 
     def build(
         self,
@@ -131,20 +111,23 @@ class Family(Protocol):
             SchemaError, PatternError, LimitExceeded: the message has all problems.
         """
 
-    def warnings(self, plan: Any) -> Iterable[str]:
+    def warnings(self, plan: Any) -> Iterable[str]:  # noqa: ARG002
         """Warnings about what works, but perhaps not as intended."""
+        return ()
 
     def growth(self, plan: Any, late_by: LateBy) -> Iterable[str]:
         """What is retained forever on unbounded input, one sentence per cause."""
 
-    def never_certain(self, plan: Any, late_by: LateBy) -> list[Problem]:
+    def never_certain(self, plan: Any, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
         """Why no match would ever be certain on unbounded input; empty if matches may be."""
+        return []
 
     def document(self, pattern: Any) -> dict[str, Value]:
         """The pattern in JSON values, with names in place of functions."""
 
-    def names_of_functions(self, pattern: Any) -> list[str]:
+    def names_of_functions(self, pattern: Any) -> list[str]:  # noqa: ARG002
         """The names of its conditions in Python."""
+        return []
 
     def explain(self, pattern: Any, plan: Any | None) -> Explanation:
         """What the pattern means and, with the plan, how it runs."""
@@ -173,6 +156,8 @@ class Family(Protocol):
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""
+        outputs: tuple[str, ...] | None = plan.outputs
+        return outputs or ()
 
     def compatibility(self, runner: Any, zone: str) -> dict[str, Any]:
         """What a checkpoint must have been made for to fit, in JSON values; local times are read in `zone`."""

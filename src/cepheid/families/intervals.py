@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
-from cepheid.families.family import RETRACTIONS, Explanation, LateBy, ServiceOptions
+from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
-from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.build import build_interval_plans, check_intervals
 from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.lifted import OutputName
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 if TYPE_CHECKING:
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
 
 
-class Intervals:
-    """A Family."""
+class Intervals(Family):
+    """Interval patterns."""
 
     kind = "intervals"
     pattern = IntervalPattern
@@ -48,30 +45,11 @@ class Intervals:
             "max_partial_matches": "matches are joined anew with each event",
         }
     )
-    named_in_one_table = False
-    lists_open = False
     counts = IntervalCounts
+    build = staticmethod(build_interval_plans)
 
     def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
         return check_intervals(pattern)
-
-    def advice(self, given: object) -> str | None:  # noqa: ARG002
-        return None
-
-    def endless(self, pattern: IntervalPattern) -> IntervalPattern:
-        return pattern
-
-    def build(
-        self,
-        patterns: Sequence[PatternRequest[IntervalPattern]],
-        schema: Schema,
-        engine: SqlEngine,
-        options: PlanOptions,
-    ) -> IntervalPlans:
-        return build_interval_plans(patterns, schema, engine, options)
-
-    def warnings(self, plan: IntervalPlan) -> Iterable[str]:  # noqa: ARG002
-        return ()
 
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
         return interval_growth(plan.pattern, End(late_by))
@@ -81,9 +59,6 @@ class Intervals:
 
     def document(self, pattern: IntervalPattern) -> dict[str, Value]:
         return write_document(pattern)
-
-    def names_of_functions(self, pattern: IntervalPattern) -> list[str]:  # noqa: ARG002
-        return []
 
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram

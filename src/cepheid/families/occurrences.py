@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
-from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurrences
 from cepheid.plan.occurrences.growth import occurrence_growth
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.types import misread_types
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 if TYPE_CHECKING:
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
@@ -31,21 +27,16 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
 
 
-class Occurrences:
-    """A Family."""
+class Occurrences(Family):
+    """Patterns of occurrences."""
 
     kind = "occurrences"
     pattern = OccurrencePattern
     noun = "an OccurrencePattern"
-    has_ends = False
-    in_order = True
     outputs: tuple[OutputName, ...] = ("matches", "late")
-    always_in_one_table = False
     last_columns = ("events", "event")
-    lacks: Mapping[str, str] = MappingProxyType({})
-    named_in_one_table = False
-    lists_open = False
     counts = EventCounts
+    build = staticmethod(build_occurrence_plans)
 
     def check(self, pattern: OccurrencePattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_occurrences(pattern, measures)
@@ -59,29 +50,14 @@ class Occurrences:
         """The pattern with the policy RECENT if it has none, as all occurrences in unbounded input are too many."""
         return pattern if pattern.chosen is not None else pattern.policy(Policy.RECENT)
 
-    def build(
-        self,
-        patterns: Sequence[PatternRequest[OccurrencePattern]],
-        schema: Schema,
-        engine: SqlEngine,
-        options: PlanOptions,
-    ) -> OccurrencePlans:
-        return build_occurrence_plans(patterns, schema, engine, options)
-
     def warnings(self, plan: OccurrencePlan) -> Iterable[str]:
         return plan.warnings
 
     def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return occurrence_growth(plan)
 
-    def never_certain(self, plan: OccurrencePlan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
-        return []
-
     def document(self, pattern: OccurrencePattern) -> dict[str, Value]:
         return write_document(pattern)
-
-    def names_of_functions(self, pattern: OccurrencePattern) -> list[str]:  # noqa: ARG002
-        return []
 
     def explain(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> Explanation:
         from cepheid.plan.occurrences import explain
@@ -117,9 +93,6 @@ class Occurrences:
         from cepheid.matchers.occurrences.runner import OccurrencesRunner
 
         return OccurrencesRunner(plan)
-
-    def live_outputs(self, plan: OccurrencePlan) -> tuple[str, ...]:
-        return plan.outputs or ()
 
     def compatibility(self, runner: OccurrencesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.occurrences.digest import layout_digest

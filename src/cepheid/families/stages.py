@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
-from cepheid.families.family import Explanation, LateBy, ServiceOptions
+from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
@@ -31,48 +27,27 @@ if TYPE_CHECKING:
     from cepheid.matchers.stages.runner import StagesRunner
 
 
-class Stages:
-    """A Family."""
+class Stages(Family):
+    """Patterns of stages."""
 
     kind = "stages"
     pattern = Pattern
     noun = "a Pattern"
-    has_ends = False
-    in_order = True
     outputs: tuple[OutputName, ...] = ("matches", "timeouts", "late")
-    always_in_one_table = False
     last_columns = ("event",)
-    lacks: Mapping[str, str] = MappingProxyType({})
     named_in_one_table = True
     lists_open = True
     counts = EventCounts
+    build = staticmethod(build_plans)
 
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_pattern(pattern, measures)
-
-    def advice(self, given: object) -> str | None:  # noqa: ARG002
-        return None
-
-    def endless(self, pattern: Pattern) -> Pattern:
-        return pattern
-
-    def build(
-        self,
-        patterns: Sequence[PatternRequest[Pattern]],
-        schema: Schema,
-        engine: SqlEngine,
-        options: PlanOptions,
-    ) -> Plans:
-        return build_plans(patterns, schema, engine, options)
 
     def warnings(self, plan: Plan) -> Iterable[str]:
         return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)
-
-    def never_certain(self, plan: Plan, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
-        return []
 
     def document(self, pattern: Pattern) -> dict[str, Value]:
         return pattern_form(pattern)
@@ -120,9 +95,6 @@ class Stages:
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
-
-    def live_outputs(self, plan: Plan) -> tuple[str, ...]:
-        return plan.outputs or ()
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

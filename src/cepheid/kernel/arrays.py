@@ -22,6 +22,11 @@ FOREVER = np.iinfo(np.int64).max
 """A time after all others: it is reached when the input is complete."""
 
 
+def integers(*names: str) -> np.dtype[np.void]:
+    """Records of 64-bit integers with these names."""
+    return np.dtype([(name, np.int64) for name in names])
+
+
 class Events(NamedTuple):
     """The working set; n events, c lifted columns."""
 

@@ -6,11 +6,12 @@ Each kind of pattern has its own key in such a document, and a module that reads
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.marked_text import MarkedText, Value, dump_yaml, load_marked
-from cepheid.lang.document.problems import parameter_span, pattern_schema
+from cepheid.lang.document.problems import in_order, parameter_span, pattern_schema, shared_problems
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals import document as intervals
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -36,7 +37,9 @@ class _Documents(Protocol):
     """A module for the documents of one kind of pattern."""
 
     KEY: str
+    SCHEMA: str
 
+    def document_problems(self, marked: MarkedText, /) -> Iterable[Problem]: ...
     def read_document(self, marked: MarkedText, /) -> AnyPattern: ...
     def write_document(self, pattern: Any, /) -> dict[str, Value]: ...
     def span_in_document(self, problem: Problem, marked: MarkedText, /) -> Span | None: ...
@@ -89,7 +92,10 @@ def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
     if len(given) > 1:
         message = f"a pattern file has one of the keys {', '.join(keys)}; this has {' and '.join(given)}"
         raise PatternError(marked.problem(message, marked.key_spans[given[-1],], "Write a file for each."))
-    return _documents_in(marked).read_document(marked)
+    documents = _documents_in(marked)
+    if problems := [*shared_problems(marked, documents.SCHEMA), *documents.document_problems(marked)]:
+        raise PatternError(in_order(problems))
+    return documents.read_document(marked)
 
 
 def _documents_in(marked: MarkedText) -> _Documents:

@@ -24,7 +24,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
 from cepheid.matchers.protocols import Detector
-from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, to_bytes, with_columns
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows
@@ -170,24 +170,7 @@ class ConservativeMatcher:
             batches["held"] = held.data
         return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
 
-    @staticmethod
-    def restored(
-        detector: Detector, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[ConservativeMatcher, dict[str, Any]]:
-        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`). `columns`
-        are the columns of its batches.
-
-        Raises:
-            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
-        """
-        snapshot = opened(data, made_for)
-        matcher = ConservativeMatcher(detector)
-        with fitting():
-            matcher._take_over(snapshot, columns)
-            kept: dict[str, Any] = snapshot.header["kept"]
-        return matcher, kept
-
-    def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+    def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         header, arrays, batches = snapshot
         waiting = events_of(batches, "waiting", columns)
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))

@@ -20,6 +20,11 @@ def counts_of(kind: type[C], values: Mapping[str, int]) -> C:
     return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
 
 
+def in_words(*counted: tuple[int, str]) -> str:
+    """The counts, each with what is counted; empty if all are 0."""
+    return " and ".join(f"{count:,} {what}" for count, what in counted) if any(count for count, _ in counted) else ""
+
+
 @dataclass(frozen=True)
 class Found:
     """Numbers of matches and timeouts, and of what was dropped over a limit (`Limits.on_limit` "drop")."""
@@ -47,14 +52,12 @@ class ReadCounts:
     @property
     def unusable(self) -> str:
         """Which events were dropped, as text; empty if none was."""
-        if not (self.null_keys or self.null_times):
-            return ""
-        return f"{self.null_keys:,} events without key and {self.null_times:,} without time"
+        return in_words((self.null_keys, "events without key"), (self.null_times, "without time"))
 
     @property
     def over_limits(self) -> str:
         """What was dropped because of limits, as text; empty if nothing was."""
-        return f"{self.dropped_matches:,} matches" if self.dropped_matches else ""
+        return in_words((self.dropped_matches, "matches"))
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,7 @@ class EventCounts(ReadCounts):
 
     @property
     def over_limits(self) -> str:
-        if not (self.dropped_partial_matches or self.dropped_matches):
-            return ""
-        return f"{self.dropped_partial_matches:,} partial matches and {self.dropped_matches:,} matches"
+        return in_words((self.dropped_partial_matches, "partial matches"), (self.dropped_matches, "matches"))
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,8 @@ class IntervalCounts(ReadCounts):
     def unusable(self) -> str:
         if not self.reversed:
             return super().unusable
-        others = f"{self.null_keys:,} events without key and {self.null_times:,} without time"
-        return f"{others} and {self.reversed:,} that end before they start"
+        nulls = (self.null_keys, "events without key"), (self.null_times, "without time")
+        return in_words(*nulls, (self.reversed, "that end before they start"))
 
 
 @dataclass(frozen=True)

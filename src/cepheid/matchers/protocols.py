@@ -285,13 +285,7 @@ class PatternRunner(Protocol):
     """A pattern of a stream in the form that is sent to the workers, which make its matchers."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
     def plan(self) -> PatternPlan: ...
-
-    @property
-    def limits(self) -> Limits: ...
 
     @property
     def schema(self) -> pa.Schema:

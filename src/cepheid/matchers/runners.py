@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from cepheid.errors import PatternError
 from cepheid.events.batch import Batch, join
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.protocols import Detector, PatternRunner
+from cepheid.matchers.snapshot import restored
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -22,14 +24,12 @@ class Planned:
     """What a PatternRunner has from its plan."""
 
     plan: PatternPlan
+    why_unlisted: ClassVar[str]
+    """The message that says why partial matches cannot be listed, where they cannot."""
 
     @property
-    def name(self) -> str:
-        return self.plan.pattern.name
-
-    @property
-    def limits(self) -> Limits:
-        return self.plan.limits
+    def open_schema(self) -> pa.Schema:
+        raise PatternError(self.why_unlisted)
 
 
 class OrderedRunner(Planned, ABC):
@@ -49,16 +49,12 @@ class OrderedRunner(Planned, ABC):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[OrderedLiveMatcher, dict[str, Any]]:
-        live, kept = ConservativeMatcher.restored(self.detector(), snapshot, made_for, columns)
+        live, kept = restored(ConservativeMatcher(self.detector()), snapshot, made_for, columns)
         return self.live_matcher(live), kept
 
     @property
     @abstractmethod
     def schema(self) -> pa.Schema: ...
-
-    @property
-    @abstractmethod
-    def open_schema(self) -> pa.Schema: ...
 
 
 class OrderedLiveMatcher:

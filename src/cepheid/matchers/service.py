@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -20,7 +21,7 @@ from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.matcher import RealTimeMatcher
-from cepheid.matchers.snapshot import fitting
+from cepheid.matchers.snapshot import fitting, restored
 from cepheid.output.changes import FOUND
 
 
@@ -38,14 +39,10 @@ class FollowingMatcher:
     ) -> None:
         """With a consistency the rows are changes (insertions and retractions), and the plan must have outputs."""
         self.warnings = tuple(warnings)
-        self._new_detector = new_detector
         self._lateness = None if lateness is None else microseconds(lateness)
         self._made_for = dict(made_for) if consistency is None else {**made_for, "consistency": "given"}
-        self._matcher: ConservativeMatcher | RealTimeMatcher
-        if consistency is None:
-            self._matcher = ConservativeMatcher(new_detector())
-        else:
-            self._matcher = _of_changes(new_detector(), consistency)
+        self._new_matcher = partial(_new_matcher, new_detector, consistency)
+        self._matcher = self._new_matcher()
         self._latest = NO_TIME
 
     def process(self, batch: Batch) -> pa.Table:
@@ -86,7 +83,7 @@ class FollowingMatcher:
         return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(counts)})
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
-        matcher, kept = self._matcher.restored(self._new_detector(), data, self._made_for, columns)
+        matcher, kept = restored(self._new_matcher(), data, self._made_for, columns)
         with fitting():
             latest, counts = index(kept["latest"]), asdict(EventCounts(**kept["counts"]))
         self._matcher, self._latest = matcher, latest
@@ -100,9 +97,16 @@ class FollowingMatcher:
         return self._matcher.settle(self._latest)
 
 
-def _of_changes(detector: Detector, consistency: Consistency) -> RealTimeMatcher:
-    matcher = RealTimeMatcher(detector, consistency)
-    names = [*matcher.revisions.changes.schema.names, *(measure.name for measure in detector.plan.measures or ())]
+def _new_matcher(
+    new_detector: Callable[[], Detector], consistency: Consistency | None
+) -> ConservativeMatcher | RealTimeMatcher:
+    if consistency is None:
+        return ConservativeMatcher(new_detector())
+    matcher = RealTimeMatcher(new_detector(), consistency)
+    names = [
+        *matcher.revisions.changes.schema.names,
+        *(measure.name for measure in matcher.detector.plan.measures or ()),
+    ]
     if names.count(FOUND) > 1:
         raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
     return matcher

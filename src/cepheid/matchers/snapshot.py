@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,32 @@ def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
     if changed := differences(snapshot.header.get("made_for"), made_for):
         raise AnotherMatcher(changed)
     return snapshot
+
+
+class Restorable(Protocol):
+    """A matcher whose state a snapshot has."""
+
+    def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        """Continues where the writer of the snapshot stopped; `columns` are the columns of the matcher's batches. It is
+        called once, before anything else.
+        """
+
+
+M = TypeVar("M", bound=Restorable)
+
+
+def restored(matcher: M, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> tuple[M, dict[str, Any]]:
+    """The matcher, which is new, continuing where the writer of the snapshot stopped, and the host's state (`kept`).
+    `columns` are the columns of its batches.
+
+    Raises:
+        SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
+    """
+    snapshot = opened(data, made_for)
+    with fitting():
+        matcher.take_over(snapshot, columns)
+        kept: dict[str, Any] = snapshot.header["kept"]
+    return matcher, kept
 
 
 @contextmanager

@@ -34,6 +34,3 @@ class PlanOptions(NamedTuple):
     def chosen(self, schema: Schema) -> tuple[str, ...]:
         """The event columns that come along."""
         return tuple(schema.columns.names if self.columns is None else self.columns)
-
-
-DEFAULT_OPTIONS = PlanOptions()

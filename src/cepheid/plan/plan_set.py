@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
 from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
+from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Shape, shape_of
 from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot
 from cepheid.plan.limits import Limits
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 T = TypeVar("T")
 
@@ -83,8 +85,28 @@ class PatternPlan(LiftedFor, Protocol):
     def limits(self) -> Limits: ...
 
 
+class PlanParts(TypedDict):
+    """The fields that plans of all kinds are given alike."""
+
+    schema: Schema
+    bits: tuple[Lifted, ...]
+    values: tuple[Lifted, ...]
+    outputs: tuple[OutputName, ...] | None
+    limits: Limits
+
+
+def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions) -> PlanParts:
+    return PlanParts(
+        schema=schema,
+        bits=tuple(lifted for _, lifted in lifting.bits.values()),
+        values=tuple(lifted for _, lifted in lifting.values.values()),
+        outputs=options.outputs,
+        limits=options.limits,
+    )
+
+
 class Measured:
-    """What a plan has from its measures."""
+    """What a plan has from its measures and its events."""
 
     measures: tuple[Measure, ...] | None
 
@@ -92,6 +114,11 @@ class Measured:
     def slots(self) -> dict[str, Slot]:
         """Those of all measures, by name."""
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
+
+    @property
+    def computed_times(self) -> dict[str, tuple[str, ...]]:
+        """None: a match starts and ends with events."""
+        return {}
 
 
 class InSql:
@@ -163,26 +190,20 @@ def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
     return [bits[start : start + WORD] for start in range(0, max(1, len(bits)), WORD)]
 
 
-class _WithSlots(Protocol):
-    @property
-    def slots(self) -> Mapping[str, Slot]: ...
+N = TypeVar("N", bound=NamedPattern)
 
 
-S_co = TypeVar("S_co", bound=_WithSlots, covariant=True)
-
-
-class _Build(Protocol[S_co]):
-    def __call__(self, *, first_slot: int) -> S_co | list[Problem]: ...
-
-
-def plans_or_problems(each: Iterable[tuple[str, _Build[S_co]]], *, named: bool) -> tuple[list[S_co], list[Problem]]:
-    """What is built for the patterns of these names, with slots numbered across all of them; and all problems, which
-    name their pattern if the patterns are `named`.
+def plans_or_problems(
+    patterns: Iterable[PatternRequest[N]], build: Callable[[PatternRequest[N], int], P | list[Problem]], *, named: bool
+) -> tuple[list[P], list[Problem]]:
+    """What is built for the patterns, given the number of its first slot, which goes on across all of them; and all
+    problems, which name their pattern if the patterns are `named`.
     """
-    plans, problems = list[S_co](), list[Problem]()
-    for name, build in each:
+    plans, problems = list[P](), list[Problem]()
+    for one in patterns:
+        name = one.pattern.name
         with in_pattern(name, named=named):
-            built = build(first_slot=sum(len(plan.slots) for plan in plans))
+            built = build(one, sum(len(plan.slots) for plan in plans))
         if isinstance(built, list):
             problems += [problem.of_pattern(name) if named else problem for problem in built]
         else:

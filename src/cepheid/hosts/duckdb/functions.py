@@ -68,6 +68,14 @@ def _calendar(names: str, sql: str, notes: str = "") -> tuple[Function, ...]:
     return _same(names, ("DATE",), "INT", f"CAST({sql} AS INTEGER)", notes)
 
 
+def _padding(name: str) -> tuple[Function, ...]:
+    sql, notes = f"{name}({{0}}, {_NOT_NEGATIVE % (1, 1)}, %s)", "The padding is a constant, not empty."
+    return (
+        Function(name, ("STRING", "INT", "STRING"), "STRING", sql % "{2}", notes, constants=(2,)),
+        Function(name, ("STRING", "INT"), "STRING", sql % "' '"),
+    )
+
+
 _NOT_NEGATIVE = "CASE WHEN {%d} < 0 THEN 0 ELSE {%d} END"
 _START = "CASE WHEN {1} = 0 THEN 1 ELSE {1} END"
 
@@ -123,24 +131,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("locate", ("STRING", "STRING"), "INT", "CAST(instr({1}, {0}) AS INTEGER)"),
     Function("position", ("STRING", "STRING"), "INT", "CAST(instr({1}, {0}) AS INTEGER)"),
     Function("replace", ("STRING", "STRING", "STRING"), "STRING", "replace({0}, {1}, {2})"),
-    Function(
-        "lpad",
-        ("STRING", "INT", "STRING"),
-        "STRING",
-        f"lpad({{0}}, {_NOT_NEGATIVE % (1, 1)}, {{2}})",
-        "The padding is a constant, not empty.",
-        constants=(2,),
-    ),
-    Function("lpad", ("STRING", "INT"), "STRING", f"lpad({{0}}, {_NOT_NEGATIVE % (1, 1)}, ' ')"),
-    Function(
-        "rpad",
-        ("STRING", "INT", "STRING"),
-        "STRING",
-        f"rpad({{0}}, {_NOT_NEGATIVE % (1, 1)}, {{2}})",
-        "The padding is a constant, not empty.",
-        constants=(2,),
-    ),
-    Function("rpad", ("STRING", "INT"), "STRING", f"rpad({{0}}, {_NOT_NEGATIVE % (1, 1)}, ' ')"),
+    *_padding("lpad"),
+    *_padding("rpad"),
     Function(
         "split_part",
         ("STRING", "STRING", "INT"),

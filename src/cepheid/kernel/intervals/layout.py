@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
-from cepheid.kernel.arrays import Flags, Int32s
+from cepheid.kernel.arrays import Flags, Int32s, integers
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY
 from cepheid.plan.intervals.constants import FREE
 
@@ -131,25 +131,20 @@ class Scratch(NamedTuple):
     """
 
 
-JOIN_CURSOR = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "event",  # the next event
-            "clock",  # the latest end of an accepted event
-            "realtime",  # 1: matches are emitted at once
-            "k_slack",  # 1: matches wait until the clock is after their end plus the delay; 0: until they are certain
-            "matches",  # in OpenMatches
-            "heap",
-            "stored",  # used places of Stores
-            "scoped",  # used places of OpenMatches.by_scope
-            "emitted",  # emitted rows that are not returned yet
-            "late",  # events that were late so far
-            "dropped",  # matches that were over the limit so far
-            "failure",  # what made a condition fail, see kernel.scripts.interpreter
-            "failed_script",
-        )
-    ]
+JOIN_CURSOR = integers(
+    "event",  # the next event
+    "clock",  # the latest end of an accepted event
+    "realtime",  # 1: matches are emitted at once
+    "k_slack",  # 1: matches wait until the clock is after their end plus the delay; 0: until they are certain
+    "matches",  # in OpenMatches
+    "heap",
+    "stored",  # used places of Stores
+    "scoped",  # used places of OpenMatches.by_scope
+    "emitted",  # emitted rows that are not returned yet
+    "late",  # events that were late so far
+    "dropped",  # matches that were over the limit so far
+    "failure",  # what made a condition fail, see kernel.scripts.interpreter
+    "failed_script",
 )
 
 

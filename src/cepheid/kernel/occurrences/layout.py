@@ -14,7 +14,7 @@ import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.occurrences.tables import PER_VARIABLE, AlgebraTables
-from cepheid.kernel.arrays import FOREVER, Flags
+from cepheid.kernel.arrays import FOREVER, Flags, integers
 from cepheid.plan.occurrences.constants import UNBOUNDED
 
 TreeCursor: TypeAlias = Any
@@ -115,28 +115,23 @@ class Variables(NamedTuple):
     null: Flags
 
 
-TREE_CURSOR = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "visit",  # the visit that is under way or next
-            "event",  # the next event
-            "instant_end",  # the position after the events of the instant that is under way
-            "now",  # the instant that is under way
-            "row",  # the next operator to evaluate at it; NONE if no instant is under way
-            "instant",  # number of the instant under way
-            "made",
-            "nodes",
-            "entries",
-            "found",
-            "shortage",  # an OccurrenceStatus: what needs more room
-            "needed",  # how much room is needed, if known
-            "failure",  # what made a condition fail, see kernel.scripts.interpreter
-            "failed_row",
-            "evaluated",  # operators that were evaluated
-            "dropped",  # occurrences that were over a limit
-        )
-    ]
+TREE_CURSOR = integers(
+    "visit",  # the visit that is under way or next
+    "event",  # the next event
+    "instant_end",  # the position after the events of the instant that is under way
+    "now",  # the instant that is under way
+    "row",  # the next operator to evaluate at it; NONE if no instant is under way
+    "instant",  # number of the instant under way
+    "made",
+    "nodes",
+    "entries",
+    "found",
+    "shortage",  # an OccurrenceStatus: what needs more room
+    "needed",  # how much room is needed, if known
+    "failure",  # what made a condition fail, see kernel.scripts.interpreter
+    "failed_row",
+    "evaluated",  # operators that were evaluated
+    "dropped",  # occurrences that were over a limit
 )
 
 

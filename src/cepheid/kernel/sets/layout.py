@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, integers
 from cepheid.kernel.stages.layout import Cursor
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
@@ -124,42 +124,37 @@ class SetOutput(NamedTuple):
     """Event and stage in one, see `taken_of`."""
 
 
-SET_CURSOR = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "visit",  # the current visit
-            "begun",  # 1: it has begun
-            "event",  # next event of the working set to process
-            "first",  # the event at which the visit began
-            "task",  # what is to be done next: see kernel.sets.step.Task
-            "now",  # time of the event that completes matches
-            "wake",  # all truth bits that can change a set of the current key
-            "limited",  # 1: partial matches have a limit, so they are counted
-            "open",  # number of the key's partial matches after the last event of the visit, by Sets.paths
-            "patience",  # events of the visit that must pass before the next count, see `recount`
-            "nodes",
-            "base",  # number of nodes when the visit began: later ones belong to its key alone
-            "roots",  # in Graph
-            "kept_nodes",  # number of nodes that stay once the matches of the event are listed
-            "vertices",  # in Graph
-            "found",  # number of matches that the event completes, at most MANY_OPEN
-            "side",
-            "tail",  # what all matches being listed take last, or NOTHING_TAKEN
-            "ambiguous",  # 1: two matches may have an event under different stages, so they must be sorted
-            "group",  # part of Graph.order: the vertices of the event whose matches are being listed
-            "group_end",
-            "lengths",  # the lengths of the group's starts together, as in VERTEX
-            "longest",
-            "start",  # the place of the current start in Graph.order
-            "length",  # of the paths being listed
-            "depth",  # of the current path
-            "group_matches",  # in SetOutput, before the first match of the start and length
-            "group_events",
-            "matches",  # in SetOutput
-            "match_events",
-        )
-    ]
+SET_CURSOR = integers(
+    "visit",  # the current visit
+    "begun",  # 1: it has begun
+    "event",  # next event of the working set to process
+    "first",  # the event at which the visit began
+    "task",  # what is to be done next: see kernel.sets.step.Task
+    "now",  # time of the event that completes matches
+    "wake",  # all truth bits that can change a set of the current key
+    "limited",  # 1: partial matches have a limit, so they are counted
+    "open",  # number of the key's partial matches after the last event of the visit, by Sets.paths
+    "patience",  # events of the visit that must pass before the next count, see `recount`
+    "nodes",
+    "base",  # number of nodes when the visit began: later ones belong to its key alone
+    "roots",  # in Graph
+    "kept_nodes",  # number of nodes that stay once the matches of the event are listed
+    "vertices",  # in Graph
+    "found",  # number of matches that the event completes, at most MANY_OPEN
+    "side",
+    "tail",  # what all matches being listed take last, or NOTHING_TAKEN
+    "ambiguous",  # 1: two matches may have an event under different stages, so they must be sorted
+    "group",  # part of Graph.order: the vertices of the event whose matches are being listed
+    "group_end",
+    "lengths",  # the lengths of the group's starts together, as in VERTEX
+    "longest",
+    "start",  # the place of the current start in Graph.order
+    "length",  # of the paths being listed
+    "depth",  # of the current path
+    "group_matches",  # in SetOutput, before the first match of the start and length
+    "group_events",
+    "matches",  # in SetOutput
+    "match_events",
 )
 
 

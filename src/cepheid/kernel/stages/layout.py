@@ -12,7 +12,7 @@ import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, Flags, Int32s
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s, integers
 
 Cursor: TypeAlias = Any
 """One record of CURSOR. NumPy's types do not describe the fields of a record."""
@@ -116,39 +116,34 @@ class Output(NamedTuple):
     """(any,) the stage that took it."""
 
 
-CURSOR = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "event",  # next event of the working set to process
-            "visit",  # the visit under way, or the next one
-            "loaded",  # 1: it is under way
-            "parked",  # partial matches that are parked, of all keys
-            "parked_live",  # used places of Parked.live
-            "parked_completed",  # used places of Parked.completed
-            "reached",  # the time of the key's last event
-            "now",  # time of the step that is being released
-            "step",  # steps done
-            "side",  # which of PartialMatches.live is in use
-            "first",
-            "live",
-            "wake",  # all truth bits that can change a live partial match; it may have more bits
-            "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
-            "free",
-            "needed",  # rows, with a node each, that the next step may make
-            "needed_matches",  # matches that the next step may make
-            "nodes",
-            "completed",
-            "found",  # matches that the last step completed
-            "dropped",  # partial matches dropped because of a limit, see SETTINGS
-            "dropped_matches",
-            "matches",  # in Output
-            "match_events",  # in Output
-            "fanout",  # the most edges that a state has
-            "failure",  # what made a condition fail, see kernel.scripts.interpreter
-            "failed_script",
-        )
-    ]
+CURSOR = integers(
+    "event",  # next event of the working set to process
+    "visit",  # the visit under way, or the next one
+    "loaded",  # 1: it is under way
+    "parked",  # partial matches that are parked, of all keys
+    "parked_live",  # used places of Parked.live
+    "parked_completed",  # used places of Parked.completed
+    "reached",  # the time of the key's last event
+    "now",  # time of the step that is being released
+    "step",  # steps done
+    "side",  # which of PartialMatches.live is in use
+    "first",
+    "live",
+    "wake",  # all truth bits that can change a live partial match; it may have more bits
+    "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
+    "free",
+    "needed",  # rows, with a node each, that the next step may make
+    "needed_matches",  # matches that the next step may make
+    "nodes",
+    "completed",
+    "found",  # matches that the last step completed
+    "dropped",  # partial matches dropped because of a limit, see SETTINGS
+    "dropped_matches",
+    "matches",  # in Output
+    "match_events",  # in Output
+    "fanout",  # the most edges that a state has
+    "failure",  # what made a condition fail, see kernel.scripts.interpreter
+    "failed_script",
 )
 
 

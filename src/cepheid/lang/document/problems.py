@@ -145,12 +145,13 @@ def place(path: Path, marked: MarkedText) -> Span:
     return marked.spans[path]
 
 
-def shared_problems(document: dict[str, Any], schema: str, marked: MarkedText) -> Iterator[Problem]:
+def shared_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
     """What is wrong with what documents of all kinds have: their structure, a taxonomy, parameters."""
     yield from marked.problems
     yield from structure_problems(marked, schema)
-    yield from taxonomy_problems(document, marked)
-    yield from parameter_problems(document, marked)
+    if isinstance(marked.value, dict):
+        yield from taxonomy_problems(marked.value, marked)
+        yield from parameter_problems(marked.value, marked)
 
 
 def taxonomy_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:

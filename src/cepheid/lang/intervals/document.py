@@ -6,12 +6,13 @@ Such a document has the key `interval`, with the query text; `schema.json` says 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from cepheid.errors import PatternError, Problem
+from cepheid.errors import Problem
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.document.problems import in_order, place, shared_problems, span_of_text, text_problems
+from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals.parser import interval_pattern
@@ -22,17 +23,14 @@ KEY = "interval"
 SCHEMA = "intervals/schema.json"
 
 
-def read_document(marked: MarkedText) -> IntervalPattern:
-    """The pattern of the document.
+def document_problems(marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with the query."""
+    return text_problems(interval_pattern, cast("dict[str, Any]", marked.value)[KEY], (KEY,), marked)
 
-    Raises:
-        PatternError: all its problems, with line and column.
-    """
+
+def read_document(marked: MarkedText) -> IntervalPattern:
+    """The pattern of a document without problems."""
     document = cast("dict[str, Any]", marked.value)
-    problems = [*shared_problems(document, SCHEMA, marked)]
-    problems += text_problems(interval_pattern, document[KEY], (KEY,), marked)
-    if problems:
-        raise PatternError(in_order(problems))
     types = taxonomy_of(document["taxonomy"]) if "taxonomy" in document else None
     pattern = interval_pattern(document[KEY]).named(document.get("name", "pattern"))
     return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))

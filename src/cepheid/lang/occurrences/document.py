@@ -5,13 +5,14 @@ Such a document has the key `occurrence`; `schema.json` says what else it may co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.document.problems import in_order, place, shared_problems, span_of_text, text_problems
+from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.occurrences.expression import RestrictedType
@@ -23,20 +24,18 @@ KEY = "occurrence"
 SCHEMA = "occurrences/schema.json"
 
 
-def read_document(marked: MarkedText) -> OccurrencePattern:
-    """The pattern of the document.
-
-    Raises:
-        PatternError: all its problems, with line and column.
-    """
+def document_problems(marked: MarkedText) -> Iterator[Problem]:
+    """What is wrong with the declared types and the expression."""
     document = cast("dict[str, Any]", marked.value)
-    problems = [*shared_problems(document, SCHEMA, marked)]
     declared = document.get("types")
     for name, text in declared.items() if isinstance(declared, dict) else ():
-        problems += text_problems(partial(parse_restricted, name), text, ("types", name), marked)
-    problems += text_problems(parse_occurrences, document[KEY], (KEY,), marked)
-    if problems:
-        raise PatternError(in_order(problems))
+        yield from text_problems(partial(parse_restricted, name), text, ("types", name), marked)
+    yield from text_problems(parse_occurrences, document[KEY], (KEY,), marked)
+
+
+def read_document(marked: MarkedText) -> OccurrencePattern:
+    """The pattern of a document without problems."""
+    document = cast("dict[str, Any]", marked.value)
     pattern = OccurrencePattern.of(document[KEY]).named(document.get("name", "pattern"))
     types: tuple[RestrictedType, ...] = tuple(
         parse_restricted(name, text) for name, text in document.get("types", {}).items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
@@ -63,27 +62,27 @@ class Leaf(Occurrence):
 
 
 @dataclass(frozen=True)
-class Both(Occurrence):
+class OfTwo(Occurrence):
+    """An operator over two expressions."""
+
     left: Occurrence
     right: Occurrence
+
+
+class Both(OfTwo):
+    """Both, in any order."""
+
+
+class Either(OfTwo):
+    """Either of the two."""
+
+
+class Then(OfTwo):
+    """The left one ends before the right one starts."""
 
 
 @dataclass(frozen=True)
-class Either(Occurrence):
-    left: Occurrence
-    right: Occurrence
-
-
-@dataclass(frozen=True)
-class Then(Occurrence):
-    left: Occurrence
-    right: Occurrence
-
-
-@dataclass(frozen=True)
-class Without(Occurrence):
-    left: Occurrence
-    right: Occurrence
+class Without(OfTwo):
     condition: str | None = None
     """What must hold between the two for the right one to count; None: it always counts."""
 
@@ -112,14 +111,10 @@ class Filtered(Occurrence):
     condition: str
 
 
-OfTwo: TypeAlias = Both | Either | Then | Without
-"""Operators over two expressions."""
-
-
 def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
     """The expressions that this one is made of, left to right."""
     match expression:
-        case Both(left, right) | Either(left, right) | Then(left, right) | Without(left, right):
+        case OfTwo(left, right):
             return left, right
         case Within(of=of) | Delayed(of=of) | Bound(of=of) | Filtered(of=of):
             return (of,)

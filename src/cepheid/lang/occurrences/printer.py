@@ -10,6 +10,7 @@ from cepheid.lang.occurrences.parser import PLAIN_NAME
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 
 _UNITS = (("d", "days"), ("h", "hours"), ("min", "minutes"), ("s", "seconds"), ("ms", "milliseconds"))
+_SIGNS = {algebra.Then: ";", algebra.Both: " &", algebra.Either: " |"}
 
 
 def pattern_text(pattern: OccurrencePattern) -> str:
@@ -28,15 +29,11 @@ def expression_text(expression: Occurrence) -> str:
     match expression:
         case algebra.Leaf(type_):
             return _name(type_)
-        case algebra.Then(left, right):
-            return f"({expression_text(left)}; {expression_text(right)})"
-        case algebra.Both(left, right):
-            return f"({expression_text(left)} & {expression_text(right)})"
-        case algebra.Either(left, right):
-            return f"({expression_text(left)} | {expression_text(right)})"
         case algebra.Without(left, right, condition):
             minus = "-" if condition is None else f"-[{condition}]"
             return f"({expression_text(left)} {minus} {expression_text(right)})"
+        case algebra.OfTwo(left, right):
+            return f"({expression_text(left)}{_SIGNS[type(expression)]} {expression_text(right)})"
         case algebra.Within(of, length):
             return f"{_closed(of)}_{_length(length)}"
         case algebra.Delayed(of, delay):

@@ -14,15 +14,16 @@ from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
-from cepheid.lang.document.problems import NAME_KEYS, in_order, place
+from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.stages.conditions_document import condition_document, condition_value, with_conditions
-from cepheid.lang.stages.document_problems import document_problems, stages_in
+from cepheid.lang.stages.document_problems import stages_in, value_problems
 from cepheid.lang.stages.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 KEY = "stages"
+SCHEMA = PATTERN_SCHEMA
 
 _FLAGS = {
     "optional": "optional",
@@ -34,15 +35,13 @@ _FLAGS = {
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
-def read_document(marked: MarkedText) -> Pattern:
-    """The pattern of the document.
+def document_problems(marked: MarkedText) -> Iterator[Problem]:
+    """What the schema cannot check."""
+    return value_problems(marked)
 
-    Raises:
-        PatternError: all its problems, with line and column.
-    """
-    problems = [*marked.problems, *document_problems(marked)]
-    if problems:
-        raise PatternError(in_order(problems))
+
+def read_document(marked: MarkedText) -> Pattern:
+    """The pattern of a document without problems."""
     return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
 
 

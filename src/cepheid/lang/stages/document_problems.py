@@ -1,4 +1,4 @@
-"""What is wrong with a pattern file of stages: its structure, and the values that a schema cannot check."""
+"""What is wrong with a pattern file of stages that a schema cannot check."""
 
 from __future__ import annotations
 
@@ -11,40 +11,19 @@ from cepheid.lang.arguments import check_times
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import (
     NAME_KEYS,
-    PATTERN_SCHEMA,
     duration_problems,
     is_valid,
-    parameter_problems,
     place,
     refused,
-    structure_problems,
-    taxonomy_problems,
 )
 
 
-def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """Where the document breaks the schema, and which values are not valid."""
-    yield from structure_problems(marked, PATTERN_SCHEMA)
-    yield from _value_problems(marked)
-
-
-def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The stages of the list at `path`, each group before the stages in it; entries that are not stages are skipped."""
-    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
-        if isinstance(stage, dict):
-            yield (*path, index), stage
-            for key in NAME_KEYS:
-                yield from stages_in(stage.get(key), (*path, index, key))
-
-
-def _value_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot check; only for parts whose structure is right."""
+def value_problems(marked: MarkedText) -> Iterator[Problem]:
+    """What the schema cannot check of stages; only for parts whose structure is right."""
     document = marked.value
     if not isinstance(document, dict):
         return
     yield from duration_problems(document, (), "within", marked)
-    yield from taxonomy_problems(document, marked)
-    yield from parameter_problems(document, marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
         yield from duration_problems(stage, path, "within_previous", marked)
@@ -57,6 +36,15 @@ def _value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The stages of the list at `path`, each group before the stages in it; entries that are not stages are skipped."""
+    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
+        if isinstance(stage, dict):
+            yield (*path, index), stage
+            for key in NAME_KEYS:
+                yield from stages_in(stage.get(key), (*path, index, key))
 
 
 def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:

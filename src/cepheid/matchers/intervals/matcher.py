@@ -27,7 +27,7 @@ from cepheid.kernel.intervals.layout import LATE, RETRACTION, EmittedIntervals, 
 from cepheid.kernel.intervals.state import kernel_state, restore_kernel
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.key_numbers import KeyNumbers
-from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, to_bytes, with_columns
 from cepheid.matchers.working_set import WorkingSet, joint_error
 from cepheid.output.intervals import identity, row_schema, rows_of
 
@@ -159,27 +159,13 @@ class LiveIntervalMatcher:
             batches["late"] = self._late.listed
         return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal}, batches))
 
-    @staticmethod
-    def restored(
-        pattern: CompiledIntervals, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[LiveIntervalMatcher, dict[str, Any]]:
-        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`); `columns`
-        are the columns of its batches.
-
-        Raises:
-            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
-        """
-        snapshot = opened(data, made_for)
-        matcher = LiveIntervalMatcher(pattern)
-        with fitting():
-            if (held := snapshot.batches.get("held")) is not None:
-                matcher._add(Batch(with_columns(held, columns, "the snapshot's events")))
-                matcher._take_ordinals(snapshot.arrays["ordinal"])
-            restore_kernel(matcher.kernel, snapshot.arrays, matcher._events, len(matcher.working_set))
-            matcher._late = LateOrdinals.restored(matcher.late, snapshot.batches.get("late"))
-            matcher.kernel.consistency = Consistency(snapshot.header["consistency"])
-            kept: dict[str, Any] = snapshot.header["kept"]
-        return matcher, kept
+    def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        if (held := snapshot.batches.get("held")) is not None:
+            self._add(Batch(with_columns(held, columns, "the snapshot's events")))
+            self._take_ordinals(snapshot.arrays["ordinal"])
+        restore_kernel(self.kernel, snapshot.arrays, self._events, len(self.working_set))
+        self._late = LateOrdinals.restored(self.late, snapshot.batches.get("late"))
+        self.kernel.consistency = Consistency(snapshot.header["consistency"])
 
     def _add(self, batch: Batch) -> None:
         numbers = self.keys.numbers(batch) if batch.keys else np.zeros(len(batch), np.int64)

@@ -19,10 +19,13 @@ from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.runners import Planned
+from cepheid.matchers.snapshot import restored
 from cepheid.output.common import INSERTION, LATE, RETRACTION
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits
+
+WHY_UNLISTED = "partial_matches: an interval pattern has no stages, and so none. counts has its open_matches"
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,11 @@ class IntervalsRunner(Planned):
     plan: IntervalPlan
     late_by: End
     """Which of its times makes an event late."""
+    why_unlisted = WHY_UNLISTED
 
     @property
     def schema(self) -> pa.Schema:
         return row_schema(self.plan)
-
-    @property
-    def open_schema(self) -> pa.Schema:
-        raise without_partial_matches()
 
     @cached_property
     def compiled(self) -> CompiledIntervals:
@@ -52,13 +52,8 @@ class IntervalsRunner(Planned):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[IntervalRowsMatcher, dict[str, Any]]:
-        live, kept = LiveIntervalMatcher.restored(self.compiled, snapshot, made_for, columns)
+        live, kept = restored(LiveIntervalMatcher(self.compiled), snapshot, made_for, columns)
         return IntervalRowsMatcher(self, live), kept
-
-
-def without_partial_matches() -> PatternError:
-    """The error that says why partial matches cannot be listed."""
-    return PatternError("partial_matches: an interval pattern has no stages, and so none. counts has its open_matches")
 
 
 class IntervalRowsMatcher:
@@ -95,7 +90,7 @@ class IntervalRowsMatcher:
             self.advance_time(until)
             self.process(events)
         self.advance_time(passed)
-        self.live.kernel.limit(self.pattern.limits)
+        self.live.kernel.limit(self.pattern.plan.limits)
 
     def renewed(self) -> pa.Table | None:
         consistency = self.pattern.plan.pattern.consistency
@@ -127,7 +122,7 @@ class IntervalRowsMatcher:
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
-        raise without_partial_matches()
+        raise PatternError(WHY_UNLISTED)
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)

@@ -19,8 +19,8 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.intervals.runner import without_partial_matches
-from cepheid.matchers.snapshot import fitting
+from cepheid.matchers.intervals.runner import WHY_UNLISTED
+from cepheid.matchers.snapshot import fitting, restored
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -83,7 +83,7 @@ class IntervalServiceMatcher:
         return self._counted(self._matcher.switch(consistency))
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
-        raise without_partial_matches()
+        raise PatternError(WHY_UNLISTED)
 
     def counts(self, read: Mapping[str, int]) -> IntervalMatcherCounts:
         return IntervalMatcherCounts(
@@ -100,7 +100,7 @@ class IntervalServiceMatcher:
         return self._matcher.snapshot(self._made_for, asdict(counts))
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
-        matcher, kept = LiveIntervalMatcher.restored(self._compiled, data, self._made_for, columns)
+        matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
         with fitting():  # older snapshots have more counts, those of other kinds of pattern
             counts = {field.name: int(kept[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]

@@ -23,6 +23,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
 from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
 from cepheid.matchers.counts import Found
+from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
 from cepheid.output.occurrences import positions_in, row_schema, rows_of
@@ -32,6 +33,10 @@ from cepheid.plan.plan_set import ColumnMap
 
 _FEW = 1 << 14
 """Up to this many events that nothing needs are retained in any case."""
+WHY_UNLISTED = (
+    "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are open "
+    "(open_partial_matches)"
+)
 
 
 class OccurrenceKernels:
@@ -171,13 +176,15 @@ class OccurrenceKernels:
         self.each[0].cursor.dropped, self.each[0].dropped_matches = open_, matches
 
 
-class OccurrenceDetector:
+class OccurrenceDetector(Replays):
     """Finds patterns in the events of many keys, which are numbers."""
 
     closes_instants = True
     drops_deadlines_silently = False
+    kernel: OccurrenceKernels
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
+        super().__init__(compiled.plan.limits)
         constants = compiled.tables.constants.copy()  # the codes of strings change with every working set
         each = tuple(
             trees._replace(tables=trees.tables._replace(constants=constants, settings=trees.tables.settings.copy()))
@@ -189,20 +196,6 @@ class OccurrenceDetector:
         self.reported = NoTimeouts()
         self._matches = 0
         self._kept = 0
-        self._replays = False
-
-    @contextmanager
-    def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block, earlier events come again, under these limits in place of the plans'. Their rows were emitted
-        before, so none are made.
-        """
-        self._replays = True
-        self.kernel.limit(limits)
-        try:
-            yield
-        finally:
-            self._replays = False
-            self.kernel.limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
         """For each plan the rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end`
@@ -245,7 +238,7 @@ class OccurrenceDetector:
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:  # noqa: ARG002
         """Raises PatternError: what is open here is not a partial match, which has a stage."""
-        raise without_partial_matches()
+        raise PatternError(WHY_UNLISTED)
 
     @property
     def relevant(self) -> int | None:
@@ -284,14 +277,6 @@ class OccurrenceDetector:
         positions = positions_in(emitted, len(self.working_set))
         events = self.working_set.take(positions)
         return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions)
-
-
-def without_partial_matches() -> PatternError:
-    """The error that says why partial matches cannot be listed."""
-    return PatternError(
-        "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are "
-        "open (open_partial_matches)"
-    )
 
 
 def _with_values(events: Batch, place: ColumnMap) -> Batch:

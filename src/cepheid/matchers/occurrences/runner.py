@@ -11,7 +11,7 @@ import pyarrow as pa
 from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
 from cepheid.events.batch import Batch
 from cepheid.matchers.conservative import ConservativeMatcher
-from cepheid.matchers.occurrences.detector import OccurrenceDetector, without_partial_matches
+from cepheid.matchers.occurrences.detector import WHY_UNLISTED, OccurrenceDetector
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.output.occurrences import row_schema
 from cepheid.plan.limits import Limits
@@ -24,6 +24,7 @@ class OccurrencesRunner(OrderedRunner):
     """A PatternRunner."""
 
     plan: OccurrencePlan
+    why_unlisted = WHY_UNLISTED
 
     @cached_property
     def compiled(self) -> CompiledOccurrences:
@@ -38,10 +39,6 @@ class OccurrencesRunner(OrderedRunner):
     @property
     def schema(self) -> pa.Schema:
         return row_schema(self.plan)
-
-    @property
-    def open_schema(self) -> pa.Schema:
-        raise without_partial_matches()
 
 
 class OccurrenceLiveMatcher(OrderedLiveMatcher):

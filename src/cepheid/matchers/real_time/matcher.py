@@ -33,7 +33,7 @@ from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.journal import Journal, Segment
 from cepheid.matchers.real_time.revisions import NOTHING_ROLLED_BACK, Revisions, RolledBack
 from cepheid.matchers.real_time.rollback_points import RollbackPoints
-from cepheid.matchers.snapshot import Snapshot, fitting, opened, to_bytes
+from cepheid.matchers.snapshot import Snapshot, to_bytes
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.changes import Changes
@@ -175,20 +175,10 @@ class RealTimeMatcher:
             arrays, batches = arrays | more, batches | rows
         return to_bytes(Snapshot(header, arrays, batches))
 
-    @staticmethod
-    def restored(
-        detector: Detector, data: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[RealTimeMatcher, dict[str, Any]]:
-        """As PatternRunner.restored; the consistency is the snapshot's."""
-        snapshot = opened(data, made_for)
-        with fitting():
-            matcher = RealTimeMatcher(detector, Consistency(snapshot.header["consistency"]))
-            matcher._take_over(snapshot, columns)
-            kept: dict[str, Any] = snapshot.header["kept"]
-        return matcher, kept
-
-    def _take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+    def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        """The consistency is the snapshot's."""
         header, arrays, batches = snapshot
+        self.consistency = Consistency(header["consistency"])
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found())
         self.states.restore(arrays)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -25,24 +25,26 @@ from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import Found
+from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
 from cepheid.output.stages import open_rows, open_schema, parts_of, row_schema, rows_of
-from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
 
-class Detector:
+class Detector(Replays):
     """Finds one pattern in the events of many keys, which are numbers."""
 
     closes_instants = False
     rebinds = False
+    kernel: CompiledKernel | SetKernel | PythonKernel
 
     def __init__(self, pattern: CompiledPattern) -> None:
+        super().__init__(pattern.plan.limits)
         tables = pattern.tables
         constants = tables.constants.copy()  # the codes of strings change with every working set
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
@@ -52,7 +54,6 @@ class Detector:
         self._kept = 0
         self._matches = 0
         self._timeouts = 0
-        self._replays = False
 
     @property
     def plan(self) -> Plan:
@@ -84,19 +85,6 @@ class Detector:
             self.working_set.add(held)
         self._kept = len(self.working_set)
         self._matches, self._timeouts = found.matches, found.timeouts  # the kernel stores its own drop counts
-
-    @contextmanager
-    def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block, earlier events come again, under these limits in place of the plan's. Their rows were emitted
-        before, so none are made. The limits do not affect whether partial matches are in sets.
-        """
-        self._replays = True
-        self.kernel.limit(limits)
-        try:
-            yield
-        finally:
-            self._replays = False
-            self.kernel.limit(self.pattern.plan.limits)
 
     def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
         """The rows (`row_schema`) that the visits make certain, in the order of emission; `Visits.end` has positions in

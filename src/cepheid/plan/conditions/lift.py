@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
-from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions import resolve, script
 from cepheid.plan.conditions.absence import is_null_without_event
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
 from cepheid.plan.conditions.names import Names
@@ -25,16 +25,7 @@ from cepheid.plan.conditions.operations import OPERATIONS
 from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
-from cepheid.plan.conditions.script import (
-    Aggregate,
-    CurrentValue,
-    Fold,
-    FunctionValue,
-    Operation,
-    Operator,
-    Script,
-    StageValue,
-)
+from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
 from cepheid.plan.conditions.types import is_decimal, is_float, is_orderable, sql_name
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 
@@ -198,7 +189,7 @@ class Lifting:
         if isinstance(node, Folded):
             return self._aggregate(node)
         if isinstance(node, Called):
-            return FunctionValue(node.function, self.names.names, pa.bool_())
+            return script.FunctionValue(node.function, self.names.names, pa.bool_())
         if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
             whole = self._is_null_when_absent(node)
             careful = guarded or resolve.events_of(node) != {CURRENT}
@@ -222,7 +213,7 @@ class Lifting:
         absent = any(self.names.may_be_absent(event, self.stage) for event in resolve.events_of(node))
         return not absent or is_null_without_event(node)
 
-    def _leaf(self, node: Node) -> CurrentValue | StageValue:
+    def _leaf(self, node: Node) -> script.ColumnValue:
         type_ = check_script_type(self.type_of(node), resolve.span_of(node))
         sql, tree = resolve.sql_of(node), resolve.tree_of(node)
         if self.can_raise(node):
@@ -238,14 +229,14 @@ class Lifting:
         null = Literal(None, pa.null(), tree.span)
         return f"CASE WHEN ({guard.sql}) THEN ({sql}) END", Call("case", (guard.expression, tree, null), tree.span)
 
-    def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> CurrentValue | StageValue:
+    def _read(self, node: Node, sql: str, tree: Expression, type_: pa.DataType) -> script.ColumnValue:
         if type_ == pa.float32():
             sql, tree, type_ = _cast_to_double(sql, tree)
         column = self._add_value(node, sql, tree, type_)
         event = next(iter(resolve.events_of(node)), CURRENT)
         if event.stage is None:
-            return CurrentValue(column, type_)
-        return StageValue(event.stage, column, type_, event.back, event.from_first)
+            return script.CurrentValue(column, type_)
+        return script.StageValue(event.stage, column, type_, event.back, event.from_first)
 
     def _checked_cast(self, node: Apply) -> Script:
         """`try_cast`, and a failure in the script where it gives NULL for a value that is not NULL."""
@@ -265,14 +256,14 @@ class Lifting:
         failed = Operation(Operator.AND, (Operation(Operator.IS_NULL, (cast,), pa.bool_()), present), pa.bool_())
         return Operation(Operator.FAIL_IF, (failed, cast), cast.type)
 
-    def _aggregate(self, node: Folded) -> Aggregate:
+    def _aggregate(self, node: Folded) -> script.Aggregate:
         type_ = check_script_type(self._fold_type(node), node.span)
         if node.argument is None:
-            return Aggregate(node.fold, node.stage, None, type_)
+            return script.Aggregate(node.fold, node.stage, None, type_)
         leaf = self._leaf(node.argument) if node.fold is not Fold.COUNT else self._counted(node.argument)
-        return Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
+        return script.Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
 
-    def _counted(self, node: Node) -> CurrentValue | StageValue:
+    def _counted(self, node: Node) -> script.ColumnValue:
         """For count(x) the type does not matter: the lifted column says whether there is a value."""
         tree = resolve.tree_of(node)
         sql = f"CASE WHEN ({resolve.sql_of(node)}) IS NOT NULL THEN TRUE END"

@@ -60,6 +60,10 @@ class StageValue:
     from_first: bool = False
 
 
+ColumnValue: TypeAlias = CurrentValue | StageValue
+"""A lifted column of one event."""
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """A fold over a lifted column of all events that a stage has so far; `column` None counts events."""

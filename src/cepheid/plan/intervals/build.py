@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean, in_pattern
+from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean
 from cepheid.events.batch import Schema
 from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -24,7 +24,8 @@ from cepheid.plan.intervals.check import interval_problems
 from cepheid.plan.intervals.conditions import Variables, resolved, variables_in
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, JoinScript
 from cepheid.plan.limits import Limits
-from cepheid.plan.pattern_request import DEFAULT_OPTIONS, PatternRequest, PlanOptions
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import is_time, refusal, schema_faults
 from cepheid.plan.taxonomy import subtype_conditions
 
@@ -44,10 +45,7 @@ def build_interval_plan(
 
 
 def build_interval_plans(
-    patterns: Sequence[PatternRequest[IntervalPattern]],
-    schema: Schema,
-    engine: SqlEngine,
-    options: PlanOptions = DEFAULT_OPTIONS,
+    patterns: Sequence[PatternRequest[IntervalPattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> IntervalPlans:
     """The plans of patterns over the same events; `options.named` as in IntervalPlans.
 
@@ -59,14 +57,11 @@ def build_interval_plans(
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
     faults = [*schema_faults(Schema(schema.columns, schema.key, None), options.chosen(schema)), *_time_faults(schema)]
-    plans, problems = list[IntervalPlan](), list[Problem]()
-    for pattern, _ in patterns:
-        with in_pattern(pattern.name, named=options.named):
-            built = _plan_or_problems(pattern, schema, engine, options, sound=not faults)
-        if isinstance(built, IntervalPlan):
-            plans.append(built)
-        else:
-            problems += [problem.of_pattern(pattern.name) if options.named else problem for problem in built]
+    plans, problems = plans_or_problems(
+        patterns,
+        lambda one, _: _plan_or_problems(one.pattern, schema, engine, options, sound=not faults),
+        named=options.named,
+    )
     if problems or faults:
         raise refusal(problems, faults)
     return IntervalPlans.of(plans, named=options.named)
@@ -208,13 +203,9 @@ def _lifted(
     ]
     return IntervalPlan(
         pattern=pattern,
-        schema=schema,
-        bits=tuple(lifted for _, lifted in lifting.bits.values()),
-        values=tuple(lifted for _, lifted in lifting.values.values()),
+        **plan_parts(schema, lifting, options),
         variable_bits=tuple(bits),
         scripts=scripts[0],
         negated=tuple(scripts[1:]),
         columns=options.chosen(schema),
-        outputs=options.outputs,
-        limits=options.limits,
     )

@@ -61,11 +61,6 @@ class IntervalPlan(Measured, InSql):
         return self.outputs or ("matches", "late")
 
     @property
-    def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """None: a match starts and ends with events."""
-        return {}
-
-    @property
     def window(self) -> int | None:
         """`within` in microseconds."""
         return None if self.pattern.window is None else microseconds(self.pattern.window)

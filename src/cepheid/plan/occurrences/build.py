@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import pyarrow as pa
 
@@ -41,20 +40,17 @@ from cepheid.plan.occurrences.conditions import (
     variable_condition,
 )
 from cepheid.plan.occurrences.constants import Kind
-from cepheid.plan.occurrences.plan import OccurrencePlan, Operator, Variable
+from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
-from cepheid.plan.pattern_request import DEFAULT_OPTIONS, PatternRequest, PlanOptions
-from cepheid.plan.plan_set import plans_or_problems
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
 
 
 def build_occurrence_plans(
-    patterns: Sequence[PatternRequest[OccurrencePattern]],
-    schema: Schema,
-    engine: SqlEngine,
-    options: PlanOptions = DEFAULT_OPTIONS,
+    patterns: Sequence[PatternRequest[OccurrencePattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> OccurrencePlans:
     """The plans of patterns over the same events; `options.named` as in OccurrencePlans.
 
@@ -71,9 +67,12 @@ def build_occurrence_plans(
         if measures is None:
             found = event_faults(pattern, schema, options.chosen(schema), with_delays=delays)
             faults += [fault for fault in found if fault not in faults]
-    build = partial(_plan_or_problems, schema=schema, engine=engine, options=options, sound=not faults)
     plans, problems = plans_or_problems(
-        [(one.pattern.name, partial(build, one)) for one in patterns], named=options.named
+        patterns,
+        lambda one, first_slot: _plan_or_problems(
+            one, schema, engine, options, sound=not faults, first_slot=first_slot
+        ),
+        named=options.named,
     )
     if problems or faults:
         raise refusal(problems, faults)
@@ -107,20 +106,16 @@ def _plan_or_problems(
     recent = policy is Policy.RECENT
     return OccurrencePlan(
         pattern=pattern,
-        schema=schema,
-        bits=tuple(lifted for _, lifted in built.lifting.bits.values()),
-        values=tuple(lifted for _, lifted in built.lifting.values.values()),
+        **plan_parts(schema, built.lifting, options),
         operators=tuple(built.rows),
         root=root,
-        variables=tuple(Variable(s.name, s.is_event, s.in_output) for s in found.scopes.each),
+        variables=tuple(found.scopes.each),
         time_value=built.time_value,
         measures=None if measures is None else given,
         columns=with_types(pattern, options.chosen(schema)),
-        outputs=options.outputs,
         policy=policy,
         by_operator=recent and not built.scripted,
         warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
-        limits=options.limits,
     )
 
 

@@ -109,18 +109,19 @@ class Table:
 
     policy: Policy
     by_operator: bool
-    operators: list[Operator] = field(default_factory=list)
+    rows: dict[Operator, int] = field(default_factory=dict)
+    """The row of each operator, in this order."""
     roots: list[int] = field(default_factory=list)
     plans: list[int] = field(default_factory=list)
     """The numbers of the plans with these roots."""
-    _rows: dict[Operator, int] = field(default_factory=dict)
+
+    @property
+    def operators(self) -> list[Operator]:
+        return list(self.rows)
 
     def add(self, operator: Operator) -> int:
         """The row of the operator."""
-        row = self._rows.setdefault(operator, len(self.operators))
-        if row == len(self.operators):
-            self.operators.append(operator)
-        return row
+        return self.rows.setdefault(operator, len(self.rows))
 
 
 def _placed(operator: Operator, rows: Sequence[int], place: ColumnMap, variables: Sequence[int]) -> Operator:

@@ -7,17 +7,7 @@ from dataclasses import dataclass, field, replace
 from cepheid.errors import Problem
 from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence
-
-
-@dataclass(frozen=True)
-class Scope:
-    """A variable."""
-
-    name: str
-    is_event: bool
-    """Whether it is always one event."""
-    in_output: bool
-    """Whether it is known outside the expression."""
+from cepheid.plan.occurrences.plan import Variable
 
 
 @dataclass(frozen=True)
@@ -33,12 +23,12 @@ class Written:
 class Scopes:
     """The variables in the order in which they are bound, and the conditions, inner ones first, left to right."""
 
-    each: list[Scope] = field(default_factory=list)
+    each: list[Variable] = field(default_factory=list)
     conditions: list[Written] = field(default_factory=list)
 
     @property
     def names(self) -> list[str]:
-        return [scope.name for scope in self.each]
+        return [variable.name for variable in self.each]
 
     def number(self, variable: str) -> int:
         return [name.lower() for name in self.names].index(variable.lower())
@@ -48,7 +38,7 @@ def scopes_of(expression: Occurrence, problems: list[Problem]) -> Scopes:
     """The variables and conditions; a variable bound twice is a problem."""
     scopes = Scopes()
     known = _walk(expression, scopes, problems)
-    scopes.each = [replace(scope, in_output=number in known) for number, scope in enumerate(scopes.each)]
+    scopes.each = [replace(each, in_output=number in known) for number, each in enumerate(scopes.each)]
     return scopes
 
 
@@ -71,7 +61,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
                 hint = "A variable is bound once, also in what minus takes away: choose another name for one of them."
                 problems.append(Problem(f"the variable {variable!r} is bound twice", hint=hint))
                 return inside
-            scopes.each.append(Scope(variable, is_event(of), in_output=True))
+            scopes.each.append(Variable(variable, is_event(of), in_output=True))
             return inside | {len(scopes.each) - 1}
         case algebra.Filtered(of, condition):
             visible = _walk(of, scopes, problems)

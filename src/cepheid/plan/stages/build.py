@@ -23,6 +23,7 @@ from cepheid.plan.lifted import OutputName, PlannedCondition
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import refusal, schema_faults
 from cepheid.plan.reserved import RESERVED
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
@@ -93,14 +94,10 @@ def plan_or_problems(
         raise LimitExceeded(f"{message}. Split it into several")
     return Plan(
         pattern=pattern,
-        schema=schema,
-        bits=tuple(lifted for _, lifted in lifting.bits.values()),
-        values=tuple(lifted for _, lifted in lifting.values.values()),
+        **plan_parts(schema, lifting, options),
         conditions=tuple(stage_conditions),
         measures=built if measures is not None else None,
         columns=options.chosen(schema),
-        outputs=options.outputs,
-        limits=options.limits,
     )
 
 

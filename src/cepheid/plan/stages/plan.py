@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
@@ -23,8 +24,7 @@ class SkipRule:
     error_on_miss: bool
 
 
-@dataclass(frozen=True)
-class StageColumn:
+class StageColumn(NamedTuple):
     """An output column: the events of a stage in a match."""
 
     name: str
@@ -73,11 +73,6 @@ class Plan(Measured):
     def placed_functions(self) -> Sequence[tuple[str, Function]]:
         """The same, each with the label of its stage."""
         return self.pattern.functions
-
-    @property
-    def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """None: a match starts and ends with events."""
-        return {}
 
     @property
     def window(self) -> int | None:

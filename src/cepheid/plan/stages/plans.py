@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from cepheid.errors import Problem
 from cepheid.events.batch import Schema
@@ -12,7 +11,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import Measure
-from cepheid.plan.pattern_request import DEFAULT_OPTIONS, PatternRequest, PlanOptions
+from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, distinct, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
 from cepheid.plan.stages.build import plan_or_problems
@@ -29,10 +28,7 @@ class Plans(PlanSet[Plan]):
 
 
 def build_plans(
-    patterns: Sequence[PatternRequest[Pattern]],
-    schema: Schema,
-    engine: SqlEngine,
-    options: PlanOptions = DEFAULT_OPTIONS,
+    patterns: Sequence[PatternRequest[Pattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> Plans:
     """The plans of all patterns; `options.named` as in Plans.
 
@@ -41,9 +37,10 @@ def build_plans(
         types.
     """
     faults = schema_faults(schema, options.chosen(schema))
-    build = partial(plan_or_problems, schema=schema, engine=engine, options=options, sound=not faults)
     plans, problems = plans_or_problems(
-        [(one.pattern.name, partial(build, one)) for one in patterns], named=options.named
+        patterns,
+        lambda one, first_slot: plan_or_problems(one, schema, engine, options, sound=not faults, first_slot=first_slot),
+        named=options.named,
     )
     problems += _disagreements(plans)
     if problems or faults:

@@ -88,7 +88,7 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or of another query.
     """
-    with in_pattern(unpacked_runner(matching.runner).name, named=matching.named):
+    with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
         return _step(matching, shard, values, watermark)
 
 
@@ -140,7 +140,7 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
         SnapshotError: the checkpoint belongs to another query, or has an unknown format.
     """
     made_for = json.loads(matching.made_for)
-    with in_pattern(unpacked_runner(matching.runner).name, named=matching.named):
+    with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
         if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
             raise of_another_query(changed)
     return ledger_bytes(made_for, json.loads(matching.asked))

@@ -86,7 +86,7 @@ def goes_on_from(known: Known, store: Store, head: Head, columns: pa.Schema) -> 
     if reduce(named_behind, log, before.state) != head.state:
         return False
     if log or before.passed < head.passed:
-        _replay(matcher, log, head.passed, columns, matcher.pattern.limits)
+        _replay(matcher, log, head.passed, columns, matcher.pattern.plan.limits)
     return True
 
 
@@ -126,7 +126,7 @@ class Restored(NamedTuple):
 
 def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
     """A snapshot as `restored` takes it: it says under which limits the log after it will be written."""
-    return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.limits)})
+    return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.plan.limits)})
 
 
 def restored(
@@ -151,7 +151,7 @@ def restored(
         limits = Limits(**written_with["limits"])
     _replay(matcher, log, head.passed, columns, limits)
     counts, renewed = matcher.counts, matcher.renewed()
-    goes_on = limits == pattern.limits and renewed is None
+    goes_on = limits == pattern.plan.limits and renewed is None
     return Restored(matcher, goes_on, counts, () if renewed is None else (renewed,))
 
 
