@@ -193,6 +193,49 @@ def test_dropped_events_are_not_silent() -> None:
     assert (report.counts.null_keys, report.counts.null_times) == (2, 1)
 
 
+LOGINS = EVENTS.append_column("kind", pa.array(["login", "logout"])).append_column("to", EVENTS.column("at"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "time"),
+    [
+        (Pattern.begin("a").subtype("logni"), "at"),
+        (OccurrencePattern.of("Logni; buy"), "at"),
+        (OccurrencePattern.of("early; buy").restrict("early", "logni", "x = 1"), "at"),
+        (interval_pattern("EVENT SEQ(logout a, !logni b, buy c)"), ("at", "to")),
+    ],
+)
+def test_types_that_may_be_slips(pattern: Any, time: Any) -> None:
+    """A type that no event has is warned of if a type of the events is like it and the taxonomy does not list it."""
+    events = LOGINS if isinstance(time, tuple) else LOGINS.drop_columns("to")
+    typed = pattern.taxonomy("kind")
+    with pytest.warns(CepheidWarning) as caught:
+        detect(events, typed, time=time, sequence=None if isinstance(time, tuple) else "x")
+    (message,) = [str(one.message) for one in caught]
+    assert message.lower() == (
+        "no event is of the type 'logni'. did you mean 'login'? "
+        'if not, list all types in the taxonomy, as in {"transfer": []}'
+    )
+    with pytest.warns(CepheidWarning, match=r"pattern 'p': no event is of the type"):
+        detect(events, {"p": typed}, time=time, sequence=None if isinstance(time, tuple) else "x")
+
+
+def test_types_that_no_event_has() -> None:
+    """A type that is like none of the events', that the taxonomy lists, or beside which the pattern asks for the one
+    that it is like, is warned of no more than any in a table without events or with too many types.
+    """
+    types = {kind: [] for kind in ("logni", "login", "logout")}
+    many = pa.table({"at": [T] * 2000, "kind": [f"login{number}" for number in range(2000)]})
+    for pattern, events in (
+        (OccurrencePattern.of("buy; logout").taxonomy("kind"), LOGINS),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind", types), LOGINS),
+        (OccurrencePattern.of("logni; login").taxonomy("kind"), LOGINS.slice(0, 1)),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind"), LOGINS[:0]),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind"), many),
+    ):
+        detect(events, pattern, time="at")
+
+
 # as_of
 
 

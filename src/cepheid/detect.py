@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import SchemaError
 from cepheid.families import known_family_of
+from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
@@ -29,7 +30,6 @@ from cepheid.requests.arguments import (
     faults_of_kind,
     faults_of_outputs,
 )
-from cepheid.requests.former import TIMES_AND_TYPES, refuses_former
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request
@@ -51,7 +51,7 @@ AnyPattern: TypeAlias = (
 """What `detect` finds: a pattern, or several patterns of one kind by name."""
 
 
-@refuses_former(TIMES_AND_TYPES)
+@refuses_former(FORMER)
 def detect(
     events: Events,
     pattern: AnyPattern,

@@ -115,6 +115,9 @@ class Family(Protocol):
     def advice(self, given: object) -> str | None:
         """How to make a pattern of this kind from `given`, which is not one yet; None if that is not possible."""
 
+    def types(self, pattern: Any) -> Iterable[str]:
+        """The types of events that the pattern names, without its restricted types."""
+
     def endless(self, pattern: Any) -> Any:
         """The pattern for unbounded input, with the defaults that such input needs."""
 

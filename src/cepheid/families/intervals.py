@@ -17,7 +17,7 @@ from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.intervals.build import build_interval_plans, check_intervals
+from cepheid.plan.intervals.build import build_interval_plans, check_intervals, types_of_variables
 from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.lifted import OutputName
@@ -57,6 +57,9 @@ class Intervals:
 
     def advice(self, given: object) -> str | None:  # noqa: ARG002
         return None
+
+    def types(self, pattern: IntervalPattern) -> Iterable[str]:
+        return types_of_variables(pattern).values()
 
     def endless(self, pattern: IntervalPattern) -> IntervalPattern:
         return pattern

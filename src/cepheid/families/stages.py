@@ -53,6 +53,9 @@ class Stages:
     def advice(self, given: object) -> str | None:  # noqa: ARG002
         return None
 
+    def types(self, pattern: Pattern) -> Iterable[str]:
+        return (name for _, name in asked_types(pattern))
+
     def endless(self, pattern: Pattern) -> Pattern:
         return pattern
 

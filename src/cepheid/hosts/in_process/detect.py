@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.errors import ConditionError, SchemaError, in_pattern
 from cepheid.events.batch import Batch
 from cepheid.events.time import microseconds
+from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
@@ -23,6 +24,7 @@ from cepheid.output.common import filled, merged
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
 from cepheid.requests.warnings import of_each, warn
@@ -55,10 +57,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    for warning in of_each(plans, family.warnings):
-        warn(warning)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
+    for warning in of_each(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
+        warn(warning)
     usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
     matcher = family.finite(compiled, until)
     batches = ordered_batches if family.in_order else batches_as_they_come
@@ -97,6 +99,12 @@ def _groups(type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
         return all(_groups(field.type) for field in type_)
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
+
+
+def _unseen(pattern: Any, family: Family, events: pa.Table) -> Iterable[str]:
+    """Warnings for types of the pattern that no event has."""
+    types = pattern.types
+    return () if types is None else unseen_types(types, [*family.types(pattern)], events.column(types.column))
 
 
 def report(counts: ReadCounts, request: Request) -> None:

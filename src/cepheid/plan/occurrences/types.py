@@ -34,6 +34,12 @@ def leaf_types(expression: Occurrence) -> list[str]:
     return [type_ for operand in operands(expression) for type_ in leaf_types(operand)]
 
 
+def event_types(pattern: OccurrencePattern) -> list[str]:
+    """The types that the pattern names, each once, without its restricted types."""
+    restricted = {one.name for one in pattern.restricted}
+    return [name for name in dict.fromkeys(name for name, _ in _asked(pattern)) if name not in restricted]
+
+
 def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, Chain]:
     """For each type that a leaf asks for, its meaning; empty if there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
