@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -294,3 +295,43 @@ def test_unused_columns_may_be_anything() -> None:
             detect(events, pattern, **OPTIONS, columns=columns)
         assert str(caught.value).startswith(f"a value in column {name!r} does not fit ")
         assert str(caught.value).endswith(". Round the column first")
+
+
+def test_unused_columns_that_arrow_lacks() -> None:
+    """Such a column does not matter either; where it is used, what is wrong with it is told."""
+    of_pandas = EVENTS.to_pandas().assign(o=[1, b"a"])
+    mixed = "column 'o' of the events is no column of one type (it holds bytes, int): "
+    of_polars = pl.DataFrame(EVENTS).with_columns(o=pl.lit(1).cast(pl.Int128))
+    for events, message in ((of_pandas, mixed), (of_polars, "column 'o' of the events is of polars's type Int128")):
+        known = events[["k", "at", "x"]]
+        expected = pa.table(detect(known, PAIR, **OPTIONS, columns=["x"]))
+        assert pa.table(detect(events, PAIR, **OPTIONS, columns=["x"])) == expected
+        for schema in (events, known):
+            live = Matcher(PAIR, schema, **OPTIONS, columns=["x"])
+            assert len(pa.concat_tables([live.process(events), live.finish()])) == 1
+        uses: list[tuple[Any, dict[str, Any]]] = [
+            (PAIR, {}),
+            (PAIR, {"columns": ["o"]}),
+            (PAIR, {"columns": ["x"], "key": "o"}),
+            (PAIR, {"columns": ["x"], "sequence": "o"}),
+            (PAIR, {"columns": ["x"], "measures": {"o": "b.o"}}),
+            (PAIR.where("o = 1"), {"columns": ["x"]}),
+            (PAIR.where(lambda _: True, name="f"), {"columns": ["x"]}),
+            (OccurrencePattern.of("a; b").taxonomy("o"), {"columns": ["x"]}),
+        ]
+        for pattern, options in uses:
+            for find in (
+                lambda one, more: detect(events, one, **{**OPTIONS, **more}),  # noqa: B023 - called at once
+                lambda one, more: Matcher(one, events, **{**OPTIONS, **more}),  # noqa: B023
+            ):
+                with pytest.raises(SchemaError) as caught:
+                    find(pattern, options)
+                assert str(caught.value).startswith(message)
+        live = Matcher(
+            Pattern.begin("a").where("o = 1"),
+            pa.schema({"at": EVENTS.schema.field("at").type, "o": pa.int64()}),
+            time="at",
+        )
+        with pytest.raises(SchemaError) as caught:
+            live.process(events)
+        assert str(caught.value).startswith(message)

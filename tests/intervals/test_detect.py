@@ -78,7 +78,10 @@ def test_former_arguments() -> None:
         (lambda: Matcher(STAGE, table(EVENTS), time="begins", delay="8 seconds"), "delay: write lateness='8 seconds'"),
         (lambda: Matcher(STAGE, table(EVENTS), start="begins"), "start: event time is one argument now: write time="),
         (lambda: Matcher(STAGE, table(EVENTS), time="begins", type="kind"), "type: it belongs to the pattern now"),
-        (lambda: detect(table(EVENTS), PAIR, taxonomy="kind"), "taxonomy: it belongs to the pattern now: write pattern.taxonomy('kind')"),
+        (
+            lambda: detect(table(EVENTS), PAIR, taxonomy="kind"),
+            "taxonomy: it belongs to the pattern now: write pattern.taxonomy('kind')",
+        ),
         (lambda: detect(table(EVENTS), PAIR, delay="1 hour"), "delay: write lateness='1 hour'"),
         (lambda: OccurrencePattern.of("A; B", type="kind"), "type: it belongs to the pattern now"),
         (lambda: parsed("EVENT PAL(A)", taxonomy="t"), "taxonomy: it belongs to the pattern now"),

@@ -16,7 +16,7 @@ from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import Timed, as_batch, evaluated, in_order_of_arrival, lifted, timed, usable
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
-from cepheid.hosts.in_process.tables import plain_schema, without_views
+from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import matters, with_any
@@ -77,14 +77,21 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(events.schema)
-    check_columns(plain, request.key)
-    return planned(request, plain, engine)
+    check_columns(plain, request)
+    plans = planned(request, plain, engine)
+    if faults := column_faults(plain, used_columns(plans)):
+        raise SchemaError("\n".join(faults))
+    return plans
 
 
-def check_columns(columns: pa.Schema, key: Sequence[str]) -> None:
-    """Raises SchemaError if names are ambiguous or a column cannot be a key in process."""
-    faults = repeated_names(columns.names)
-    for name in key:
+def check_columns(columns: pa.Schema, request: Request) -> None:
+    """Raises SchemaError if names are ambiguous, or a column that is asked for is none in Arrow or, for a key, cannot
+    be one in process.
+    """
+    chosen = columns.names if request.columns is None else request.columns
+    named = {*request.key, request.time, request.end, *request.sequence, *chosen}
+    faults = repeated_names(columns.names) + column_faults(columns, named)
+    for name in request.key:
         at = columns.get_all_field_indices(name)
         if at and not _groups(type_ := columns.field(at[0]).type):
             faults.append(
