@@ -13,7 +13,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, Pattern, Report, SchemaError, detect
+from cepheid import (
+    CepheidWarning,
+    EventError,
+    Matcher,
+    OccurrencePattern,
+    Pattern,
+    PatternError,
+    Report,
+    SchemaError,
+    detect,
+)
 from cepheid.intervals import interval_pattern
 
 T = datetime(2024, 1, 1, tzinfo=UTC)
@@ -68,6 +78,33 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
 def test_arguments(options: dict[str, Any], message: str) -> None:
     """An argument that is of no use is named, with what was given and what is expected."""
     assert refusal(**options) == [message]
+
+
+@pytest.mark.parametrize("frame", [EVENTS, EVENTS.to_pandas(), pl.DataFrame(EVENTS)])
+def test_tables_in_messages(frame: Any) -> None:
+    """A table that stands in a wrong place is named by its kind and shape; its values may be many."""
+    kind = f"{type(frame).__module__.split('.')[0]}.{type(frame).__name__} of shape (2, 3)"
+    made = "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
+    text = "an expression such as event('a') >> event('b'), or its text, is expected, got "
+    calls: list[tuple[Any, str]] = [
+        (lambda: detect(PAIR, frame, **OPTIONS), "the events come first, then the pattern: write detect(events, pat"),
+        (lambda: detect(EVENTS, frame, **OPTIONS), f"{made}, or read with read_pattern(path), got a {kind}"),
+        (
+            lambda: detect(EVENTS, {"a": PAIR, "b": frame}, **OPTIONS),
+            f"{made}, or read with read_pattern(path), got a {kind} (pattern 'b')",
+        ),
+        (lambda: Matcher(frame, PAIR, **OPTIONS), f"{made}, or read with read_pattern(path), got a {kind}"),
+        (lambda: OccurrencePattern.of(frame), f"{text}{type(frame).__name__}: a {kind}"),
+        (lambda: detect(EVENTS, PAIR, time=frame), f"time: the name of a column is expected, got a {kind}"),
+    ]
+    for call, message in calls:
+        with pytest.raises((PatternError, SchemaError)) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+    with pytest.raises(PatternError) as caught:
+        OccurrencePattern.of(PAIR)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{text}Pattern: Pattern(stages=(")
+    assert len(str(caught.value)) < 400
 
 
 def test_all_at_once() -> None:
