@@ -24,7 +24,7 @@ def check(
     stages that they name.
     """
     options, parameters = o.EventOptions.of(events, time, wanted, reading), o.parameters_from(wanted.parameter)
-    with failures_reported(as_json=as_json):
+    with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
         from cepheid.errors import PatternError
 

@@ -141,5 +141,5 @@ class Occurrences:
             self.compatibility(runner, zone),
             lateness=options.lateness,
             consistency=options.consistency,
-            warnings=[f"a matcher keeps {growth}" for growth in occurrence_growth(plan)],
+            warnings=list(occurrence_growth(plan)),
         )

@@ -191,6 +191,9 @@ def _to_polars(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
 def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     """The table in pandas. Integers and booleans with NULLs get pandas's nullable types, as its default would round
     integers to floats; within structs and lists they are Python's.
+
+    Raises:
+        EventError: a struct has a time before the year 1 or after 9999, as a deadline may be.
     """
     import pandas as pd
 
@@ -198,7 +201,13 @@ def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     numbers = {name: pa.from_numpy_dtype(type_) for name, type_ in there.items() if type_ in _NUMBERS}
     table = in_types_of(pa.schema(numbers), table, {name: name for name in numbers})
     nullable = {pa.from_numpy_dtype(type_): pd.array(np.empty(0, type_)).dtype for type_ in _NUMBERS}
-    frame = table.to_pandas(integer_object_nulls=True)
+    try:
+        frame = table.to_pandas(integer_object_nulls=True)
+    except (OverflowError, ValueError) as error:
+        message = f"a time within structs is none of Python's, in which pandas has them: {error}"
+        raise EventError(
+            f"{message}. Choose columns without it, or give the events as a polars or pyarrow table"
+        ) from error
     for name in table.schema.names:
         column = table.column(name)
         if column.null_count and column.type in nullable:
