@@ -105,14 +105,15 @@ def _from_pandas(frame: Any) -> pa.Table:
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        found = [_times_fault(column, type_) for column, type_ in zip(columns, table.schema.types, strict=True)]
     except (pa.ArrowException, TypeError, ValueError) as error:
         found = [_pandas_fault(column) for column in columns]
         if not any(found):
             raise SchemaError(str(error)) from error
+    else:
+        found = [_times_fault(column, type_) for column, type_ in zip(columns, table.schema.types, strict=True)]
+        if not any(found):
+            return table
     faults = {name: fault for name, fault in zip(names, found, strict=True) if fault}
-    if not faults:
-        return table
     sound = frame.loc[:, [name not in faults for name in names]]
     return _with_faulty(pa.Table.from_pandas(sound, preserve_index=False), names, faults)
 
