@@ -9,10 +9,21 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, Pattern, Report, SchemaError, detect
+from cepheid import (
+    CepheidWarning,
+    EventError,
+    Matcher,
+    OccurrencePattern,
+    Pattern,
+    PatternError,
+    Report,
+    SchemaError,
+    detect,
+)
 from cepheid.intervals import interval_pattern
 
 T = datetime(2024, 1, 1, tzinfo=UTC)
@@ -67,6 +78,33 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
 def test_arguments(options: dict[str, Any], message: str) -> None:
     """An argument that is of no use is named, with what was given and what is expected."""
     assert refusal(**options) == [message]
+
+
+@pytest.mark.parametrize("frame", [EVENTS, EVENTS.to_pandas(), pl.DataFrame(EVENTS)])
+def test_tables_in_messages(frame: Any) -> None:
+    """A table that stands in a wrong place is named by its kind and shape; its values may be many."""
+    kind = f"{type(frame).__module__.split('.')[0]}.{type(frame).__name__} of shape (2, 3)"
+    made = "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
+    text = "an expression such as event('a') >> event('b'), or its text, is expected, got "
+    calls: list[tuple[Any, str]] = [
+        (lambda: detect(PAIR, frame, **OPTIONS), "the events come first, then the pattern: write detect(events, pat"),
+        (lambda: detect(EVENTS, frame, **OPTIONS), f"{made}, or read with read_pattern(path), got a {kind}"),
+        (
+            lambda: detect(EVENTS, {"a": PAIR, "b": frame}, **OPTIONS),
+            f"{made}, or read with read_pattern(path), got a {kind} (pattern 'b')",
+        ),
+        (lambda: Matcher(frame, PAIR, **OPTIONS), f"{made}, or read with read_pattern(path), got a {kind}"),
+        (lambda: OccurrencePattern.of(frame), f"{text}{type(frame).__name__}: a {kind}"),
+        (lambda: detect(EVENTS, PAIR, time=frame), f"time: the name of a column is expected, got a {kind}"),
+    ]
+    for call, message in calls:
+        with pytest.raises((PatternError, SchemaError)) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+    with pytest.raises(PatternError) as caught:
+        OccurrencePattern.of(PAIR)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{text}Pattern: Pattern(stages=(")
+    assert len(str(caught.value)) < 400
 
 
 def test_all_at_once() -> None:
@@ -193,6 +231,49 @@ def test_dropped_events_are_not_silent() -> None:
     assert (report.counts.null_keys, report.counts.null_times) == (2, 1)
 
 
+LOGINS = EVENTS.append_column("kind", pa.array(["login", "logout"])).append_column("to", EVENTS.column("at"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "time"),
+    [
+        (Pattern.begin("a").subtype("logni"), "at"),
+        (OccurrencePattern.of("Logni; buy"), "at"),
+        (OccurrencePattern.of("early; buy").restrict("early", "logni", "x = 1"), "at"),
+        (interval_pattern("EVENT SEQ(logout a, !logni b, buy c)"), ("at", "to")),
+    ],
+)
+def test_types_that_may_be_slips(pattern: Any, time: Any) -> None:
+    """A type that no event has is warned of if a type of the events is like it and the taxonomy does not list it."""
+    events = LOGINS if isinstance(time, tuple) else LOGINS.drop_columns("to")
+    typed = pattern.taxonomy("kind")
+    with pytest.warns(CepheidWarning) as caught:
+        detect(events, typed, time=time, sequence=None if isinstance(time, tuple) else "x")
+    (message,) = [str(one.message) for one in caught]
+    assert message.lower() == (
+        "no event is of the type 'logni'. did you mean 'login'? "
+        'if not, list all types in the taxonomy, as in {"transfer": []}'
+    )
+    with pytest.warns(CepheidWarning, match=r"pattern 'p': no event is of the type"):
+        detect(events, {"p": typed}, time=time, sequence=None if isinstance(time, tuple) else "x")
+
+
+def test_types_that_no_event_has() -> None:
+    """A type that is like none of the events', that the taxonomy lists, or beside which the pattern asks for the one
+    that it is like, is warned of no more than any in a table without events or with too many types.
+    """
+    types = {kind: [] for kind in ("logni", "login", "logout")}
+    many = pa.table({"at": [T] * 2000, "kind": [f"login{number}" for number in range(2000)]})
+    for pattern, events in (
+        (OccurrencePattern.of("buy; logout").taxonomy("kind"), LOGINS),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind", types), LOGINS),
+        (OccurrencePattern.of("logni; login").taxonomy("kind"), LOGINS.slice(0, 1)),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind"), LOGINS[:0]),
+        (OccurrencePattern.of("logni; logout").taxonomy("kind"), many),
+    ):
+        detect(events, pattern, time="at")
+
+
 # as_of
 
 
@@ -251,3 +332,43 @@ def test_unused_columns_may_be_anything() -> None:
             detect(events, pattern, **OPTIONS, columns=columns)
         assert str(caught.value).startswith(f"a value in column {name!r} does not fit ")
         assert str(caught.value).endswith(". Round the column first")
+
+
+def test_unused_columns_that_arrow_lacks() -> None:
+    """Such a column does not matter either; where it is used, what is wrong with it is told."""
+    of_pandas = EVENTS.to_pandas().assign(o=[1, b"a"])
+    mixed = "column 'o' of the events is no column of one type (it holds bytes, int): "
+    of_polars = pl.DataFrame(EVENTS).with_columns(o=pl.lit(1).cast(pl.Int128))
+    for events, message in ((of_pandas, mixed), (of_polars, "column 'o' of the events is of polars's type Int128")):
+        known = events[["k", "at", "x"]]
+        expected = pa.table(detect(known, PAIR, **OPTIONS, columns=["x"]))
+        assert pa.table(detect(events, PAIR, **OPTIONS, columns=["x"])) == expected
+        for schema in (events, known):
+            live = Matcher(PAIR, schema, **OPTIONS, columns=["x"])
+            assert len(pa.concat_tables([live.process(events), live.finish()])) == 1
+        uses: list[tuple[Any, dict[str, Any]]] = [
+            (PAIR, {}),
+            (PAIR, {"columns": ["o"]}),
+            (PAIR, {"columns": ["x"], "key": "o"}),
+            (PAIR, {"columns": ["x"], "sequence": "o"}),
+            (PAIR, {"columns": ["x"], "measures": {"o": "b.o"}}),
+            (PAIR.where("o = 1"), {"columns": ["x"]}),
+            (PAIR.where(lambda _: True, name="f"), {"columns": ["x"]}),
+            (OccurrencePattern.of("a; b").taxonomy("o"), {"columns": ["x"]}),
+        ]
+        for pattern, options in uses:
+            for find in (
+                lambda one, more: detect(events, one, **{**OPTIONS, **more}),  # noqa: B023 - called at once
+                lambda one, more: Matcher(one, events, **{**OPTIONS, **more}),  # noqa: B023
+            ):
+                with pytest.raises(SchemaError) as caught:
+                    find(pattern, options)
+                assert str(caught.value).startswith(message)
+        live = Matcher(
+            Pattern.begin("a").where("o = 1"),
+            pa.schema({"at": EVENTS.schema.field("at").type, "o": pa.int64()}),
+            time="at",
+        )
+        with pytest.raises(SchemaError) as caught:
+            live.process(events)
+        assert str(caught.value).startswith(message)

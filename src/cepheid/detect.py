@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.errors import SchemaError
-from cepheid.families import known_family_of
+from cepheid.errors import PatternError, SchemaError
+from cepheid.families import family_of, known_family_of
+from cepheid.lang.arguments import brief
+from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
@@ -29,7 +31,6 @@ from cepheid.requests.arguments import (
     faults_of_kind,
     faults_of_outputs,
 )
-from cepheid.requests.former import TIMES_AND_TYPES, refuses_former
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request
@@ -51,7 +52,7 @@ AnyPattern: TypeAlias = (
 """What `detect` finds: a pattern, or several patterns of one kind by name."""
 
 
-@refuses_former(TIMES_AND_TYPES)
+@refuses_former(FORMER)
 def detect(
     events: Events,
     pattern: AnyPattern,
@@ -115,6 +116,8 @@ def detect(
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
         LimitExceeded: a key has more open, or an event completes more, than `limits` allows.
     """
+    if family_of(events) is not None:
+        raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
     request = request_of(
         pattern,
         key=key,
@@ -206,7 +209,7 @@ def request_of(
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):
-        faults.append(f"report: a Report() is expected, got {report!r}")
+        faults.append(f"report: a Report() is expected, got {brief(report)}")
     if faults:
         raise SchemaError("\n".join(faults))
     return request

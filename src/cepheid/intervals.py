@@ -11,6 +11,7 @@ from cepheid.errors import PatternError, SchemaError
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
@@ -19,7 +20,6 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.intervals.explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
-from cepheid.requests.former import DELAY, refuses_former
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class IntervalMatcher:
     the longest duration.
     """
 
-    @refuses_former(DELAY)
+    @refuses_former(FORMER)
     def __init__(
         self,
         pattern: IntervalPattern | str,

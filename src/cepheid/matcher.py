@@ -11,6 +11,7 @@ from cepheid.detect import arrow_table, request_of
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
@@ -47,6 +48,7 @@ class Matcher:
       time of `advance_time` if that is later; after `finish`, without `as_of`.
     """
 
+    @refuses_former(FORMER)
     def __init__(
         self,
         pattern: Pattern | OccurrencePattern,

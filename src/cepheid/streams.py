@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cepheid.detect import is_spark, request_of
 from cepheid.errors import SchemaError
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
+from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
@@ -56,7 +57,7 @@ def partial_matches(
 
     checked_most(most)
     if not isinstance(pattern, Pattern | str | None):
-        raise SchemaError(f"pattern: a Pattern or the name of one is expected, got {pattern!r}")
+        raise SchemaError(f"pattern: a Pattern or the name of one is expected, got {brief(pattern)}")
     stored = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
     if (kind := stored.asked.get("kind")) is not None:
         raise SchemaError(
@@ -92,7 +93,7 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
         SchemaError: `query` is no StreamingQuery.
     """
     if not hasattr(query, "recentProgress"):
-        raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {query!r}")
+        raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {brief(query)}")
     # Spark also reports a progress for a trigger that has nothing to do.
     each = (progress_of(json.loads(one.json)) for one in reversed(query.recentProgress))
     latest = next((one for one in each if one is not None), None)
@@ -142,7 +143,7 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     faults: list[str] = []
     wanted = checked_outputs(outputs, faults)
     if not is_spark(rows) or not _NEEDED.issubset(rows.columns):
-        faults.append(f"rows: a Spark DataFrame is expected that detect gave with outputs=…, got {rows!r:.200}")
+        faults.append(f"rows: a Spark DataFrame is expected that detect gave with outputs=…, got {brief(rows)}")
     if faults:
         raise SchemaError("\n".join(faults))
     from cepheid.hosts.spark.split import rows_of_output

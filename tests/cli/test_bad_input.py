@@ -133,7 +133,7 @@ def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
     assert done.returncode == 2
     assert "Invalid value for --start, --end: they belong together: give both" in done.stderr
     done = cepheid("detect", "good.yaml", "works.parquet", "--start", "begin", "--end", "ends")
-    assert (done.returncode, done.stderr) == (1, "--time: no column named 'ends'. Did you mean 'end'?\n")
+    assert (done.returncode, done.stderr) == (1, "--end: no column named 'ends'. Did you mean 'end'?\n")
     turned = works.rename_columns(["kind", "end", "begin"])
     pq.write_table(turned, folder / "turned.parquet")
     done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES)
@@ -151,3 +151,41 @@ def test_negative_delays(works: pa.Table) -> None:
         IntervalMatcher(asked, works, time=("begin", "end"), lateness="-1 seconds")
     with pytest.raises(SchemaError, match="lateness: "):
         Matcher(OccurrencePattern.of("heat").taxonomy("kind"), works, time="begin", lateness="-1 seconds")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["interval", "--start", "kind", "--end", "end"], "--start: 'kind' is of type STRING; "),
+        (["interval", "--start", "begins", "--end", "end"], "--start: no column named 'begins'. Did you mean 'begin'?"),
+        (["interval", "--no-time"], "--no-time: name the columns in which events start and end by --start and --end\n"),
+        (["interval", "--time", "begin"], "--time: name the columns in which events start and end by"),
+        (["interval", *TIMES, "--measure", "n=1"], "--measure: intervals have no measures"),
+        (["interval", *TIMES, "--max-partial-matches", "1"], "--max-partial-matches: intervals have no such limit"),
+        (["occurrence", "--no-time"], "--no-time: occurrences have a start and an end, so event times are needed"),
+        (["occurrence", *TIMES], "--start, --end: events of an OccurrencePattern have one time: name its column by"),
+        (["occurrence", "--time", "began"], "--time: no column named 'began'. Did you mean 'begin'?"),
+    ],
+)
+def test_options_in_messages(folder: Path, cepheid: Cepheid, works: pa.Table, command: list[str], message: str) -> None:
+    """A message names the option that was typed, not an argument of Python."""
+    assert works.num_rows == 2
+    file, *options = command
+    (folder / "interval.yaml").write_text("taxonomy: {column: kind}\ninterval: EVENT PAL(heat a)\n")
+    (folder / "occurrence.yaml").write_text("taxonomy: {column: kind}\noccurrence: heat\n")
+    done = cepheid("detect", f"{file}.yaml", "works.parquet", *options)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    done = cepheid("detect", f"{file}.yaml", "works.parquet", "--json", *options)
+    assert json.loads(done.stdout)["problems"][0]["message"].startswith(message.strip())
+
+
+def test_a_type_column_that_a_pattern_has_no_use_for(folder: Path, cepheid: Cepheid) -> None:
+    """It is refused for stages without subtype; with one it is the column of the types."""
+    (folder / "typed.yaml").write_text("stages:\n  - begin: a\n    subtype: b\n")
+    for command in (("detect", "rising.yaml", "events.parquet", "--time", "at"), ("check", "rising.yaml")):
+        done = cepheid(*command, "--type", "symbol")
+        assert done.returncode == 1
+        assert done.stderr == ("--type symbol: no stage asks for a type, as subtype does; leave it out\n")
+    done = cepheid("detect", "typed.yaml", "events.parquet", "--time", "at", "--type", "symbol")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done

@@ -60,7 +60,7 @@ def test_arguments_that_do_not_fit(cepheid: Cepheid) -> None:
     assert "Invalid value for --start, --end: they belong together: give both" in done.stderr
     assert "of an interval pattern --start and --end" in cepheid("detect", "chain.yaml", "works.csv").stderr
     done = cepheid("detect", "rising.yaml", "events.csv", "--time", "at", "--start", "at", "--end", "at")
-    assert done.stderr == "--time: events of a Pattern have one time: name its column, got ('at', 'at')\n"
+    assert done.stderr == "--start, --end: events of a Pattern have one time: name its column by --time\n"
     done = cepheid("check", "chain.yaml", "--parameter", "x=1")
     assert done.stderr == (
         "the parameter 'x' is not used: no condition or measure has $x (parameter 'x')\n"

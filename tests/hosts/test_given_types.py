@@ -152,6 +152,10 @@ def test_types_of_polars_alone() -> None:
     matches = detect(frame, PAIR, key=["k", "c"], time="at", columns=["x"])
     assert matches.schema["k"] == frame.schema["k"]
     assert matches.schema["c"] == pl.Categorical
+    live = Matcher(PAIR, frame, key=["k", "c"], time="at", columns=["x"], lateness="0 seconds")
+    rows = pl.DataFrame(pa.concat_tables([live.process(frame), live.finish()]))
+    assert rows.sort("match_start").equals(matches.sort("match_start"))
+    assert rows.schema == matches.schema
 
 
 def test_matchers() -> None:

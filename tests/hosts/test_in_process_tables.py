@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, ConditionError, EventError, Matcher, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, ConditionError, EventError, Matcher, OccurrencePattern, Pattern, SchemaError, detect
 
 PATTERN = (
     Pattern.begin("low").where("n < 2").followed_by("high").where("n > low.n + 1").one_or_more().within("9 minutes")
@@ -181,7 +181,7 @@ def test_polars_categories_and_lists() -> None:
     assert [[row["one"], row["two"]] for row in found.to_dicts()] == [[given[0], given[2]], [given[1], given[3]]]
     live = Matcher(pattern, frame.schema.to_frame(), **options)
     rows = pa.concat_tables([live.process(frame), live.finish()])
-    assert rows.sort_by("k").to_pylist() == found.to_dicts()
+    assert sorted(pl.DataFrame(rows).to_dicts(), key=lambda row: row["k"]) == found.to_dicts()
 
 
 def test_a_type_column_without_values() -> None:
@@ -217,6 +217,24 @@ def test_a_function_and_a_time_that_python_has_not() -> None:
         EventError, match="a value in column 'at' cannot become a Python value, as functions need it: date v"
     ):
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
+
+
+def test_deadlines_that_python_has_not() -> None:
+    """Columns of times hold them; within structs, which pandas has as Python's values, they are an error."""
+    last = pa.array([datetime(9999, 12, 31, 23, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    events = pa.table({"at": last, "type": ["A"]})
+    gone = Pattern.begin("a").not_followed_by("b").within("2 hours")
+    later = OccurrencePattern.of("A + 2 hours").taxonomy("type")
+    for make in (lambda table: table, pl.DataFrame, pa.Table.to_pandas):
+        found = pa.table(detect(make(events), gone, time="at", measures={"type": "a.type"}))
+        assert str(found.column("detected_at")[0].value) == "253402304400000000"
+    assert len(detect(pl.DataFrame(events), later, time="at")) == 1
+    with pytest.raises(EventError) as caught:
+        detect(events.to_pandas(), later, time="at")
+    assert str(caught.value) == (
+        "a time within structs is none of Python's, in which pandas has them: year 10000 is out of range. "
+        "Choose columns without it, or give the events as a polars or pyarrow table"
+    )
 
 
 def test_times_that_stand_for_none() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -69,6 +70,47 @@ def test_former_arguments() -> None:
     )
     with pytest.raises(SchemaError, match="delay: write lateness='8 seconds', late_by='end'"):
         IntervalMatcher(PAIR, table(EVENTS), delay="8 seconds", lateness="end", **NAMES)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Matcher(STAGE, table(EVENTS), time="begins", delay="8 seconds"), "delay: write lateness='8 seconds'"),
+        (lambda: Matcher(STAGE, table(EVENTS), start="begins"), "start: event time is one argument now: write time="),
+        (lambda: Matcher(STAGE, table(EVENTS), time="begins", type="kind"), "type: it belongs to the pattern now"),
+        (
+            lambda: detect(table(EVENTS), PAIR, taxonomy="kind"),
+            "taxonomy: it belongs to the pattern now: write pattern.taxonomy('kind')",
+        ),
+        (lambda: detect(table(EVENTS), PAIR, delay="1 hour"), "delay: write lateness='1 hour'"),
+        (lambda: OccurrencePattern.of("A; B", type="kind"), "type: it belongs to the pattern now"),
+        (lambda: parsed("EVENT PAL(A)", taxonomy="t"), "taxonomy: it belongs to the pattern now"),
+    ],
+)
+def test_arguments_of_other_calls(call: Callable[[], object], message: str) -> None:
+    """What only another call has, or had, is refused alike."""
+    with pytest.raises(SchemaError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("local", ["begins", "ends"])
+def test_times_of_which_one_has_a_zone(local: str) -> None:
+    """An instant and a local time are not compared: both have a zone, or none has one."""
+    events = table(EVENTS)
+    for type_ in (pa.timestamp("us"), pa.date32()):
+        mixed = events.set_column(events.schema.get_field_index(local), local, events.column(local).cast(type_))
+        shown = {"begins": "TIMESTAMP", "ends": "TIMESTAMP", local: "DATE" if type_ == pa.date32() else "TIMESTAMP_NTZ"}
+        message = (
+            f"time: 'begins' is {shown['begins']} and 'ends' is {shown['ends']}, so only one has a time zone: "
+            "give both one, or none"
+        )
+        with pytest.raises(SchemaError) as caught:
+            detect(mixed, PAIR, **NAMES)
+        assert str(caught.value) == message
+        with pytest.raises(SchemaError) as caught:
+            IntervalMatcher(PAIR, mixed, lateness=None, **NAMES)
+        assert str(caught.value) == message
 
 
 def test_types_are_the_patterns() -> None:

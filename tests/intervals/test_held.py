@@ -96,7 +96,7 @@ def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
     for pattern, message in grows.items():
         with pytest.warns(CepheidWarning) as caught:
             live = matcher(pattern)
-        assert [str(warning.message) for warning in caught] == [message]
+        assert [str(warning.message) for warning in caught] == [f"a matcher keeps what is open: {message}"]
         assert caught[0].filename == matcher.__code__.co_filename
         assert live.explain().splitlines()[-1] == f"Warning: {message}"
         assert "Warning" not in matcher(pattern, None).explain()

@@ -192,7 +192,9 @@ def test_matches_that_would_never_be_certain() -> None:
     with pytest.warns(CepheidWarning) as caught:
         live = matcher(f"{PAPER} REALTIME 1", late_by="end")
     (warning,) = caught
-    assert str(warning.message).startswith(f"{final}ever final. Better choose a scope that bounds them")
+    assert str(warning.message).startswith(
+        f"a matcher keeps what is open: {final}ever final. Better choose a scope that bounds them"
+    )
     assert shown(live.process(table(EVENTS[:3]))) == ["+a1,b1,c1"]
     with pytest.raises(PatternError) as raised:
         live.switch("conservative")

@@ -64,6 +64,14 @@ def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
         detect(sound, failing, key="user", **NAMES).toArrow()
 
 
+def test_times_of_which_one_has_a_zone(spark: SparkSession) -> None:
+    """It is refused as in process."""
+    frame = spark.createDataFrame(events())
+    frame = frame.withColumn("begins", frame["begins"].cast("timestamp_ntz"))
+    with pytest.raises(SchemaError, match="time: 'begins' is TIMESTAMP_NTZ and 'ends' is TIMESTAMP, so only one has"):
+        detect(frame, PATTERN, key="user", **NAMES)
+
+
 def test_several_patterns_and_a_report(spark: SparkSession) -> None:
     """One shuffle finds all of them; the counts are those in process."""
     patterns = {"both": PATTERN, "pair": interval_pattern("EVENT SEQ(A a, !D d, B x) WITHIN 5 seconds")}

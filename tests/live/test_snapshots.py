@@ -17,7 +17,7 @@ from tests.live.events import SCHEMA, events, matcher
 from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
 from cepheid.matchers.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
 
-pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
 
 STORED = Path(__file__).parent / "snapshots"
 LOOP = (

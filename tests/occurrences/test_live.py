@@ -23,7 +23,7 @@ from cepheid import (
 )
 from occurrences.shop import at, shop, spans
 
-pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
 
 COLUMNS = shop([]).schema
 PATTERNS = [
@@ -235,12 +235,12 @@ def test_idle_keys() -> None:
 )
 def test_what_grows_is_warned_of(text: str, policy: str, warned: str) -> None:
     """Where what is kept of one key can grow for ever, with what to do; and so it grows."""
-    with pytest.warns(CepheidWarning, match="a matcher keeps all occurrences " + re.escape(warned)):
+    with pytest.warns(CepheidWarning, match="a matcher keeps what is open: all occurrences " + re.escape(warned)):
         live = matcher(text, policy, key="user", lateness="0 seconds")
     assert kept_of_many(live) > 100
 
 
-@pytest.mark.filterwarnings("error:a matcher keeps all occurrences")
+@pytest.mark.filterwarnings("error:a matcher keeps what is open")
 @pytest.mark.parametrize(
     ("text", "policy"),
     [("A; B", None), ("(A; B)_5s", "unrestricted"), ("A - B", "unrestricted"), ("A; B", "snoop_recent")],
@@ -265,7 +265,8 @@ def test_a_policy_that_is_recent_already() -> None:
     told = [str(warning.message) for warning in caught]
     assert len(told) == 2
     assert told[1] == (
-        "a matcher keeps all occurrences that an event to come may be joined with. Bound them with within(…)"
+        "a matcher keeps what is open: all occurrences that an event to come may be joined with. "
+        "Bound them with within(…)"
     )
 
 

@@ -20,7 +20,7 @@ from cepheid.matchers.real_time.rollback_points import RollbackPoints
 from occurrences.shop import at, shop
 from occurrences.strategies import Row, expressions, shop_rows, with_variables
 
-pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
 
 CONDITIONS = [
     "(?a:A; ?b:B)[a.price = b.price] -[c.price > a.price] ?c:C",

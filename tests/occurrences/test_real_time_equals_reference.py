@@ -27,7 +27,7 @@ from cepheid.plan.occurrences.plan import OccurrencePlan
 from occurrences.shop import at, shop
 from occurrences.strategies import Row, expressions, few_rows, shop_rows, with_variables
 
-pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps all occurrences")
+pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
 
 SECOND = timedelta(seconds=1)
 CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])

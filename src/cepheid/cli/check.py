@@ -19,7 +19,7 @@ def check(
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading)
     parameters = o.parameters_from(wanted.parameter)
-    with failures_reported(as_json=as_json):
+    with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
         from cepheid.errors import PatternError
 

@@ -71,7 +71,7 @@ def detect(
         message = "name the column of the event time, or give --no-time; of an interval pattern --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
-    with failures_reported(as_json=as_json):
+    with failures_reported(as_json=as_json, as_typed=options.as_typed):
         _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))
 
 

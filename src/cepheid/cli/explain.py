@@ -36,7 +36,7 @@ def explain(
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading, bounds)
     parameters = o.parameters_from(wanted.parameter)
-    with failures_reported(as_json=as_json):
+    with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, remarks_of
         from cepheid.families import known_family_of
 

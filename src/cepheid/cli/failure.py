@@ -6,10 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -45,7 +46,7 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|sequence|columns|outputs|nulls|as_of|time_zone|lateness)(?=
+    r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness)(?=
         :\ |\ needs\ )                                                                # a fault of an argument
     | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # a limit that was passed
@@ -59,6 +60,7 @@ same names.
 
 _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
+    "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }
 """Advice that differs in a shell."""
@@ -73,19 +75,22 @@ class Unavailable(Exception):
 
 
 @contextmanager
-def failures_reported(*, as_json: bool) -> Iterator[None]:
-    """Turns errors that users can fix into messages and an exit code; everything else passes."""
+def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) -> Iterator[None]:
+    """Turns errors that users can fix into messages and an exit code; everything else passes. `as_typed` puts the
+    options that the user typed into messages about arguments.
+    """
+    failed = partial(_fail, as_json=as_json, as_typed=as_typed)
     try:
         yield
         sys.stdout.flush()
     except PatternError as error:
-        _fail(error.problems, ExitCode.PROBLEMS, as_json=as_json)
+        failed(error.problems, ExitCode.PROBLEMS)
     except SchemaError as error:
-        _fail([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS, as_json=as_json)
+        failed([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS)
     except (EventError, ConditionError, SkipError, LimitExceeded) as error:
-        _fail([Problem(str(error))], ExitCode.PROBLEMS, as_json=as_json)
+        failed([Problem(str(error))], ExitCode.PROBLEMS)
     except FileProblem as error:
-        _fail([Problem(str(error))], ExitCode.FILES, as_json=as_json)
+        failed([Problem(str(error))], ExitCode.FILES)
     except BrokenPipeError:
         # The reader has closed the pipe (`cepheid detect … | head`); Python must not flush into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -93,9 +98,9 @@ def failures_reported(*, as_json: bool) -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             raise
-        _fail([Problem(f"{error.filename}: {(error.strerror or 'failed').lower()}")], ExitCode.FILES, as_json=as_json)
+        failed([Problem(f"{error.filename}: {(error.strerror or 'failed').lower()}")], ExitCode.FILES)
     except (Unavailable, JavaMissing) as error:
-        _fail([Problem(str(error))], ExitCode.UNAVAILABLE, as_json=as_json)
+        failed([Problem(str(error))], ExitCode.UNAVAILABLE)
 
 
 def require_installed(what: str, *packages: str, extra: str) -> None:
@@ -122,7 +127,7 @@ def in_options(message: str) -> str:
 
 def _option(argument: re.Match[str]) -> str:
     faulty, advised, value, passed = argument.groups()
-    option = f"--{faulty or advised or passed}".replace("_", "-")
+    option = f"--{faulty or advised or passed}".replace("_", "-").replace("measures", "measure")
     return f"{option} {value}" if value else option
 
 
@@ -140,10 +145,14 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool) -> None:
+def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool, as_typed: Callable[[str], str]) -> None:
     if code is ExitCode.PROBLEMS:  # the others belong to the command line itself
         problems = [
-            replace(problem, message=in_options(problem.message), hint=problem.hint and in_options(problem.hint))
+            replace(
+                problem,
+                message=in_options(as_typed(problem.message)),
+                hint=problem.hint and in_options(problem.hint),
+            )
             for problem in problems
         ]
     if as_json:

@@ -44,7 +44,7 @@ TypeColumn = Annotated[
     typer.Option(
         "--type",
         metavar="COLUMN",
-        help="For interval patterns: the column that holds an event's type. Default: its taxonomy's.",
+        help="The column that holds an event's type, if the pattern asks for types. Default: its taxonomy's.",
         show_default=False,
     ),
 ]
@@ -241,6 +241,19 @@ class EventOptions:
         if self.start is not None and self.end is not None:
             return self.start, self.end
         return None if self.no_time else self.time or ...
+
+    def as_typed(self, message: str) -> str:
+        """The message; one about the argument `time` with the options that were typed in place of --time."""
+        fault = message.removeprefix("time: ")
+        if fault == message:
+            return message
+        if self.no_time:
+            return f"--no-time: {fault.removesuffix(', got None')}"
+        for option, name in (("--start", self.start), ("--end", self.end)):
+            if name is not None and fault.startswith((f"no column named {name!r}", f"{name!r} is ")):
+                return f"{option}: {fault}"
+        both = f", got {(self.start, self.end)!r}"
+        return f"--start, --end: {fault.removesuffix(both)} by --time" if fault.endswith(both) else message
 
     def asked(self) -> dict[str, Any]:
         """The options as arguments of `cepheid.detect`, except for the events."""

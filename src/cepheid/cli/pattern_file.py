@@ -49,6 +49,8 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: st
         if pattern.types is not None:
             column = pattern.types.column
             raise PatternError(f"--type {types}: the file says already that {column!r} holds the types; leave it out")
+        if not [*known_family_of(pattern).types(pattern)]:
+            raise PatternError(f"--type {types}: no stage asks for a type, as subtype does; leave it out")
         pattern = pattern.taxonomy(types)
     return PatternFile(path, text, pattern)
 

@@ -122,7 +122,7 @@ def stream(
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
     o.checked_length(lateness, "--lateness")
-    with failures_reported(as_json=False):
+    with failures_reported(as_json=False, as_typed=options.as_typed):
         _run(
             _Stream(
                 pattern,

@@ -94,6 +94,9 @@ class Family(Protocol):
         """How to make a pattern of this kind from `given`, which is not one yet; None if that is not possible."""
         return None
 
+    def types(self, pattern: Any) -> Iterable[str]:
+        """The types of events that the pattern names, without its restricted types and those that are warned of."""
+
     def endless(self, pattern: Any) -> Any:
         """The pattern for unbounded input, with the defaults that such input needs."""
         return pattern

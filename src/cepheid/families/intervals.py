@@ -15,7 +15,7 @@ from cepheid.lang.document.marked_text import Value
 from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
-from cepheid.plan.intervals.build import build_interval_plans, check_intervals
+from cepheid.plan.intervals.build import build_interval_plans, check_intervals, types_of_variables
 from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.lifted import OutputName
@@ -50,6 +50,9 @@ class Intervals(Family):
 
     def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
         return check_intervals(pattern)
+
+    def types(self, pattern: IntervalPattern) -> Iterable[str]:
+        return types_of_variables(pattern).values()
 
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
         return interval_growth(plan.pattern, End(late_by))

@@ -19,7 +19,7 @@ from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurre
 from cepheid.plan.occurrences.growth import occurrence_growth
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.occurrences.types import misread_types
+from cepheid.plan.occurrences.types import event_types, misread_types
 
 if TYPE_CHECKING:
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
@@ -45,6 +45,9 @@ class Occurrences(Family):
         if isinstance(given, Occurrence):
             return f"an expression is no pattern yet: make one of it with OccurrencePattern.of(…), got {given!r}"
         return None
+
+    def types(self, pattern: OccurrencePattern) -> Iterable[str]:
+        return event_types(pattern)
 
     def endless(self, pattern: OccurrencePattern) -> OccurrencePattern:
         """The pattern with the policy RECENT if it has none, as all occurrences in unbounded input are too many."""
@@ -111,5 +114,5 @@ class Occurrences(Family):
             self.compatibility(runner, zone),
             lateness=options.lateness,
             consistency=options.consistency,
-            warnings=[f"a matcher keeps {growth}" for growth in occurrence_growth(plan)],
+            warnings=list(occurrence_growth(plan)),
         )

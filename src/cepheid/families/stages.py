@@ -43,6 +43,9 @@ class Stages(Family):
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_pattern(pattern, measures)
 
+    def types(self, pattern: Pattern) -> Iterable[str]:
+        return (name for _, name in asked_types(pattern))
+
     def warnings(self, plan: Plan) -> Iterable[str]:
         return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
 

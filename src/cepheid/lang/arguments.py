@@ -54,5 +54,18 @@ def version_text(version: str | int) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as messages show it."""
-    return "None" if value is None else f"{type(value).__name__}: {value!r}"
+    """The value as messages show it, with its type."""
+    return "None" if value is None else f"{type(value).__name__}: {brief(value)}"
+
+
+_MOST_SHOWN = 200
+
+
+def brief(value: object) -> str:
+    """The value as messages show it: a table or a column by its kind and shape, anything else as Python's text for it,
+    which is cut if it is long.
+    """
+    if shape := getattr(value, "shape", None):
+        return f"a {type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {shape}"
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

@@ -243,7 +243,7 @@ class ServiceMatcher(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know before it starts."""
+        """What is retained forever: one sentence per cause."""
 
     def process(self, batch: Batch) -> pa.Table:
         """The rows that these events make. If time follows the events, it advances afterwards."""

@@ -6,9 +6,10 @@ lifted like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.parameters import string_literal
@@ -59,6 +60,25 @@ def taxonomy_warnings(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) 
                 f"taxonomy: {name!r} is declared as a kind of {listed}, so subtype({name!r}) takes none of these. "
                 f"If they are kinds of {name!r}, write {{{right}}}: each type with what it is a kind of"
             )
+
+
+MOST_TYPES = 1000
+"""A column with more different values hardly holds types; comparing names with all of them would take long."""
+
+
+def unseen_types(types: Taxonomy, asked: Collection[str], values: pa.ChunkedArray) -> Iterator[str]:
+    """Warnings for requested types that no event has and the taxonomy does not list, if they may be slips for types
+    that events have; `values` are the types of all events.
+    """
+    unlisted = [name for name in dict.fromkeys(asked) if name not in types.types]
+    if not unlisted or len(seen := pc.unique(values).drop_null()) > MOST_TYPES:
+        return
+    seen = seen.to_pylist()
+    others = [name for name in seen if name not in asked]
+    for name in unlisted:
+        if name not in seen and closest(name, others):
+            hint = f'{did_you_mean(name, others)} If not, list all types in the taxonomy, as in {{"transfer": []}}'
+            yield f"no event is of the type {name!r}. {hint}"
 
 
 def _type_problems(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.families.family import Family
+from cepheid.lang.arguments import brief
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName
@@ -24,7 +25,7 @@ _OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
     if isinstance(given, str):
         return given
-    faults.append(f"{argument}: the name of a column is expected, got {given!r}")
+    faults.append(f"{argument}: the name of a column is expected, got {brief(given)}")
     return ""
 
 
@@ -33,7 +34,7 @@ def checked_names(argument: str, given: object, faults: list[str]) -> tuple[str,
         return (given,)
     names = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
-        faults.append(f"{argument}: names of columns are expected, got {given!r}")
+        faults.append(f"{argument}: names of columns are expected, got {brief(given)}")
         return ()
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     faults += [f"{argument}: {name!r} is named twice" for name in repeated]
@@ -54,7 +55,7 @@ def checked_key(given: object, faults: list[str], *, with_outputs: bool) -> tupl
 
 def measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
     if not isinstance(given, Mapping):
-        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {given!r}")
+        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {brief(given)}")
         return {}
     faults += [
         f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
@@ -72,7 +73,7 @@ _AS_MEASURES = '{"late": {"legs": "count(legs)"}}'
 def checked_measures(given: object, faults: list[str], what: str = "measures") -> dict[str, str]:
     if isinstance(given, Mapping) and all(isinstance(text, str) for item in given.items() for text in item):
         return dict(given)
-    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {given!r}')
+    faults.append(f'{what}: names and their SQL are expected, as in {{"legs": "count(legs)"}}, got {brief(given)}')
     return {}
 
 
@@ -92,7 +93,7 @@ def checked_outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
 def checked_limits(given: object, faults: list[str]) -> Limits:
     if isinstance(given, Limits):
         return given
-    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {given!r}")
+    faults.append(f"limits: a value such as Limits(max_partial_matches=100_000) is expected, got {brief(given)}")
     return Limits()
 
 
@@ -107,7 +108,7 @@ def checked_lateness(given: timedelta | str, faults: list[str]) -> timedelta | N
 def checked_shards(given: object, faults: list[str]) -> int:
     if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
         return given
-    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {given!r}")
+    faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {brief(given)}")
     return SHARDS
 
 
@@ -135,7 +136,7 @@ def time_of(argument: str, given: object) -> datetime:
         raise SchemaError(f"{argument}: {error}") from None
     if isinstance(found, datetime):
         return found
-    raise SchemaError(f"{argument}: {given!r} is not a time; {_AS_TIME}")
+    raise SchemaError(f"{argument}: {brief(given)} is not a time; {_AS_TIME}")
 
 
 _AS_TIME = "write it as '2026-01-31 12:00:00'"
@@ -166,14 +167,14 @@ def checked_time(given: object, family: Family, faults: list[str]) -> tuple[str 
         names = list(given) if isinstance(given, list | tuple) else []
         if len(names) == 2 and all(isinstance(name, str) for name in names):
             return names[0], names[1]
-        shown = "" if given is ... else f", got {given!r}"
+        shown = "" if given is ... else f", got {brief(given)}"
         faults.append(f"time: name the columns in which events start and end, as in time=('start', 'end'){shown}")
         return "", ""
     if given is ...:
         faults.append("time: name the column of event times; time=None is processing order")
         return None, None
     if isinstance(given, list | tuple):
-        faults.append(f"time: events of {family.noun} have one time: name its column, got {given!r}")
+        faults.append(f"time: events of {family.noun} have one time: name its column, got {brief(given)}")
         return None, None
     return (None if given is None else checked_name("time", given, faults)), None
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from cepheid.errors import PatternError, Problem
 from cepheid.families import FAMILIES, family_of
 from cepheid.families.family import Family
+from cepheid.lang.arguments import brief
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.requests.arguments import checked_measures, measures_of_each
 
@@ -65,7 +66,7 @@ def _of_another_kind(given: object, family: Family) -> str:
 
 def _not_a_pattern(given: object) -> str:
     made = "Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
-    return _advice(given) or f"a pattern is made with {made}, or read with read_pattern(path), got {given!r}"
+    return _advice(given) or f"a pattern is made with {made}, or read with read_pattern(path), got {brief(given)}"
 
 
 def _advice(given: object) -> str | None:

@@ -18,6 +18,11 @@ def of_each(plans: PlanSet[Any], what: Callable[[Any], Iterable[str]]) -> Iterat
         yield from (whose + warning for warning in what(plan))
 
 
+def of_growth(who: str, growth: Iterable[str]) -> Iterator[str]:
+    """The warnings about what is retained forever; `who` retains it."""
+    return (f"{who} keeps what is open: {why}" for why in growth)
+
+
 def warn(message: str) -> None:
     """Warns at the caller's line, which is the nearest one outside of this package."""
     level, frame = 1, inspect.currentframe()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,12 +10,13 @@ import pyarrow as pa
 from cepheid.errors import ConditionError, SchemaError, in_pattern
 from cepheid.events.batch import Batch
 from cepheid.events.time import microseconds
+from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import Timed, as_batch, evaluated, in_order_of_arrival, lifted, timed, usable
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
-from cepheid.hosts.in_process.tables import plain_schema, without_views
+from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import matters, with_any
@@ -23,6 +24,7 @@ from cepheid.output.common import filled, merged
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
 from cepheid.requests.warnings import of_each, warn
@@ -55,10 +57,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    for warning in of_each(plans, family.warnings):
-        warn(warning)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
+    for warning in of_each(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
+        warn(warning)
     usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
     matcher = family.finite(compiled, until)
     batches = ordered_batches if family.in_order else batches_as_they_come
@@ -75,14 +77,21 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
     """Raises PatternError and SchemaError, as `detect_in_process` does."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(events.schema)
-    check_columns(plain, request.key)
-    return planned(request, plain, engine)
+    check_columns(plain, request)
+    plans = planned(request, plain, engine)
+    if faults := column_faults(plain, used_columns(plans)):
+        raise SchemaError("\n".join(faults))
+    return plans
 
 
-def check_columns(columns: pa.Schema, key: Sequence[str]) -> None:
-    """Raises SchemaError if names are ambiguous or a column cannot be a key in process."""
-    faults = repeated_names(columns.names)
-    for name in key:
+def check_columns(columns: pa.Schema, request: Request) -> None:
+    """Raises SchemaError if names are ambiguous, or a column that is asked for is none in Arrow or, for a key, cannot
+    be one in process.
+    """
+    chosen = columns.names if request.columns is None else request.columns
+    named = {*request.key, request.time, request.end, *request.sequence, *chosen}
+    faults = repeated_names(columns.names) + column_faults(columns, named)
+    for name in request.key:
         at = columns.get_all_field_indices(name)
         if at and not _groups(type_ := columns.field(at[0]).type):
             faults.append(
@@ -97,6 +106,12 @@ def _groups(type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
         return all(_groups(field.type) for field in type_)
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
+
+
+def _unseen(pattern: Any, family: Family, events: pa.Table) -> Iterable[str]:
+    """Warnings for types of the pattern that no event has."""
+    types = pattern.types
+    return () if types is None else unseen_types(types, [*family.types(pattern)], events.column(types.column))
 
 
 def report(counts: ReadCounts, request: Request) -> None:

@@ -69,8 +69,8 @@ def in_types_of(events: pa.Schema, rows: pa.Table, found: Sources) -> pa.Table:
             rows = rows.set_column(at, rows.schema.field(at), _of_one_dictionary(rows.column(at)))
             continue
         type_ = events.field(event).type
-        if pa.types.is_dictionary(type_) and pa.types.is_string_view(type_.value_type):
-            continue  # Arrow cannot decode it
+        if pa.types.is_dictionary(type_) and pa.types.is_string_view(type_.value_type):  # as of polars
+            type_ = pa.dictionary(type_.index_type, pa.string(), type_.ordered)  # Arrow cannot decode one of views
         with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
             given = _of_one_dictionary(rows.column(at).cast(type_))
             rows = rows.set_column(at, rows.schema.field(at).with_type(type_), given)

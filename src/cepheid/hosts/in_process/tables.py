@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -73,39 +73,59 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     )
 
 
+_FAULT = b"cepheid.unsupported"
+"""In the metadata of a column without values, which stands for one that Arrow cannot hold: why it cannot."""
+
+
+def column_faults(columns: pa.Schema, used: Container[str | None]) -> list[str]:
+    """What is wrong with the used columns that Arrow cannot hold; others do not matter."""
+    given = [(field.name, field.metadata or {}) for field in columns]
+    return [metadata[_FAULT].decode() for name, metadata in given if name in used and _FAULT in metadata]
+
+
+def _with_faulty(table: pa.Table, names: Sequence[str], faults: Mapping[str, str]) -> pa.Table:
+    """The table with all columns of these names: those with faults, which it lacks, have no values."""
+    for i, name in enumerate(names):
+        if name in faults:
+            field = pa.field(name, pa.null(), metadata={_FAULT: faults[name].encode()})
+            table = table.add_column(i, field, pa.nulls(len(table)))
+    return table
+
+
 def _from_pandas(frame: Any) -> pa.Table:
-    """
+    """The table; a column that has values of several types or of types that Arrow lacks, or mixes times with a zone and
+    times without, or times and dates, has a fault in place of its values.
+
     Raises:
-        SchemaError: columns have values of several types or of types that Arrow lacks, or they mix times with a zone
-            and times without, or times and dates; it names all of them.
+        SchemaError: columns have the same name.
     """
-    if faults := repeated_names([str(name) for name in frame.columns]):
-        raise SchemaError("\n".join(faults))
+    names = [str(name) for name in frame.columns]
+    if repeated := repeated_names(names):
+        raise SchemaError("\n".join(repeated))
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        faults = [fault for column in columns if (fault := _pandas_fault(column))]
-        raise SchemaError("\n".join(faults) or str(error)) from error
-    pairs = zip(columns, table.schema.types, strict=True)
-    if faults := [fault for column, type_ in pairs if (fault := _times_fault(column, type_))]:
-        raise SchemaError("\n".join(faults))
-    return table
+        found = [_pandas_fault(column) for column in columns]
+        if not any(found):
+            raise SchemaError(str(error)) from error
+    else:
+        found = [_times_fault(column, type_) for column, type_ in zip(columns, table.schema.types, strict=True)]
+        if not any(found):
+            return table
+    faults = {name: fault for name, fault in zip(names, found, strict=True) if fault}
+    sound = frame.loc[:, [name not in faults for name in names]]
+    return _with_faulty(pa.Table.from_pandas(sound, preserve_index=False), names, faults)
 
 
 def _from_polars(frame: Any) -> pa.Table:
-    """
-    Raises:
-        SchemaError: columns have types that Arrow lacks; it names all of them.
-    """
-    faults = [
-        f"column {name!r} of the events is of polars's type {type_}, which Arrow lacks. Cast it, or leave it out"
+    """The table; a column of a type that Arrow lacks has a fault in place of its values."""
+    faults = {
+        name: f"column {name!r} of the events is of polars's type {type_}, which Arrow lacks. Cast it, or leave it out"
         for name, type_ in frame.schema.items()
         if not _has_arrow_type(frame[name].head(0), type_)
-    ]
-    if faults:
-        raise SchemaError("\n".join(faults))
-    return pa.table(frame)
+    }
+    return _with_faulty(pa.table(frame.drop(list(faults))), frame.columns, faults)
 
 
 def _has_arrow_type(empty: Any, type_: Any) -> bool:
@@ -172,6 +192,9 @@ def _to_polars(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
 def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     """The table in pandas. Integers and booleans with NULLs get pandas's nullable types, as its default would round
     integers to floats; within structs and lists they are Python's.
+
+    Raises:
+        EventError: a struct has a time before the year 1 or after 9999, as a deadline may be.
     """
     import pandas as pd
 
@@ -179,7 +202,13 @@ def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     numbers = {name: pa.from_numpy_dtype(type_) for name, type_ in there.items() if type_ in _NUMBERS}
     table = in_types_of(pa.schema(numbers), table, {name: name for name in numbers})
     nullable = {pa.from_numpy_dtype(type_): pd.array(np.empty(0, type_)).dtype for type_ in _NUMBERS}
-    frame = table.to_pandas(integer_object_nulls=True)
+    try:
+        frame = table.to_pandas(integer_object_nulls=True)
+    except (OverflowError, ValueError) as error:
+        message = f"a time within structs is none of Python's, in which pandas has them: {error}"
+        raise EventError(
+            f"{message}. Choose columns without it, or give the events as a polars or pyarrow table"
+        ) from error
     for name in table.schema.names:
         column = table.column(name)
         if column.null_count and column.type in nullable:
@@ -240,6 +269,7 @@ def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
         for name in columns.names
         if name not in there
     ]
+    faults += column_faults(events.schema, columns.names)
     if faults:
         raise SchemaError("\n".join(faults))
     events = without_views(events.select(columns.names))

@@ -18,6 +18,7 @@ from cepheid.errors import PatternError, closest
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
+from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import (
     CLAUSES,
     known,
@@ -45,6 +46,7 @@ from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
 
 
+@refuses_former(TYPES)
 def interval_pattern(text: str) -> IntervalPattern:
     """The pattern in the query text; PatternError, with the place, if the text is not a pattern."""
     return read(text, _query)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
+from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.occurrences.expression import Occurrence, RestrictedType, type_name
 from cepheid.lang.occurrences.parser import parse_occurrences
 from cepheid.lang.occurrences.variables import plain_condition, variable_name
@@ -62,6 +63,7 @@ class OccurrencePattern:
     """For those who store patterns: not part of match_id."""
 
     @staticmethod
+    @refuses_former(TYPES)
     def of(expression: Occurrence | str) -> OccurrencePattern:
         """The pattern of an expression, or of its text in the notation of `cepheid.lang.occurrences.parser`.
 

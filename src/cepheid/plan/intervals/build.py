@@ -122,6 +122,10 @@ def _time_faults(schema: Schema) -> Iterator[str]:
         elif not is_time(type_ := schema.columns.field(name).type):
             allowed = "event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it"
             yield f"time: {name!r} is of type {sql_name(type_)}; {allowed}"
+    found = [schema.columns.field(name).type for name in schema.times if name in names]
+    if len({pa.types.is_timestamp(type_) and type_.tz is not None for type_ in found if is_time(type_)}) > 1:
+        both = " and ".join(f"{name!r} is {sql_name(type_)}" for name, type_ in zip(schema.times, found, strict=True))
+        yield f"time: {both}, so only one has a time zone: give both one, or none"
 
 
 class _Parts(NamedTuple):
@@ -136,12 +140,16 @@ class _Parts(NamedTuple):
 def _types_of_events(pattern: IntervalPattern, schema: Schema, problems: list[Problem]) -> list[Node]:
     sql = _type_texts(pattern, schema.columns, problems)
     found: list[Problem] = []
-    return [_type_condition(sql[type_], schema.columns, found) for type_ in _types(pattern).values() if type_ in sql]
+    return [
+        _type_condition(sql[type_], schema.columns, found)
+        for type_ in types_of_variables(pattern).values()
+        if type_ in sql
+    ]
 
 
 def _type_texts(pattern: IntervalPattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
     """Type → SQL."""
-    asked = [(f"event {variable!r}", type_) for variable, type_ in _types(pattern).items()]
+    asked = [(f"event {variable!r}", type_) for variable, type_ in types_of_variables(pattern).items()]
     return subtype_conditions(pattern.types, asked, columns, problems)
 
 
@@ -173,7 +181,7 @@ def _names(pattern: IntervalPattern) -> Names:
     return Names(pattern.variables, (1,) * len(pattern.variables), len(pattern.variables) + 1)
 
 
-def _types(pattern: IntervalPattern) -> dict[str, str]:
+def types_of_variables(pattern: IntervalPattern) -> dict[str, str]:
     """The type of each variable."""
     positives = {part.variable: part.type for part in pattern.positives}
     return positives | {part.variable: part.type for part in pattern.negations}

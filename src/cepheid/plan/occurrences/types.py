@@ -34,6 +34,12 @@ def leaf_types(expression: Occurrence) -> list[str]:
     return [type_ for operand in operands(expression) for type_ in leaf_types(operand)]
 
 
+def event_types(pattern: OccurrencePattern) -> list[str]:
+    """The types that the pattern names, each once, without its restricted types and those that are warned of."""
+    others = {one.name for one in pattern.restricted} | {name for name, _ in _misread(pattern)}
+    return [name for name in dict.fromkeys(name for name, _ in _asked(pattern)) if name not in others]
+
+
 def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, Chain]:
     """For each type that a leaf asks for, its meaning; empty if there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
@@ -87,6 +93,11 @@ def _unknown(name: str, where: str | None, known: list[str]) -> Problem:
 
 def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
     """Warnings for names that are read as types because no taxonomy lists the types, but are hardly meant so."""
+    return (warning for _, warning in _misread(pattern))
+
+
+def _misread(pattern: OccurrencePattern) -> Iterator[tuple[str, str]]:
+    """Each of these names, with the warning."""
     if pattern.types is None or pattern.types.lists_all:
         return
     declared, restricted = pattern.types.types, [one.name for one in pattern.restricted]
@@ -95,7 +106,7 @@ def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
     declare = 'If it is one, list all types in the taxonomy, as in {"transfer": []}'
     for name in asked:
         if (length := _window_in(name)) is not None:
-            yield f"{name!r} is read as the name of a type. {_as_window(name, length)}. {declare}"
+            yield name, f"{name!r} is read as the name of a type. {_as_window(name, length)}. {declare}"
     unused = [name for name in restricted if name not in names]
     for name in asked:
         if closest(name, unused):
@@ -104,7 +115,7 @@ def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
             found, hint = "of its own, as the taxonomy does not have it", did_you_mean(name, declared)
         else:
             continue
-        yield f"{name!r} is read as a type {found}. {hint} {declare}"
+        yield name, f"{name!r} is read as a type {found}. {hint} {declare}"
 
 
 _WINDOW = re.compile(rf"(.+)_([0-9]+{WORD})")

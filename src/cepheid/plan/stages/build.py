@@ -76,7 +76,7 @@ def plan_or_problems(
     problems = pattern_problems(pattern, schema.columns.names)
     if schema.time is None:
         problems += problems_without_time(pattern)
-    problems += problems_of_outputs(pattern, options.outputs)
+    problems += problems_of_outputs(pattern, options.outputs, named=options.named)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
     conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)

@@ -40,11 +40,12 @@ def problems_without_time(pattern: Pattern) -> list[Problem]:
     return [Problem("a window needs event times, and none are named", place, hint=hint) for place in _windows(pattern)]
 
 
-def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None) -> list[Problem]:
-    """Timeouts alone are a problem if no partial match can time out."""
+def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None, *, named: bool) -> list[Problem]:
+    """Timeouts alone are a problem if no partial match can time out, also of one of several patterns (`named`)."""
     if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
         return []
-    hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too."
+    hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too"
+    hint += ", or leave this pattern out." if named else "."
     return [Problem("timeouts alone are asked for, and without a window there are none", "outputs", hint=hint)]
 
 

@@ -25,12 +25,12 @@ from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
 from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
-from cepheid.requests.warnings import of_each
+from cepheid.requests.warnings import of_each, of_growth
 
 SESSION_ZONE = "session.time_zone"
 """A key of `made_for` that only streams have."""
 
-GROWS = "a stream does not end, and keeps what is open: "
+_STREAM = "a stream does not end, and"
 
 
 class StreamPattern(NamedTuple):
@@ -88,7 +88,7 @@ class StreamSource:
         """What the user should know before the stream starts."""
         family = self.request.family
         yield from of_each(self.plans, family.warnings)
-        yield from of_each(self.plans, lambda plan: (GROWS + why for why in family.growth(plan, self.late_by)))
+        yield from of_each(self.plans, lambda plan: of_growth(_STREAM, family.growth(plan, self.late_by)))
 
 
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:

@@ -1,4 +1,4 @@
-"""Arguments of earlier versions, which are refused with advice on what to write now."""
+"""Arguments of earlier versions, and of other calls, which are refused with advice on what to write."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cepheid.errors import SchemaError
 P = ParamSpec("P")
 R = TypeVar("R")
 Advice: TypeAlias = Callable[[Mapping[str, Any]], str]
-"""From all arguments given, text that says what to write in place of the former one."""
+"""From all arguments given, text that says what to write in place of the refused one."""
 
 
 def refuses_former(former: Mapping[str, Advice]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: the function raises SchemaError if one of these former arguments is given."""
+    """A decorator: the function raises SchemaError if one of these arguments is given."""
 
     def refusing(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -37,7 +37,8 @@ def _as_time(given: Mapping[str, Any]) -> str:
 
 
 def _as_taxonomy(given: Mapping[str, Any]) -> str:
-    column = repr(given["type"]) if "type" in given else "<column of the types>"
+    named = [given[name] for name in ("type", "taxonomy") if isinstance(given.get(name), str)]
+    column = repr(named[0]) if named else "<column of the types>"
     kinds = f", {given['kinds']!r}" if given.get("kinds") is not None else ""
     return f"it belongs to the pattern now: write pattern.taxonomy({column}{kinds})"
 
@@ -47,10 +48,7 @@ def _as_lateness(given: Mapping[str, Any]) -> str:
     return f"write lateness={given['delay']!r}{late_by}"
 
 
-TIMES_AND_TYPES: Mapping[str, Advice] = {
-    "start": _as_time,
-    "end": _as_time,
-    "type": _as_taxonomy,
-    "kinds": _as_taxonomy,
-}
-DELAY: Mapping[str, Advice] = {**TIMES_AND_TYPES, "delay": _as_lateness}
+TYPES: Mapping[str, Advice] = dict.fromkeys(("type", "kinds", "taxonomy"), _as_taxonomy)
+"""For calls that make a pattern."""
+FORMER: Mapping[str, Advice] = {"start": _as_time, "end": _as_time, **TYPES, "delay": _as_lateness}
+"""For calls that find patterns in events."""
