@@ -269,7 +269,10 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"ids": "nr"},
-        "ids: there is no column named 'nr'; name the one that identifies the events. Known here: id, time, letter, note",
+        (
+            "ids: there is no column named 'nr'; name the one that identifies the events. "
+            "Known here: id, time, letter, note"
+        ),
     ),
     ({"ids": "letter"}, "ids: several events have the letter 'b'; each event needs its own"),
     (
