@@ -1,10 +1,10 @@
-"""Against FlinkCEP 2.3: its NFA alone beside the kernel alone, and its local job beside `detect`, in process, on Spark
-and on a stream.
+"""Comparison with FlinkCEP 2.3: its NFA alone with the kernel alone, and its local job with `detect`, in process, on
+Spark and on a stream.
 
-Both sides get the same events, take turns, and must find the same number of matches. A stream gets more of them, as it
-is measured while it goes on, without its start; its matches are those of `detect` in process.
+Both sides get the same events, take turns, and must find the same number of matches. A stream gets more events, as it
+is measured without its start; it must find as many matches as `detect` finds in process.
 
-`make bench-flinkcep` installs FlinkCEP and calls this; it needs a JDK of version 17 or newer.
+`make bench-flinkcep` installs FlinkCEP and runs this program, which needs a JDK of version 17 or newer.
 
 python benchmarks/against_flinkcep.py --rows 500000 --seconds 5 --only P1 P8    # a quick look
 """
@@ -42,14 +42,14 @@ KEYS = (1_000, 100_000)
 CORES = 2
 MICRO_BATCHES = 4
 MATCHES_OF_A_STREAM = 2_000_000
-"""At most, about."""
+"""The approximate maximum number of matches of a stream."""
 WARM_UP = 3.0
-"""Seconds that the loop has for Java to compile it."""
+"""Seconds for which the loop runs unmeasured, so that Java compiles it."""
 
 
 @dataclass
 class Comparison:
-    """The settings of a run, and what it has found so far."""
+    """The settings of a run, and its results so far."""
 
     rows: int
     seconds: float
@@ -58,7 +58,7 @@ class Comparison:
     class_path: str
     folder: Path
     reached: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Events that FlinkCEP's loop gets to in `seconds`, by workload and keys."""
+    """The number of events that FlinkCEP's loop processes in `seconds`, by workload and number of keys."""
     differences: list[str] = field(default_factory=list)
 
     def wanted(self, workloads: Sequence[Workload]) -> list[Workload]:
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def compare_kernels(run: Comparison, workloads: Sequence[Workload], keys: int) -> None:
-    """One thread each, and of each the seconds of its thread on the processor."""
+    """Compares the two on one thread each, by the processor time of that thread."""
     lines: list[list[object]] = []
     ratios = []
     wanted = run.wanted(workloads)
@@ -109,8 +109,9 @@ def compare_kernels(run: Comparison, workloads: Sequence[Workload], keys: int) -
 
 
 def at_most(events: pa.Table, workload: Workload, seconds: float) -> list[object]:
-    """What the kernel does with all events or, as it cannot be stopped, with as many as have not taken too long:
-    FlinkCEP's share of them may not even fill a window. Events, M events/s and M matches/s.
+    """The speed of the kernel on as many events as it processes in about an eighth of `seconds`, or on all. FlinkCEP
+    processes so few events that they may not even fill a window. Returns the number of events, M events/s and M
+    matches/s. The kernel cannot be interrupted, so the number of events is doubled until the time is reached.
     """
     count = 1_000
     while True:
@@ -123,7 +124,7 @@ def at_most(events: pa.Table, workload: Workload, seconds: float) -> list[object
 
 
 def compare_end_to_end(run: Comparison, keys: int) -> None:
-    """From events in memory (on Spark in Parquet) to matches: of each the seconds that pass."""
+    """Compares the elapsed seconds from events in memory (on Spark in Parquet) to matches."""
     wanted = [workload for workload in run.wanted(KEYED) if (workload.name, keys) in run.reached]
     if not wanted:
         return
@@ -142,7 +143,7 @@ def compare_end_to_end(run: Comparison, keys: int) -> None:
             "Spark": partial(found_on_spark, session.read.parquet(parquet), workload),
         }
         with Peer(run.class_path, "job", run.folder / "events", workload.name) as peer:
-            expected = peer.run(count).matches  # warms up, as the first of the others do
+            expected = peer.run(count).matches  # also the warm-up, as is the first run of each of the others
             for name, work in works.items():
                 run.check(f"{workload.name}, {name}, {keys:,} keys", expected, work())
             seconds: dict[str, list[float]] = {name: [] for name in ("FlinkCEP", *works)}
@@ -167,7 +168,7 @@ def compare_end_to_end(run: Comparison, keys: int) -> None:
 
 
 def in_order(events: pa.Table, workload: Workload) -> pa.Table:
-    """By key and time; without a key they are."""
+    """The events sorted by key and time; without a key they are sorted already."""
     return events.sort_by([("key", "ascending"), ("at", "ascending")]) if workload.key else events
 
 
@@ -180,8 +181,9 @@ def found_on_spark(events: DataFrame, workload: Workload) -> int:
 
 
 def events_of_stream(run: Comparison, workload: Workload, keys: int, matches: float) -> pa.Table:
-    """All, or as many as have not too many matches, of so many an event; or those of all others, as where a few have
-    thousands.
+    """The events for the stream: at least as many as the other hosts get, and more while there are at most about
+    MATCHES_OF_A_STREAM matches, at `matches` per event. A workload with one key after the other gets no more than the
+    other hosts, as a few of its events may have thousands of matches.
     """
     of_all = run.reached[workload.name, keys]
     enough = max(of_all, int(MATCHES_OF_A_STREAM / max(matches, 0.01)))
@@ -189,7 +191,7 @@ def events_of_stream(run: Comparison, workload: Workload, keys: int, matches: fl
 
 
 def speed_on_stream(run: Comparison, session: SparkSession, workload: Workload, events: pa.Table) -> float:
-    """Events a second of the micro-batches behind the first: planning, matching and commit."""
+    """Events per second of the micro-batches after the first: planning, matching and commit."""
     beside = session.newSession()
     beside.conf.set("spark.sql.shuffle.partitions", str(CORES))
     files = write_micro_batches(events, run.folder)
@@ -206,8 +208,8 @@ def speed_on_stream(run: Comparison, session: SparkSession, workload: Workload, 
 
 
 def write_micro_batches(events: pa.Table, folder: Path) -> Path:
-    """A file a micro-batch, with a part for each core; the last has one event that lets time pass all others, and that
-    is of no kind.
+    """Writes one file per micro-batch, with a row group for each core. The last file has one event, of no kind of the
+    pattern, whose time moves the watermark past all other events.
     """
     files = Path(tempfile.mkdtemp(dir=folder))
     size = len(events) // MICRO_BATCHES
@@ -226,7 +228,7 @@ def on_processor(kernel: Callable[[], int]) -> float:
 
 
 def digits(speed: float) -> str:
-    """With three digits, as speeds here are from a few events a second to a hundred million."""
+    """The speed with three digits, as speeds range from a few events per second to a hundred million."""
     return f"{speed:.{3}g}" if speed < 1e3 else f"{speed:,.0f}"
 
 
@@ -248,7 +250,7 @@ def main() -> None:
         options = arguments.rows, arguments.seconds, arguments.rounds, arguments.only
         run = Comparison(*options, class_path, Path(folder))
         for keys in KEYS:
-            # one key after the other, a few thousand events know nothing of so many keys
+            # a few thousand events, one key after the other, contain only a few of so many keys
             compare_kernels(run, [w for w in KEYED if keys == KEYS[0] or w.events is not one_key_after_the_other], keys)
         compare_kernels(run, WITHOUT_KEY, 1)
         for keys in () if arguments.kernel_only else KEYS:

@@ -1,11 +1,11 @@
-"""The event algebra in process, beside the same operators in plain Python.
+"""The event algebra in process, compared with the same operators in plain Python.
 
 python benchmarks/algebra.py [--rows 2000000]
 
-Four types over 1,000 keys and over none; of a share of the events each pattern asks for. `detect` is from table to
-table; the kernel alone has lifted columns and gives arrays. Seconds are those of the thread on the processor, of
-`detect`, which lifts in another thread, and of SQL those of all threads. Then what the kernel holds after few and after
-many events.
+The events have four types, over 1,000 keys and without a key; each pattern asks for some of the types. `detect` is
+measured from table to table; the kernel alone gets lifted columns and returns arrays. Seconds are processor time: of
+one thread for the kernel and plain Python, of all threads for SQL and for `detect`, which lifts in another thread. A
+second table shows how much the kernel retains after few and after many events.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATTERNS = {
 }
 SHARES = {"all": (1 / 3, 1 / 3, 1 / 3, 0.0), "half": (0.17, 0.17, 0.16, 0.5), "few": (0.01, 0.01, 0.01, 0.97)}
 IN_SQL = {
-    # The last A before a B, unless there is a C behind it; one event at a time, so that rows are instants.
+    # The last A before a B, unless a C follows it. No two events have the same time, so each row is an instant.
     "(A; B) - C": """
 SELECT count(*) FROM (
     SELECT
@@ -53,13 +53,13 @@ SELECT count(*) FROM (
     FROM events WINDOW earlier AS (ORDER BY "at" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ) WHERE type = 'B' AND a IS NOT NULL AND (c IS NULL OR c < a)"""
 }
-"""What one writes without Cepheid; there is no such way for the others."""
+"""SQL that one would write without Cepheid. The other patterns cannot be written this way."""
 FOR_PYTHON = 100_000
-"""Events that the baseline is measured with."""
+"""The number of events with which the baseline is measured."""
 
 
 def made(rows: int, shares: Sequence[float]) -> pa.Table:
-    """One event a second."""
+    """Events, one per second."""
     random = np.random.default_rng(1)
     return pa.table(
         {
@@ -90,7 +90,7 @@ def in_kernel(trees: CompiledTrees, plan: OccurrencePlan, events: Events) -> int
 
 
 def run(kernel: OccurrenceKernel, events: Events, until: int) -> int:
-    """How many are found in the events of a key, with which time passes to `until`; it is over if that is FOREVER."""
+    """The number of occurrences in the events of one key. Time then advances to `until`; with FOREVER the key ends."""
     end, closes = np.array([len(events.time)]), np.array([until == FOREVER])
     (found,) = kernel.run(events, Visits(np.zeros(1, np.int32), end, np.full(1, until), closes))
     return len(found.start)
@@ -103,7 +103,9 @@ def in_sql(text: str, table: pa.Table) -> int:
 
 
 def held(text: str, policy: str, table: pa.Table) -> tuple[int, int, float]:
-    """Operators, what they remember after all events, and the kilobytes of the kernel, what is found aside."""
+    """The number of operators, the number of occurrences that they retain after all events, and the kilobytes of the
+    kernel without its results.
+    """
     plan = plan_of(text, policy, table.schema)
     (trees,) = compile_occurrences(OccurrencePlans.of([plan])).each
     kernel = OccurrenceKernel(trees, [plan.policy], Limits())
@@ -119,7 +121,7 @@ def in_python(plan: OccurrencePlan, events: Sequence[Event]) -> int:
 
 
 def measured(text: str, policy: str, table: pa.Table) -> tuple[Any, ...]:
-    """Million events a second of the table, whichever of them the pattern asks for."""
+    """Million events per second, counting all events of the table, also those that the pattern does not ask for."""
     plan = plan_of(text, policy, table.schema)
     pattern = plan.pattern
     (trees,) = compile_occurrences(OccurrencePlans.of([plan])).each

@@ -1,4 +1,6 @@
-"""The baseline of the event algebra: the tree that the kernel replaced, in plain Python, one derivation at a time."""
+"""The baseline of the event algebra: the tree of operators that the kernel replaced. It is plain Python and processes
+one derivation at a time.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,22 @@ from cepheid.plan.occurrences.plan import Operator
 
 @dataclass
 class State:
-    """What an operator remembers; which of these it uses says its kind."""
+    """What an operator remembers. Each kind of operator uses some of the fields."""
 
     left: list[Derivation] = field(default_factory=list)
-    """Of THEN in the order of their ends; with the recent policy their starts ascend too."""
+    """For THEN: ordered by end; with the recent policy the starts ascend as well."""
     right: list[Derivation] = field(default_factory=list)
     latest: int = -UNBOUNDED
-    """Of WITHOUT: the latest start of what is taken away."""
+    """For WITHOUT: the latest start among the right side's occurrences."""
     timers: list[tuple[int, int, Derivation]] = field(default_factory=list)
-    """Of DELAYED, a heap: time, number, the temporal event."""
+    """For DELAYED: a heap of time, number and temporal event."""
     set_so_far: int = 0
     pruned_at: int = 16
-    """So many derivations that it is worth looking which of them are too old."""
+    """The number of derivations from which on it is worthwhile to look for those that are too old."""
 
 
 New: TypeAlias = list[list[Derivation]]
-"""What each operator has made at this instant."""
+"""The derivations that each operator has made at this instant."""
 
 
 class Tree:
@@ -64,7 +66,7 @@ class Tree:
         self._roots = roots
         self._policy = policy
         self._recent = by_operator
-        """Whether each operator passes on the most recent one alone."""
+        """Whether each operator outputs only its most recent derivation."""
         self._time_value = time_value
         self._leaves = [(row, 1 << op.number) for row, op in enumerate(operators) if op.kind is Kind.LEAF]
         self._windows = windows_of(operators, roots)
@@ -79,33 +81,33 @@ class Tree:
         self.reset()
 
     def reset(self) -> None:
-        """Begins anew, with another key."""
+        """Starts again, for another key."""
         self._states = [State() for _ in self._operators]
         self._delays = [self._states[row] for row, _, _, _, delays in self._inner if delays]
         self._events: dict[int, Event] = {}
-        """By position, those that scripts may look at."""
+        """Position → event, for the events that scripts may read."""
         self._now: int | None = None
         self._coming: list[Event] = []
-        """The events of the instant `_now`, as long as there may be more."""
+        """The events of the instant `_now`, while more of them may come."""
 
     def process(self, event: Event) -> list[New]:
-        """What is certain as time comes to that of the event: for each instant passed what each root has made."""
+        """Advances time to the event, and returns for each earlier instant what each root has made."""
         passed = [] if event.time == self._now else self._pass(event.time - 1)
         self._now = event.time
         self._coming.append(event)
         return passed
 
     def advance_time(self, time: int) -> list[New]:
-        """What is certain once no event up to `time` comes any more."""
+        """Advances time to `time`, after the last event up to it, and returns what `process` returns."""
         return self._pass(time)
 
     @property
     def remembered(self) -> int:
-        """How many derivations, and timers, operators remember."""
+        """The number of derivations and timers that the operators remember."""
         return sum(len(state.left) + len(state.right) + len(state.timers) for state in self._states)
 
     def positions(self) -> set[int]:
-        """Those of all events that may still be part of what is given, or that scripts may look at."""
+        """The positions of all events that may still be part of a result, or that scripts may read."""
         held = {event.position for event in self._coming}
         for state in self._states:
             for derivation in (*state.left, *state.right, *(later for _, _, later in state.timers)):
@@ -114,7 +116,7 @@ class Tree:
         return held
 
     def _pass(self, time: int) -> list[New]:
-        """Every instant up to `time`."""
+        """Processes every instant up to `time`."""
         passed = []
         while (instant := self._next_instant()) is not None and instant <= time:
             passed.append(self._step(instant))
@@ -128,7 +130,7 @@ class Tree:
         return min([*timers, *([] if coming is None else [coming])], default=None)
 
     def _step(self, now: int) -> New:
-        """All operators at one instant."""
+        """Runs all operators at one instant."""
         events: list[Event] = []
         if self._coming and self._now == now:
             events, self._coming = self._coming, []
@@ -146,13 +148,13 @@ class Tree:
         return [self._given(new[root]) for root in self._roots]
 
     def _given(self, made: list[Derivation]) -> list[Derivation]:
-        """What a root gives of what it has made at an instant."""
+        """Those derivations of a root at one instant that are results under the policy."""
         if self._policy.is_context or not made:
             return made
         found = least_of_each(made)
         return found if self._policy is Policy.UNRESTRICTED else [max(found, key=recency)]
 
-    # Operators. Each gives what it makes at the instant `now`.
+    # Operators. Each returns the derivations that it makes at the instant `now`.
 
     def _both(self, row: int, new: New, now: int) -> list[Derivation]:
         operator, state = self._operators[row], self._states[row]
@@ -190,9 +192,10 @@ class Tree:
         return _distinct(made)
 
     def _remember_latest(self, row: int, left: list[Derivation], now: int) -> None:
-        """The left side of a sequence: starts ascend with ends, as one that starts no later than another which has
-        ended before is never the latest. Right sides that come take no longer than their span, so of those that have
-        ended before the earliest start of these only the last counts; and none that is too old for the window.
+        """Remembers the left sides of a sequence for the recent policy. Starts ascend with ends: a derivation that
+        starts no later than one that ended earlier is never the most recent. Later right sides are no longer than
+        their span. Of the derivations that ended before the earliest start of such a right side, only the last one
+        can matter, and none that is too old for the window.
         """
         state, operator = self._states[row], self._operators[row]
         state.left += [s for s in left if not state.left or s.occurrence.start > state.left[-1].occurrence.start]
@@ -224,7 +227,7 @@ class Tree:
         return made
 
     def _takes_away(self, operator: Operator, s: Derivation, t: Derivation) -> bool:
-        """T has ended before now, and so before s does."""
+        """Whether t excludes s. t has ended before now, and so before the end of s."""
         return t.occurrence.start >= s.occurrence.start and self._holds(operator, s, t)
 
     def _within(self, row: int, new: New, now: int) -> list[Derivation]:
@@ -301,7 +304,7 @@ def _latest(known: list[Derivation], new: list[Derivation]) -> list[Derivation]:
 
 
 def _prune(state: State, since: int) -> None:
-    """Forgets what started before `since`, now and then."""
+    """Now and then, forgets the derivations that started before `since`."""
     if len(state.left) + len(state.right) < state.pruned_at:
         return
     state.left = [s for s in state.left if _start(s) >= since]

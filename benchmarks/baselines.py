@@ -1,6 +1,7 @@
-"""What one writes without Cepheid for these patterns: SQL window functions, or a loop for what SQL does not express.
+"""What one would write for these patterns without Cepheid: SQL window functions, or a loop where SQL cannot express the
+pattern.
 
-Each gives the number of matches in events that are in order of device and time.
+Each function returns the number of matches in events that are sorted by device and time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def strict_in_duckdb(events: pa.Table) -> int:
 
 
 def strict_in_polars(events: pa.Table) -> int:
-    """Takes the order of the events for granted, as `shift` does."""
+    """Assumes that the events are sorted, as `shift` does."""
     high = pl.col("price") > 100
     stages = [(pl.col("phase") == phase) & high for phase in range(3)]
     frame = pl.DataFrame(events).lazy()
@@ -40,9 +41,10 @@ def strict_in_polars(events: pa.Table) -> int:
 
 
 def relaxed_in_a_loop(events: pa.Table, column: str, codes: tuple[int, int, int], window: int) -> int:
-    """a, then b, then c, skipping what does not fit; the matches of a device do not overlap; `window` in microseconds.
+    """a, then b, then c; other events in between are skipped. The matches of a device do not overlap. `window` is in
+    microseconds.
 
-    Every partial match that waits for b waits for the same event, so the earliest is enough; the same goes for c.
+    All partial matches that wait for b wait for the same event, so the earliest is enough; the same is true for c.
     """
     a, b, c = codes
     matches, current = 0, None
@@ -66,7 +68,7 @@ def relaxed_in_a_loop(events: pa.Table, column: str, codes: tuple[int, int, int]
 
 
 def across_in_a_loop(events: pa.Table, window: int) -> int:
-    """Pattern `ACROSS`. A match waits while a partial match with an earlier start is open, as that one comes first."""
+    """Pattern `ACROSS`. A match waits while a partial match with an earlier start is open, which has precedence."""
     matches, current = 0, None
     columns = [events.column(name).to_pylist() for name in ("device", "phase", "price")]
     times = events.column("at").cast(pa.int64()).to_pylist()
@@ -106,7 +108,9 @@ class Partial:
 
 
 def released(open_: list[Partial], waiting: list[tuple[int, int]]) -> int:
-    """How many waiting matches, given as (start, end), are certain now; what they overlap is dropped."""
+    """The number of waiting matches, given as (start, end), that are certain now. Matches that overlap them are
+    dropped.
+    """
     matches = 0
     waiting.sort()
     while waiting and not (open_ and open_[0].start < waiting[0][0]):

@@ -15,7 +15,7 @@ DETECTION = ["-W", "error", "-c", IN_PROCESS]
 
 
 def one_round(processes: int) -> Counter[str]:
-    """How the processes ended, with an empty cache."""
+    """Starts the processes with an empty cache, and returns how they ended."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
         running = [

@@ -1,4 +1,4 @@
-"""Made events for the benchmarks: readings of devices, 36 bytes each in Arrow."""
+"""Generated events for the benchmarks: readings of devices, 36 bytes each in Arrow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ START = 1_767_225_600 * SECOND  # 2026-01-01 00:00 UTC
 
 
 def make_events(rows: int, keys: int, *, ordered: bool = True, text_keys: bool = False) -> pa.Table:
-    """`rows` events over `keys` devices, about one a second and device, in order of device and time or of time alone.
+    """`rows` events of `keys` devices, about one per second and device, sorted by device and time or by time alone.
 
-    kind is one of 100, rare to match; phase is one of three, so that patterns on it find every event relevant; price is
-    between 50 and 150.
+    `kind` is one of 100, so few events match a kind; `phase` is one of three, so every event matters to patterns on it;
+    `price` is between 50 and 150.
     """
     random = np.random.default_rng(rows + keys)
     device = random.integers(0, keys, rows)

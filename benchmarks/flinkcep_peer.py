@@ -1,4 +1,4 @@
-"""FlinkCEP for the benchmarks: the Java program in flinkcep/, compiled and asked."""
+"""FlinkCEP for the benchmarks: compiles the Java program in flinkcep/ and calls it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pyarrow as pa
 ROOT = Path(__file__).parent.parent
 JARS = ROOT / ".venv" / "flinkcep" / "pyflink" / "lib"
 SOURCES = Path(__file__).parent / "flinkcep"
-# Flink reads fields of Java's own classes, which Java 17 allows on request only.
+# Flink reads fields of Java's own classes, which Java 17 allows only with these options.
 JAVA_OPTIONS = [
     "-Xmx4g",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "-Dlog4j2.level=ERROR",
 ]
-ONE_THREAD = "-XX:+UseSerialGC"  # the collector with which the loop is fastest: measured beside the others
+ONE_THREAD = "-XX:+UseSerialGC"  # of all collectors, the one with which the loop was fastest
 
 
 class PeerMissing(Exception):
@@ -37,7 +37,7 @@ class Measured:
 
 
 def write_events(events: pa.Table, path: Path) -> None:
-    """As flinkcep/EventFile.java reads them."""
+    """Writes events in the format that flinkcep/EventFile.java reads."""
     with path.open("wb") as file:
         file.write(np.int64(len(events)).tobytes())
         file.write(events.column("at").cast(pa.int64()).to_numpy().tobytes())
@@ -53,7 +53,7 @@ def class_path() -> str:
 
 
 def compile_peer(classes: Path) -> str:
-    """The class path to run the program with; what is compiled goes to `classes`."""
+    """Compiles the program into `classes`, and returns the class path with which to run it."""
     path = class_path()
     if not (shutil.which("javac") and shutil.which("java")):
         raise PeerMissing("there is no javac here. On Debian: apt-get install openjdk-17-jdk-headless")
@@ -63,7 +63,9 @@ def compile_peer(classes: Path) -> str:
 
 
 class Peer:
-    """A workload in a Java process of its own. `kind`: "loop", the NFA alone on one thread, or "job", all of Flink."""
+    """Runs a workload in a separate Java process. `kind` is "loop" (the NFA alone on one thread) or "job" (all of
+    Flink).
+    """
 
     def __init__(self, path: str, kind: str, events: Path, workload: str) -> None:
         options = [*JAVA_OPTIONS, ONE_THREAD] if kind == "loop" else JAVA_OPTIONS
@@ -71,7 +73,9 @@ class Peer:
         self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, events: int, *, seconds: float = 1e6) -> Measured:
-        """Of the first `events`, or of as many as the loop gets to in `seconds`; a job always does them all."""
+        """The results for the first `events` events, or for as many as the loop processes in `seconds`. A job always
+        processes all of them.
+        """
         assert self._java.stdin is not None
         assert self._java.stdout is not None
         self._java.stdin.write(f"{events} {seconds}\n")

@@ -1,8 +1,9 @@
-"""What is measured against FlinkCEP: patterns, each with the events it is for. Its side is in flinkcep/Workloads.java.
+"""The workloads for the comparison with FlinkCEP: patterns, each with its events. FlinkCEP's side is in
+flinkcep/Workloads.java.
 
-A key has an event about every second, of one of ten kinds that are equally likely; a, b and c are three of them. No two
-events of a key have the same time, so that their order is the same on both sides. Where nothing else is said, a match
-skips nothing.
+A key has about one event per second, of one of ten equally likely kinds; a, b and c are three of them. No two events of
+a key have the same time, so that their order is the same on both sides. Patterns have the skip strategy no_skip unless
+they state another.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ A, B, C, NEVER = "kind = 0", "kind = 1", "kind = 2", "kind = 10"
 
 
 def interleaved(rows: int, keys: int) -> pa.Table:
-    """Events of all keys in the order of time, as a stream has them."""
+    """Events of all keys in time order, as on a stream."""
     random = np.random.default_rng(rows + keys)
     key = random.integers(0, keys, rows)
     key.sort()
@@ -32,8 +33,8 @@ def interleaved(rows: int, keys: int) -> pa.Table:
 
 
 def one_key_after_the_other(rows: int, keys: int) -> pa.Table:
-    """In the order of time too, but a key's events are not between those of others: where a few events take long,
-    these are enough for windows to fill.
+    """Events in time order, one key after the other, so that a few events are enough to fill a window. This is for
+    workloads in which a few events take long.
     """
     random = np.random.default_rng(rows + keys)
     return _table(np.arange(rows) // EVENTS_OF_A_RUN % keys, _every_second(rows, random), random)
@@ -64,11 +65,11 @@ def _table(key: np.ndarray, at: np.ndarray, random: np.random.Generator) -> pa.T
 @dataclass(frozen=True)
 class Workload:
     name: str
-    """As in flinkcep/Workloads.java."""
+    """The name in flinkcep/Workloads.java."""
     what: str
     pattern: Pattern
     events: Callable[[int, int], pa.Table]
-    """Of a number of rows and of keys."""
+    """Makes the events from a number of rows and a number of keys."""
 
     @property
     def key(self) -> str | None:

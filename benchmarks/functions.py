@@ -1,4 +1,4 @@
-"""Conditions in Python beside the same conditions in SQL, in process."""
+"""Conditions in Python compared with the same conditions in SQL, in process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Throughput in process: three-stage patterns over few and many keys, beside what one would write without Cepheid."""
+"""Throughput in process: three-stage patterns over few and many keys, compared with code that one would write without
+Cepheid.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def matches_of(events: pa.Table, pattern: Pattern) -> int:
 
 
 def measure_throughput(rows: int, keys: int) -> None:
-    """End to end from Arrow to Arrow, all columns in the output."""
+    """Measures from Arrow to Arrow, with all columns in the output."""
     ordered, unordered = make_events(rows, keys), make_events(rows, keys, ordered=False)
     lines = []
     for name, pattern in PATTERNS.items():

@@ -1,4 +1,4 @@
-"""What one writes without Cepheid for `A overlap B before C` within a window: SQL with range joins in DuckDB."""
+"""What one would write for `A overlap B before C` within a window without Cepheid: SQL with range joins in DuckDB."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 SECOND = 1_000_000
 
-# The pairs come first, and are kept: left to itself DuckDB 2.0 joins b and c before, with a million times the rows.
+# The pairs of a and b are materialized first. Otherwise DuckDB 2.0 joins b and c first, with a million times the rows.
 _SQL = """
 WITH e AS MATERIALIZED (SELECT id, type, epoch_us(start) AS s, epoch_us("end") AS t FROM events),
 ab AS MATERIALIZED (
@@ -21,7 +21,7 @@ ON ab.t < c.s AND c.t - ab.s <= {window}
 
 
 def in_duckdb(events: pa.Table, window: int) -> pa.Table:
-    """The ids a, b and c of the matches, on one core; `window` in microseconds."""
+    """The ids a, b and c of the matches, computed on one core; `window` is in microseconds."""
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("events", events)
         return connection.sql(_SQL.format(window=window)).to_arrow_table()

@@ -1,12 +1,13 @@
-"""Interval patterns in process: an IntervalMatcher over events that arrive in order of their ends, or not.
+"""Interval patterns in process: an IntervalMatcher over events that arrive in the order of their ends, or out of order.
 
 python benchmarks/intervals.py [--rows 1000000]
 
-Four types, one event of each two seconds on average, 1 to 4 seconds long. Seconds are those of the thread on the
-processor; they have all but the reading of the table: lifting by DuckDB is beside it.
+There are four types; an event comes every half second on average and lasts 1 to 4 seconds. Seconds are the processor
+time of the matcher's thread; DuckDB lifts the conditions in other threads, whose time is not included.
 
-Then `detect` over a table, with windows ten times as long from line to line, and the same in SQL; of the events so many
-are B that there are about as many matches. Last the same window with more and more keys, whose events come in turns.
+The second table compares `detect` over a table with the same in SQL. Each window is ten times as long as the one
+before, and the share of B is chosen so that the number of matches is similar. The third table has the same window with
+more and more keys, whose events alternate.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ SECOND = 1_000_000
 QUERY = "EVENT PAL((A a overlap B b) before C c) WITHIN 20 seconds"
 NEGATED = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 20 seconds"
 LASTING = "EVENT PAL(A a, (!D d intersects_gap WHERE d.user = a.user), C c) RELATE a before c WITHIN 50 seconds"
-"""A hundred events in the window, a quarter of them negated: many matches are open, and each may be forbidden."""
+"""The window has a hundred events, a quarter of them negated: many matches are open, and any may be forbidden."""
 EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20 seconds"
 PIECE = 1 << 17
 WINDOWS = (10, 100, 1_000, 10_000)
-"""Seconds, and so many events."""
+"""In seconds, which is also the number of events in the window."""
 LONG = 20_000
-"""Seconds, of all keys together as many events."""
+"""In seconds, which is also the number of events of all keys in the window."""
 KEYS = (1, 1_000, 100_000)
 MATCHES = 0.1
-"""An event, about."""
+"""The approximate number of matches per event."""
 
 
 def events(rows: int, *, disordered: float) -> pa.Table:
-    """Of a share of the events each arrives up to 4 seconds late."""
+    """Events in the order of arrival. The share `disordered` of them arrives up to 4 seconds late."""
     random = np.random.default_rng(1)
     start = np.cumsum(random.exponential(0.5 * SECOND, rows)).astype(np.int64)
     end = start + random.integers(SECOND, 4 * SECOND, rows)
@@ -57,9 +58,9 @@ def events(rows: int, *, disordered: float) -> pa.Table:
 
 
 def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
-    """Million events a second, rows, and what was held at once."""
+    """Million events per second, the number of rows, and the number of events held at the end."""
     pattern = interval_pattern(query).taxonomy("type")
-    # A started event is at most 4 seconds long and 4 late.
+    # Lateness is by start: an event is at most 4 seconds long and arrives at most 4 seconds late.
     warm, matcher = (
         IntervalMatcher(pattern, table.schema, time=("start", "end"), lateness="8 seconds") for _ in range(2)
     )
@@ -74,7 +75,7 @@ def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
 
 
 def with_few_b(rows: int, window: int) -> pa.Table:
-    """An event a second, 1 to 3 seconds long, in the order of ends."""
+    """Events in the order of their ends, one per second on average, each 1 to 3 seconds long."""
     random = np.random.default_rng(1)
     start = np.cumsum(random.exponential(SECOND, rows)).astype(np.int64)
     end = start + random.integers(SECOND, 3 * SECOND, rows)
@@ -92,7 +93,9 @@ def with_few_b(rows: int, window: int) -> pa.Table:
 
 
 def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
-    """Million events a second of one core's time; and matches, which must be the same."""
+    """Million events per second of processor time, for `detect` and for SQL, and the number of matches. Both must find
+    the same matches.
+    """
     asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {window} seconds").taxonomy("type")
     names: dict[str, Any] = {"time": ("start", "end"), "columns": ["id"]}
     ours, rows = timed(lambda: detect(table, asked, **names), clock=time.process_time)
@@ -104,7 +107,7 @@ def beside_sql(table: pa.Table, window: int) -> tuple[Any, ...]:
 
 
 def of_keys(table: pa.Table, keys: int) -> float:
-    """Million events a second; without a key if it is one."""
+    """Million events per second; if `keys` is 1, without a key."""
     sites = np.random.default_rng(2).integers(0, keys, len(table))
     asked = interval_pattern(f"EVENT PAL((A a overlap B b) before C c) WITHIN {LONG} seconds").taxonomy("type")
     names: dict[str, Any] = {"time": ("start", "end"), "columns": ["id"]}

@@ -1,4 +1,4 @@
-"""The kernel by itself, on arrays that are ready: the one place where benchmarks call it."""
+"""The kernel alone, on prepared arrays."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from cepheid.plan.stages.build import build_plan
 
 
 def kernel_alone(events: pa.Table, pattern: Pattern, *, key: str | None) -> Callable[[], int]:
-    """What runs the kernel, one thread, over `events`, which are in order of key and time (column `at`), takes its
-    output out as flat arrays, and gives the number of matches. All that comes before the kernel is done here.
+    """Prepares `events`, which must be sorted by key and time (column `at`), for the kernel. The returned function runs
+    the kernel on one thread, reads its output as flat arrays, and returns the number of matches.
     """
     engine = DuckDbEngine()
     keys = () if key is None else (key,)

@@ -1,4 +1,4 @@
-"""What an event costs when many partial matches are open for its key: visits, holding across pieces, emission."""
+"""The cost of an event when many partial matches are open for its key: visits, retention between calls, emission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000
 
 
 def one_key(rows: int, every: int) -> pa.Table:
-    """An event a second; one in `every` is of kind 1 (none for 0), the others are of kind 0."""
+    """One event per second. One in `every` is of kind 1 (none if `every` is 0), the others are of kind 0."""
     kind = np.zeros(rows, np.int64)
     if every:
         kind[every - 1 :: every] = 1

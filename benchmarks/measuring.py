@@ -1,4 +1,4 @@
-"""What every benchmark needs: times, the machine, the size of a run, and tables for people."""
+"""What every benchmark needs: measured times, a description of the machine, the size of a run, and printed tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def rows_wanted(description: str, *, default: int) -> int:
-    """The number of events that the command line asks for."""
+    """The number of events that the command line requests."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rows", type=int, default=default, help=f"events to measure with (default {default:,})")
     wanted: int = parser.parse_args().rows
@@ -23,14 +23,14 @@ def rows_wanted(description: str, *, default: int) -> int:
 
 
 def timed(work: Callable[[], Result], *, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Result]:
-    """Seconds, and what `work` gave. With `time.thread_time` they are those of this thread on the processor."""
+    """The seconds that `work` took, and its result. With `time.thread_time` they are processor time of this thread."""
     start = clock()
     result = work()
     return clock() - start, result
 
 
 def alternating(works: Mapping[str, Callable[[], object]], *, rounds: int = 3) -> dict[str, float]:
-    """Median seconds of each work. They take turns, so that what else the machine does meets all of them."""
+    """The median seconds of each work. They take turns, so that other load on the machine affects all of them alike."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -39,7 +39,7 @@ def alternating(works: Mapping[str, Callable[[], object]], *, rounds: int = 3) -
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """As Markdown, so that it can go into README.md as it is; numbers stand to the right."""
+    """Prints a Markdown table, which can be pasted into a page. Numbers are right-aligned."""
     cells = [list(head), *([_shown(value) for value in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(head))]

@@ -1,4 +1,4 @@
-"""Peak memory in process: what `detect` holds at its peak above what was held before, against the events' size."""
+"""Peak memory in process: how far the peak during `detect` is above the memory before, relative to the events' size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = 1_000
 
 
 def peak_kilobytes() -> int:
-    """The most memory that this process has held.
+    """The peak memory of this process.
 
     Not `resource.ru_maxrss`, which a child process inherits from its parent.
     """
@@ -26,10 +26,12 @@ def peak_kilobytes() -> int:
 
 
 def measure(rows: int, name: str, order: str) -> None:
-    """In a process of its own: prints the sizes in bytes of the events, of the matches, and of what was held more."""
-    detect(make_events(1_000, 10), PATTERNS[name], key="device", time="at")  # the kernel is loaded before
+    """Runs in a separate process; prints the bytes of the events, of the matches, and of the additional memory at the
+    peak.
+    """
+    detect(make_events(1_000, 10), PATTERNS[name], key="device", time="at")  # loads the kernel
     events = make_events(rows, KEYS, ordered=order == "sorted")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = peak_kilobytes()
     matches = detect(events, PATTERNS[name], key="device", time="at")
     print(json.dumps([events.nbytes, matches.nbytes, (peak_kilobytes() - before) * 1024]))

@@ -1,12 +1,13 @@
-"""Zhou et al.'s experiments with intervals out of order, on our engine and beside simpler ones.
+"""Zhou et al.'s experiments with intervals out of order, on Cepheid's engine and on simpler ones.
 
 python benchmarks/out_of_order.py [--events 1000000] [--quick] [--out out/out_of_order]
 
-A thousand generators have events of four types; some of the events are held up on their way. What varies is how many
-arrive out of order, how long the engines wait for them (K), how many events a match has, and whether events last.
-`out_of_order_engines.py` says what the engines do, `out_of_order_events.py` what they are given. Measured are the
-latency of matches, the rate of compensation (insertions that are taken back), precision and recall against what is in
-the same events when they come in order, and time. Both consistencies of ours must find exactly that, else it fails.
+A thousand generators emit events of four types; some of the events are delayed on their way. The experiments vary the
+share of events that arrive out of order, how long the engines wait for them (K), the number of events of a match, and
+whether events have a duration. The engines are in `out_of_order_engines.py`, their events in `out_of_order_events.py`.
+Measured are the latency of matches, the rate of compensation (insertions that are retracted), the time, and precision
+and recall; these compare with the matches in the same events when they arrive in order. Both consistencies of Cepheid
+must find exactly those matches; otherwise the program fails.
 
 Tables are printed; `--out` is a folder for all measures as CSV and JSON, and for the drawing.
 """
@@ -30,41 +31,41 @@ SHARES = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45)
 SLACKS = (SECOND // 2, SECOND, 2 * SECOND, LATEST, 2 * LATEST)
 LENGTHS = range(2, 9)
 SHARE, LENGTH = 0.25, 3
-"""Where another thing varies."""
+"""The values in the experiments that vary something else."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Of one engine in one setting; shares are fractions of 1."""
+    """The measures of one engine in one setting; shares are fractions of 1."""
 
     experiment: str
     engine: str
     events: int
     out_of_order: float
     k: float
-    """Seconds that an end may be behind the latest."""
+    """How many seconds before the latest end an event may end without being late."""
     length: int
     durations: bool
     matches: int
-    """In the events, all of them and in order."""
+    """The number of matches in all events, in order."""
     told: int
     late: int
-    """Events that the engine does not match, as they are further behind."""
+    """The number of events that the engine does not match, as they arrive later than K."""
     precision: float
     recall: float
     retracted: float
     behind: float
-    """Seconds of event time from the end of a match to the telling."""
+    """Seconds of event time from the end of a match until it is emitted."""
     waited: float
-    """Arrivals from the last event of a match to the telling."""
+    """The number of events that arrive between the last event of a match and its emission."""
     speed: float
-    """Million events a second."""
+    """Million events per second."""
     call: float
-    """Milliseconds of a call with 1,000 events."""
+    """The milliseconds of a call with 1,000 events."""
 
 
 def measured(experiment: str, stream: Stream, query: Query, slack: int) -> Iterator[Measure]:
-    """One for each engine."""
+    """One measure for each engine."""
     expected = truth(stream, query)
     for engine in ENGINES:
         found = answer(engine, stream, query, slack)
@@ -89,7 +90,9 @@ def measured(experiment: str, stream: Stream, query: Query, slack: int) -> Itera
 
 
 def check(found: Answer, stream: Stream, query: Query, slack: int, expected: Longs) -> None:
-    """Ours has every match of the events that it has not called late, and no other; none is late if K is enough."""
+    """Checks an answer of Cepheid: exactly the matches of the events that were not late, and no late events if K is
+    large enough.
+    """
     assert slack < LATEST or not len(found.late), "events are late although none is so far behind"
     if len(found.late):
         expected = truth(stream, query, without=found.late)
@@ -116,7 +119,7 @@ TITLES = {
     "length": ("the number of events of a match", "length"),
     "instants": ("more and more out of order, of events that are instants", "out_of_order"),
 }
-"""Of each experiment what varies, and its field."""
+"""Experiment → what varies in it, and the field of Measure that has it."""
 
 
 def print_measures(found: Sequence[Measure]) -> None:

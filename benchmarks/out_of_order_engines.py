@@ -1,13 +1,14 @@
-"""The four engines of `out_of_order.py`, each from a stream to the matches that it tells, and how good these are.
+"""The four engines of `out_of_order.py`: each reads a stream and emits matches. Also the quality of these matches.
 
-All run on the same compiled joins, so that their times tell ways to handle disorder apart and not languages.
+All engines use the same compiled joins, so that their times compare ways to handle disorder and not languages.
 
 - real time and conservative: an `IntervalMatcher`.
-- K-slack on points: events are put in the order of their ends by a buffer of K, and each is known by its end alone. So
-  intervals become instants, and relations the sequence of the ends.
-- in order only, which stands for IEMiner: what it would find that takes the order of arrival for that of ends. A match
-  is found if its events arrive in the order of their ends, before the window is over; it is never taken back. That is
-  chosen from what is told in real time; its time is that of the same engine where the same events come in order.
+- K-slack on points: a buffer of K sorts the events by their ends, and the engine sees only the ends. So intervals
+  become instants, and relations become the order of the ends.
+- in order only, which stands for IEMiner: an engine that assumes that events arrive in the order of their ends. It
+  finds a match if the match's events arrive in that order, before the window is over, and never retracts one. Its
+  matches are selected from those emitted in real time; its time is that of the real-time engine on the same events in
+  order.
 """
 
 from __future__ import annotations
@@ -32,62 +33,64 @@ ENGINES = ("real time", "conservative", "K-slack on points", "in order only")
 
 
 class Rows(NamedTuple):
-    """Insertions and retractions, in the order in which they are told."""
+    """Insertions and retractions, in the order in which they are emitted."""
 
     sign: Longs
-    """1 or -1."""
+    """1 for an insertion, -1 for a retraction."""
     ids: Longs
-    """(m, n) which events."""
+    """The events of each row; shape (m, n)."""
     clock: Longs
-    """The latest end that had arrived when it was told, that of the event which made it so included."""
+    """The latest end that had arrived when the row was emitted, including the event that caused the row."""
     end: Longs
-    """Of the match."""
+    """The end of the match."""
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Rows:
         return Rows(*(part[chosen] for part in self))
 
 
 class Answer(NamedTuple):
-    """What an engine tells, and what that took."""
+    """The rows that an engine emits, and the time that it takes."""
 
     seconds: float
-    """Of the thread on the processor, from table to rows."""
+    """The processor time of the thread, from table to rows."""
     call: float
-    """Seconds of the clock for a call with CALL events, the median of some."""
+    """The median elapsed seconds of several calls with CALL events."""
     rows: Rows
     late: Longs
-    """The events that it has not matched, as they came later than K."""
+    """The events that it has not matched, as they arrived later than K."""
 
     @property
     def net(self) -> Longs:
-        """The matches that are not taken back, each once, in order."""
+        """The matches that are not retracted, each once, sorted."""
         found, inverse = np.unique(as_keys(self.rows.ids), return_inverse=True)
         signs = np.bincount(inverse.ravel(), weights=self.rows.sign, minlength=len(found))
-        assert np.isin(signs, (0, 1)).all(), "an insertion was told twice, or what was not told was taken back"
+        assert np.isin(signs, (0, 1)).all(), "a match was inserted twice, or one that was not inserted was retracted"
         return np.array(found[signs == 1])
 
 
 def as_keys(ids: Longs) -> Longs:
-    """A number for each row, to compare: that two of a million rows share one has a chance of 1 in 10 million."""
+    """A number for each row, for comparisons. The probability that any two of a million rows share one is about 1 in
+    10 million.
+    """
     factors = np.random.default_rng(1).integers(np.iinfo(np.int64).min, np.iinfo(np.int64).max, ids.shape[1]) | 1
     return ids @ factors
 
 
 class Quality(NamedTuple):
-    """Of an answer against the matches that there are."""
+    """The quality of an answer, compared with the true matches."""
 
     precision: float
     recall: float
     retracted: float
-    """Of the insertions, those that are taken back: the rate of compensation."""
+    """The share of the insertions that are retracted: the rate of compensation."""
     behind: float
-    """Seconds of event time between the end of a match and the telling, on average."""
+    """The mean seconds of event time from the end of a match until it is emitted."""
     waited: float
-    """Arrivals between the last event of a match and the telling."""
+    """The mean number of events that arrive between the last event of a match and its emission."""
 
 
 def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Longs:
-    """The matches of the events, in order; `without` those that an engine was not to take."""
+    """The true matches, sorted: those of all events in order. The late events, `without`, are left out."""
     events = stream.events
     if without is not None and len(without):
         events = events.take(pa.array(np.setdiff1d(np.arange(len(events)), without)))
@@ -97,8 +100,10 @@ def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Long
 
 
 def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
-    """`slack`, in microseconds, is how far an end may be behind the latest one."""
-    # Lateness is by start, so the delay covers the longest event too.
+    """The answer of an engine. `slack` is how many microseconds before the latest end an event may end without being
+    late.
+    """
+    # Lateness is by start, so the delay includes the longest event.
     delay = slack + (LONGEST if query.durations else 0)
     match engine:
         case "real time":
@@ -117,7 +122,7 @@ def _in_order_only(stream: Stream, query: Query) -> Answer:
     delay = LATEST + LONGEST
     found = _told(query, stream.events, delay, "realtime").rows
     clock = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(stream.end)[:-1])
-    # Ends ascend with the variables, as the right part of an overlap or a before ends last.
+    # Ends ascend with the variables, as the right part of `overlap` and of `before` ends last.
     begun = stream.start[found.ids].min(axis=1) + WINDOW * SECOND
     chosen = (found.sign > 0) & (np.diff(found.ids) > 0).all(axis=1) & (clock[found.ids[:, -1]] <= begun)
     used_to = _told(query, stream.in_order, delay, "realtime")
@@ -147,8 +152,8 @@ def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answe
 
 
 def _one_by_one(matcher: IntervalMatcher, events: pa.Table) -> pa.Table:
-    """What a call for each event would give: those of one call are sorted, so that nothing would be out of order."""
-    host = matcher._host  # noqa: SLF001 - the call itself is what sorts
+    """The rows that one call per event would return. A normal call sorts its events, so that none is out of order."""
+    host = matcher._host  # noqa: SLF001 - the public call sorts
     return host.matcher._matcher.process(host._batch(events)[0])  # type: ignore[attr-defined]  # noqa: SLF001
 
 
@@ -172,7 +177,7 @@ def quality(found: Answer, expected: Longs, stream: Stream) -> Quality:
     told = rows.only(rows.sign > 0)
     clocks = np.maximum.accumulate(stream.end)
     last = told.ids.max(axis=1, initial=0)
-    # A match is told when its last event is there, or by the one that brings the clock to where it is then.
+    # A match is emitted when its last event arrives, or when a later event moves the clock to `told.clock`.
     at = np.maximum(np.searchsorted(clocks, told.clock), last)
     return Quality(
         right / len(net) if len(net) else 1.0,

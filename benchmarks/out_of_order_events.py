@@ -1,4 +1,4 @@
-"""Streams that arrive out of order, and the queries that are asked of them: what Zhou et al.'s experiments vary."""
+"""Streams that arrive out of order, and queries over them, for Zhou et al.'s experiments."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import pyarrow as pa
 SECOND = 1_000_000
 GENERATORS = 1_000
 GAP = SECOND // 2
-"""Between two events, on average, of all generators together."""
+"""The mean time between two events of all generators together."""
 SHORTEST, LONGEST = SECOND // 5, 2 * SECOND
-"""An event, where events last."""
+"""The shortest and longest event, in the experiments where events have a duration."""
 SOONEST, LATEST = SECOND // 2, 4 * SECOND
-"""How long an event that is held up on its way arrives after its end; others arrive when they end."""
+"""The shortest and longest time from the end of a delayed event to its arrival; other events arrive when they end."""
 WINDOW = 10
-"""Seconds: twenty events, five of each type."""
+"""In seconds; it contains twenty events, five of each type."""
 SAMPLE = 50_000
 
 Longs = npt.NDArray[np.int64]
 
 
 class Stream(NamedTuple):
-    """Events in the order in which they arrive; `id` is the number of the arrival."""
+    """Events in the order of arrival; `id` is the position in that order."""
 
     events: pa.Table
     start: Longs
     end: Longs
     out_of_order: float
-    """Of the arrivals, those that end before an event that is there already."""
+    """The share of the events that end before an event that arrived earlier."""
 
     @property
     def in_order(self) -> pa.Table:
-        """The same events, as they would arrive if each did when it ends."""
+        """The same events in the order of their ends."""
         return self.events.take(pa.array(np.lexsort((self.start, self.end))))
 
 
 def make_stream(rows: int, share: float, *, durations: bool) -> Stream:
     """`rows` events of four types, of which `share` arrive out of order."""
     held_up = share
-    for _ in range(3 if share else 0):  # an event that is held up is not always overtaken
+    for _ in range(3 if share else 0):  # a delayed event is not always overtaken
         held_up *= share / max(_stream(min(rows, SAMPLE), held_up, durations=durations).out_of_order, 1e-9)
     return _stream(rows, min(held_up, 1.0), durations=durations)
 
@@ -49,7 +49,7 @@ def make_stream(rows: int, share: float, *, durations: bool) -> Stream:
 def _stream(rows: int, held_up: float, *, durations: bool) -> Stream:
     random = np.random.default_rng(1)
     generator = random.integers(0, GENERATORS, rows)
-    # Each generator has events of its own, GENERATORS * GAP apart on average.
+    # The events of one generator are GENERATORS * GAP apart on average.
     order = np.argsort(generator, kind="stable")
     own = np.cumsum(random.exponential(GENERATORS * GAP, rows)).astype(np.int64)
     first = np.searchsorted(generator[order], np.arange(GENERATORS))
@@ -72,14 +72,14 @@ def _stream(rows: int, held_up: float, *, durations: bool) -> Stream:
 
 
 class Query(NamedTuple):
-    """A pattern of `length` events that must be there, and of one D that must not."""
+    """A pattern of `length` events, and a negated D."""
 
     length: int
     durations: bool
 
     @property
     def text(self) -> str:
-        """`(A v0 overlap B v1) (!D) before C v2 …`; between two instants, which cannot overlap, `before` alone."""
+        """`(A v0 overlap B v1) (!D) before C v2 …`. Instants cannot overlap, so between them it is always `before`."""
         tree = ""
         for number, event in enumerate(self._events):
             overlaps = self.durations and number % 2 == 1 and self.length > 2
@@ -89,7 +89,7 @@ class Query(NamedTuple):
 
     @property
     def of_points(self) -> Query:
-        """The same of events that are known by their ends alone."""
+        """The same query for events that are reduced to their ends."""
         return Query(self.length, durations=False)
 
     @property

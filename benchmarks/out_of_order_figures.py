@@ -1,4 +1,4 @@
-"""Draws what `out_of_order.py` has measured: ten small figures in one file, as the experiments have them."""
+"""Draws the measures of `out_of_order.py`: ten small figures in one file, as in Zhou et al.'s paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIGURES = (
     ("length", "speed", "M events/s"),
     ("instants", "recall", "recall, %"),
 )
-"""Of each the experiment and what was measured."""
+"""The experiment and the measure of each figure."""
 ACROSS = {
     "out of order": ("out_of_order", "out of order, %"),
     "K": ("k", "K, s"),
@@ -35,7 +35,7 @@ STYLES = dict(zip(ENGINES, ("o-", "s-", "^--", "x:"), strict=True))
 
 
 def draw(rows: Sequence[Mapping[str, Any]], to: Path) -> None:
-    """A PNG; the same file from the same measures."""
+    """Writes a PNG file. The same measures give the same bytes."""
     with mpl.rc_context({"font.size": 8}):
         figure = Figure(figsize=(13, 5.2), layout="constrained")
         for axes, (experiment, measure, label) in zip(figure.subplots(2, 5).flat, FIGURES, strict=True):

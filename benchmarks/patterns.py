@@ -1,4 +1,4 @@
-"""The patterns that are measured: three stages each."""
+"""The patterns of the benchmarks, with three stages each."""
 
 from __future__ import annotations
 

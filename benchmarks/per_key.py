@@ -1,7 +1,7 @@
 """What a Spark user would write without Cepheid: `transformWithStateInPandas` per key, with a matcher in plain Python
-for the one pattern of the benchmark of streams.
+for the one pattern of the streams benchmark.
 
-Events wait in the key's state until the watermark has passed them; then each moves the open partial matches on.
+Events wait in the key's state until the watermark is after them. Then each event advances the open partial matches.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 FIRST, SECOND = 0, 1
 WINDOW = 30_000_000
-"""Microseconds."""
+"""In microseconds."""
 _EVENT = "struct<at: bigint, id: bigint, phase: bigint, price: double>"
 MATCH = "device BIGINT, first BIGINT, second BIGINT"
 
 
 class PlainMatcher(StatefulProcessor):
-    """Phase 0, followed by phase 1 at a higher price, within half a minute."""
+    """Finds phase 0, followed by phase 1 at a higher price, within half a minute."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -76,7 +76,7 @@ def _kept(state: Any) -> list[Any]:
 
 
 def detect_per_key(events: DataFrame, lateness: str) -> DataFrame:
-    """The matches."""
+    """The matches of the pattern, found by one PlainMatcher per key."""
     watermarked = events.withWatermark("at", lateness).selectExpr("*", "unix_micros(at) AS micros")
     return watermarked.groupBy("device").transformWithStateInPandas(
         PlainMatcher(), MATCH, outputMode="append", timeMode="eventTime"

@@ -2,9 +2,9 @@
 
 python benchmarks/real_time.py [--rows 200000]
 
-Of a share of the events each comes late: most by an eighth of the lateness or less, some by all of it. A key has an
-event a second. How a key goes back is measured several ways: to one base, made anew whenever it is as old as the
-lateness, and to forks, at least so many of its events apart. Seconds are those of the thread on the processor.
+A share of the events arrives late: most by an eighth of the lateness or less, some by all of it. A key has one event
+per second. Two ways to roll a key back are measured: to one base, which is replaced when it is as old as the lateness;
+and to forks, with a minimum number of the key's events between them. Seconds are processor time of the thread.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cepheid.matchers.real_time.rollback_points import RollbackPoints
 
 FORKS = (16, 64, 256)
 WORKLOADS = ((1_000, 10_000, 30), (10, 10_000, 1_200), (10, 500, 1_200))
-"""Keys, events a batch, and the lateness in seconds."""
+"""The number of keys, the events per batch, and the lateness in seconds."""
 NAMES = ("relaxed, all events relevant", "across events")
 
 
 class OneBase(RollbackPoints):
-    """The baseline: a key goes back to a state that is as old as the lateness, or older."""
+    """The baseline: a key is rolled back to a state that is at least as old as the lateness."""
 
     every = 1 << 40
     lateness = 0
@@ -47,7 +47,7 @@ class OneBase(RollbackPoints):
 
 
 def disordered(events: pa.Table, share: float, lateness: int) -> pa.Table:
-    """As they arrive, the share of them late."""
+    """The events in the order of arrival; the share of them arrives late."""
     random = np.random.default_rng(1)
     at = events.column("at").cast(pa.int64()).to_numpy()
     late = np.where(random.random(len(at)) < share, random.random(len(at)) ** 3 * lateness * SECOND, 0)
@@ -57,7 +57,7 @@ def disordered(events: pa.Table, share: float, lateness: int) -> pa.Table:
 def measured(
     events: pa.Table, pattern: Pattern, batch: int, lateness: int, consistency: str | None
 ) -> tuple[float, Counter[str]]:
-    """Thousand events a second, and how many rows of each kind there were."""
+    """Thousand events per second, and the number of rows of each kind."""
     named: dict[str, Any] = {"key": "device", "time": "at", "outputs": ("matches", "late")}
     length = f"{lateness} seconds"
     matcher = Matcher(pattern, events.schema, lateness=length, columns=[], consistency=consistency, **named)

@@ -1,4 +1,4 @@
-"""All benchmarks, one behind the other; `make bench` calls this.
+"""Runs all benchmarks, one after the other; `make bench` calls this.
 
 python benchmarks/run.py --rows 1000000    # a quick look
 """
@@ -29,7 +29,7 @@ BENCHMARKS = (
 
 def main() -> None:
     folder = Path(__file__).parent
-    for benchmark in BENCHMARKS:  # each in a process of its own, so that none finds what another has loaded
+    for benchmark in BENCHMARKS:  # each in a separate process, so that none benefits from what another has loaded
         print(f"\n## {benchmark}\n", flush=True)
         subprocess.run([sys.executable, str(folder / benchmark), *sys.argv[1:]], check=True)
 

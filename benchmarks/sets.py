@@ -1,7 +1,7 @@
-"""What the kernel of sets does on one core: events of one key in batches, every match delivered as flat arrays.
+"""The kernel of sets on one core: events of one key in batches; every match is returned in flat arrays.
 
-An event a second, of ten kinds, each as likely; stage i takes kind i. Times are of this thread alone, so that what else
-the machine does counts less.
+There is one event per second, of ten equally likely kinds; stage i takes kind i. Times are processor time of this
+thread, so that other load on the machine matters less.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ SCHEMA = Schema(pa.schema([("at", pa.timestamp("us", "UTC")), ("kind", pa.int64(
 
 @dataclass(frozen=True)
 class Workload:
-    """Stages in any order with others between, a loop where the stage is marked with `+`."""
+    """Stages that follow one another with any events in between; a stage marked with `+` is a loop."""
 
     name: str
     stages: tuple[str, ...]
     window: int
     share: float = 1.0
-    """Of the events of a stage's kind, those that its condition is true for."""
+    """The share of the events of a stage's kind for which its condition is true."""
     looping: float = 1 / KINDS
-    """Of all events, those that the loop's stage takes."""
+    """The share of all events that the loop takes."""
     batch: int = BATCH
     rows: float = 1.0
-    """Of the events asked for, those that this workload is measured with."""
+    """The share of the requested number of events with which this workload is measured."""
 
 
 WORKLOADS = (
@@ -92,7 +92,7 @@ def measure(workload: Workload, wanted: int) -> list[object]:
 
 
 def run(matcher: SetKernel, mask: Ints, batch: int) -> tuple[float, int, int]:
-    """Seconds in the kernel, matches, and the nodes that there is room for at the end."""
+    """The seconds in the kernel, the number of matches, and the capacity in nodes at the end."""
     seconds, matches = 0.0, 0
     at, word = np.zeros((2, 0), np.int64)
     for first in range(0, len(mask), batch):

@@ -1,4 +1,4 @@
-"""detect on Spark, end to end, against the shuffle and sort of the same rows that any answer on Spark needs."""
+"""`detect` on Spark, end to end, compared with the shuffle and sort that any solution on Spark needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find(events: DataFrame, pattern: Pattern, columns: list[str]) -> None:
 
 
 def run(rows: DataFrame) -> None:
-    """Computes all rows and writes them nowhere."""
+    """Computes all rows and discards them."""
     rows.write.format("noop").mode("overwrite").save()
 
 
@@ -40,7 +40,7 @@ def measure(events: DataFrame, rows: int, keys: int) -> None:
     for name, pattern in PATTERNS.items():
         works[name] = partial(find, events, pattern, COLUMNS)
     works["across events, no event columns"] = partial(find, events, PATTERNS["across events"], [])
-    for work in works.values():  # Spark's own code warms up, and the workers load the kernel
+    for work in works.values():  # warms up Spark's own code, and the workers load the kernel
         work()
     seconds = alternating(works)
     base = seconds["shuffle and sort"]

@@ -1,6 +1,6 @@
-"""detect on a stream: the time of a micro-batch beside that of the same query with nothing in the matcher's place;
-beside it with nothing but one value of state that each shard writes; and beside the same pattern as a Spark user would
-write it by hand, a matcher for each key.
+"""`detect` on a stream. The time of a micro-batch is compared with that of three other queries: the same without
+matchers; the same in which each shard only writes one value of state; and the same pattern as a Spark user would write
+it by hand, with a matcher for each key.
 
 python benchmarks/spark_stream.py --rows 100000    # the size of a micro-batch
 """
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 KEYS = (10_000, 100_000)
 BATCHES = 8
 FEW = 5
-"""Micro-batches that the matcher for each key gets, as they take minutes."""
+"""The number of micro-batches for the query with a matcher for each key, as these take minutes."""
 PHASES = {"a third of the events relevant": 6, "3 % relevant": 64}
-"""Of how many an event is in one; two of them matter to the pattern."""
+"""The number of phases. An event has one of them, and two of them matter to the pattern."""
 WARM_UP = 3
-"""Micro-batches whose time does not count."""
+"""The number of first micro-batches whose time does not count."""
 SPAN = 10_000_000
-"""Microseconds that a micro-batch covers."""
+"""The event time of a micro-batch, in microseconds."""
 LATENESS = "1 second"
 PATTERN = (
     Pattern.begin("first")
@@ -55,7 +55,9 @@ OPTIONS: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id", "col
 
 
 def write_batches(folder: Path, rows: int, keys: int, phases: int) -> None:
-    """One file a micro-batch; of all events 1 / phases may begin, and as many end a match."""
+    """Writes one file per micro-batch. A share of 1 / phases of the events may begin a match, and the same share may
+    end one.
+    """
     random = np.random.default_rng(rows + keys)
     folder.mkdir()
     for number in range(BATCHES):
@@ -73,7 +75,7 @@ def write_batches(folder: Path, rows: int, keys: int, phases: int) -> None:
 
 
 def nothing_matched(events: DataFrame) -> DataFrame:
-    """The same query, lift, watermark, packing and shuffle, with a stateless function that gives nothing."""
+    """The same query with lifting, watermark, packing and shuffle, and a stateless function that returns no rows."""
     shards = packed(events)
 
     def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,7 +86,7 @@ def nothing_matched(events: DataFrame) -> DataFrame:
 
 
 def value_written(events: DataFrame) -> DataFrame:
-    """The same query, where each shard writes what came into one value of state."""
+    """The same query, in which each shard writes its input into one value of state."""
     shards = packed(events).groupBy(SHARD)
     return shards.transformWithState(WrittenValues(), WRITTEN, outputMode="append", timeMode="eventTime")
 
@@ -95,7 +97,7 @@ def packed(events: DataFrame) -> DataFrame:
 
 
 def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 2) -> dict[str, float]:
-    """The median time of a micro-batch of each work, in milliseconds."""
+    """The median time of a micro-batch of each query, in milliseconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_batches(folder / "events", rows, keys, phases)
@@ -113,7 +115,7 @@ def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: in
 
 
 def measure_per_key(session: SparkSession, rows: int, keys: int) -> tuple[float, float]:
-    """The median time of a micro-batch, in milliseconds: ours, and with a matcher for each key."""
+    """The median time of a micro-batch, in milliseconds: with `detect`, and with a matcher for each key."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_batches(folder / "events", rows, keys, PHASES["a third of the events relevant"])

@@ -42,7 +42,7 @@ assert len(ordered.mapInArrow(lambda rows: rows, events.schema).collect()) == 2
 
 
 def seconds(command: list[str], cache: Path) -> float:
-    """Of a process, from its start to its end."""
+    """The seconds from the start of a process to its end."""
     start = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
     return time.perf_counter() - start

@@ -1,7 +1,7 @@
-"""How long after an event a stream gives its match: a trickle of events over a socket, at the smallest trigger, beside
-a query without state.
+"""How long after its last event a match is emitted on a stream: a few events per second over a socket, with the
+smallest trigger, compared with a query without state.
 
-A match is certain when the watermark has passed its last event, which takes a later event and another micro-batch.
+A match is certain when the watermark is after its last event, which takes a later event and another micro-batch.
 
 python benchmarks/stream_latency.py --rows 1000    # events
 """
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 A_SECOND = 20
-"""Events, at random times."""
+"""The number of events per second, at random times."""
 WARM_UP = 15.0
-"""Seconds whose events do not count."""
+"""The first seconds, whose events do not count."""
 PATTERN = Pattern.begin("a").where("number % 2 = 0").next("b").where("number % 2 = 1").within("1 minute")
 
 
 class Trickle(socketserver.BaseRequestHandler):
-    """Sends each event as a line: its number and, in microseconds, when it is sent."""
+    """Sends each event as a line with its number and its sending time in microseconds."""
 
     request: socket.socket
     events = 0
@@ -47,7 +47,7 @@ class Trickle(socketserver.BaseRequestHandler):
 
 
 def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.ndarray:
-    """Milliseconds from when an event, or the last of a match, was sent until the sink has its row."""
+    """The milliseconds from the sending of an event, or of the last event of a match, until the sink has its row."""
     taken: list[float] = []
     started = time.time()
 
@@ -76,7 +76,7 @@ def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.nda
         query = writer.start()
         query.awaitTermination(events // A_SECOND + 5)
         while query.status["isTriggerActive"]:
-            time.sleep(0.01)  # stopped amid `take`, Spark searches Python's error with a regex that overflows
+            time.sleep(0.01)  # after a stop during `take`, Spark searches Python's error with a regex that overflows
         query.stop()
         server.shutdown()
     return np.array(taken)

@@ -1,5 +1,5 @@
-"""What the state of a stream costs: its size for each open partial match, and a micro-batch of few events while very
-many keys have partial matches open, beside one while few have.
+"""The cost of a stream's state: its size for each open partial match, and the time of a micro-batch with few events
+while few, and while very many keys have open partial matches.
 
 python benchmarks/stream_state.py --rows 1000000    # keys with an open partial match
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 START = 1_767_225_600_000_000
 SECOND = 1_000_000
 FEW = 10_000
-"""Keys that have events in each micro-batch behind the first."""
+"""The number of keys that have events in each micro-batch after the first."""
 BATCHES = 16
 WARM_UP = 4
 PATTERN = (
@@ -40,7 +40,9 @@ OPTIONS: dict[str, Any] = {"key": "device", "time": "at", "columns": ["id"], "la
 
 
 def write_events(folder: Path, keys: int) -> None:
-    """Each key opens a partial match in the first micro-batch; in each other a few keys open one more and end both."""
+    """Writes one file per micro-batch. In the first, each key opens a partial match. In the others a few keys have an
+    event, which alternately completes the open ones and opens another one.
+    """
     folder.mkdir()
     random = np.random.default_rng(keys)
     _write(folder, 0, np.arange(keys), 0, random)
@@ -76,7 +78,7 @@ def measure(session: SparkSession, keys: int) -> list[object]:
 
 
 def state_size(session: SparkSession, checkpoint: Path) -> int:
-    """Bytes of all that the shards keep, of snapshots and logs, as Spark's state reader gives it."""
+    """The bytes of the snapshots and logs of all shards, as Spark's state reader returns them."""
     store = session.read.format("statestore")
     snapshots = store.option("stateVarName", "snapshot").load(str(checkpoint))
     logs = store.option("stateVarName", "log").load(str(checkpoint))

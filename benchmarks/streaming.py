@@ -1,4 +1,4 @@
-"""Queries of the benchmarks of streams: over files, one a micro-batch, to the end of what is there."""
+"""Queries for the streams benchmarks. They read files, one per micro-batch, to the last file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def stream_of(session: SparkSession, folder: Path) -> DataFrame:
-    """The Parquet files of the folder, by name and time of writing, one a micro-batch."""
+    """The Parquet files of the folder as a stream, by name and time of writing, one per micro-batch."""
     schema = session.read.parquet(str(folder)).schema
     return session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def run_to_end(rows: DataFrame, checkpoint: Path) -> StreamingQuery:
-    """Runs the query to the end, and writes its rows nowhere."""
+    """Runs the query to the end of its files, and discards its rows."""
     query = (
         rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     )
@@ -29,19 +29,19 @@ def run_to_end(rows: DataFrame, checkpoint: Path) -> StreamingQuery:
 
 
 def batch_times(query: StreamingQuery) -> list[int]:
-    """Milliseconds of each micro-batch with events, all of it, from planning to the commit."""
+    """The milliseconds of each micro-batch with events, from planning to the commit."""
     return [told["durationMs"]["triggerExecution"] for told in query.recentProgress if told["numInputRows"]]
 
 
 def events_a_second(query: StreamingQuery, *, least: int, warm_up: int) -> float:
-    """Of the micro-batches of at least so many events, but the first ones."""
+    """Events per second of the micro-batches with at least `least` events, without the first `warm_up` of them."""
     told = [told for told in query.recentProgress if told["numInputRows"] >= least][warm_up:]
     milliseconds = sum(int(one["durationMs"]["triggerExecution"]) for one in told)
     return sum(int(one["numInputRows"]) for one in told) / milliseconds * 1000
 
 
 def progress_of_all(query: StreamingQuery) -> Progress:
-    """All micro-batches of a query of `detect` together."""
+    """The progress of all micro-batches of a query of `detect` together."""
     each = [told for one in query.recentProgress if (told := progress_of(json.loads(one.json))) is not None]
     together = each[0]
     for one in each[1:]:

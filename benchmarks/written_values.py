@@ -1,4 +1,4 @@
-"""The least that state costs in Spark: each shard writes what came into one value, which it has read before."""
+"""The least cost of state in Spark: each shard reads one value, and writes its input into it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITTEN = "written BIGINT"
 
 
 class WrittenValues(StatefulProcessor):
-    """Spark's workers import it by name."""
+    """The processor of that query. Spark's workers import it by name."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._value = handle.getValueState("value", "events BINARY")

@@ -1,1 +1,1 @@
-"""What is run by hand or by make; tests take what they share with them from here."""
+"""Programs that make or a developer runs. Tests import the parts that they share with them."""

@@ -1,6 +1,7 @@
-"""Write the generated parts of README.md and docs/ anew: between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""Rewrites the generated parts of README.md and docs/: the text between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-The tests compare all parts with what is written here; that of the demo, which runs on Spark for half a minute, apart.
+A test compares each part with the output of this program. The part of the demo, which runs on Spark for half a minute,
+has a test of its own.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def filled(text: str, parts: Collection[str]) -> str:
-    """The page with these of its generated parts written anew."""
+    """The page, with its generated parts of these names rewritten."""
 
     def fill(part: re.Match[str]) -> str:
         return f"{part[1]}{GENERATED[part['name']]()}{part[3]}" if part["name"] in parts else part[0]
@@ -103,7 +104,7 @@ def _json_schema() -> str:
 
 @cache
 def _demo() -> tuple[str, bytes]:
-    """What the demo prints, and its picture."""
+    """The text that the demo prints, and its picture as PNG."""
     from cepheid.cli.demo import run_demo
 
     printed = StringIO()
@@ -131,7 +132,7 @@ def _demo_pattern() -> str:
 
 
 def _support() -> str:
-    """What each kind of pattern has, out of FAMILIES."""
+    """A table of what each kind of pattern supports, made from FAMILIES."""
     lacking = dict.fromkeys(name for family in FAMILIES for name in family.lacks)
     rows = {f"`{name}`": [_reason(family.lacks.get(name)) for family in FAMILIES] for name in lacking}
     for output in get_args(OutputName):
@@ -159,7 +160,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "support": _support,
     "demo": _demo_output,
 }
-"""The parts by name, and what makes their text."""
+"""The name of each part → the function that makes its text."""
 
 
 if __name__ == "__main__":

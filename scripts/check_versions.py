@@ -1,6 +1,6 @@
-"""Run the tests of the Spark hosts at both ends of the supported versions: `make versions`.
+"""Runs the tests of the Spark hosts with the oldest and with the newest supported versions: `make versions`.
 
-Each end is an environment of its own; a Python that the machine has not is said and left out.
+Each of the two has its own environment. If the machine lacks its Python, a message says so, and its tests are not run.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 ENDS = (
-    # The oldest: the first Spark whose Python API has what the stream host calls.
+    # The oldest: the first Spark whose Python API has all that the stream host calls.
     ("python3.11", ("pyspark==4.1.0", "pyarrow==19.0.1", "pandas==2.2.3")),
     ("python3.13", ("pyspark==4.3.0",)),
 )
 TESTS = ("tests/hosts/test_spark_batch.py", "tests/hosts/test_spark_batch_errors.py", "tests/stream")
 TOOLS = ("pytest>=9,<10", "pytest-timeout>=2.4,<2.5", "hypothesis>=6.100,<7", "polars>=1,<3")
 
-# Older packages leave sockets open and warn of themselves.
+# Older packages leave sockets open, which causes warnings.
 OF_OTHERS = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def main() -> int:
-    """The number of ends that failed or are not there."""
+    """The number of the two that failed or could not be tested."""
     return sum(not passes(python, packages) for python, packages in ENDS)
 
 
@@ -53,7 +53,7 @@ def passes(python: str, packages: tuple[str, ...]) -> bool:
 
 
 def runs(python: str) -> bool:
-    """Whether it is there, and no shim that names versions which are not chosen."""
+    """Whether this Python exists and runs. The shim of a version that is not selected exists, but fails."""
     if shutil.which(python) is None:
         return False
     return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0

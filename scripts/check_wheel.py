@@ -1,4 +1,4 @@
-"""Build the wheel, install it alone (no extras) in a new environment, and try it there without Spark and Java."""
+"""Builds the wheel, installs it without extras in a new environment, and tries it there without Spark and Java."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHIPPED = [
     "lang/occurrences/schema.json",
     "lang/intervals/schema.json",
 ]
-"""Files that are not Python, and that a build could leave out."""
+"""Files other than Python modules, which a build could leave out."""
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
         print(f"{wheel.name}: {wheel.stat().st_size / 1024:.0f} KB")
         venv.create(work / "venv", with_pip=True)
         python = work / "venv" / "bin" / "python"
-        # In the versions that are pinned, of which the core takes its part.
+        # With the pinned versions; the core needs only some of these packages.
         run(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "requirements.txt", wheel)
         # An empty path, so that no Java is found.
         run(python, "-c", f"NAMES = {SHIPPED!r}\n{TRIAL}", env={"PATH": "/nowhere"})
@@ -53,7 +53,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def import_seconds(python: Path) -> float:
-    """The best of five starts, less what an empty program takes."""
+    """The fastest of five imports, less the time of an empty program."""
     return min(seconds(python, "import cepheid") for _ in range(5)) - min(seconds(python, "pass") for _ in range(5))
 
 
@@ -64,8 +64,8 @@ def seconds(python: Path, program: str) -> float:
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> None:
-    """Stops this program where the command fails; prints what it says only then."""
-    # From the root folder, so that no cepheid in the current one is imported instead of the wheel's.
+    """Runs a command. If it fails, this program prints the command's output and ends."""
+    # In the root folder, so that Python imports cepheid from the wheel and not from the current folder.
     answer = subprocess.run(
         command, cwd="/", env={**os.environ, **(env or {})}, text=True, capture_output=True, check=False
     )

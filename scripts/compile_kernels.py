@@ -1,5 +1,5 @@
-"""Finds a pattern of each kind once, so that the kernels are compiled and on disk before several test processes and
-their Spark workers would wait for each other.
+"""Detects one pattern of each kind, so that the kernels are compiled and on disk before the tests begin. Otherwise the
+test processes and their Spark workers would wait for each other.
 """
 
 from __future__ import annotations

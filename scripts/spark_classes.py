@@ -1,5 +1,5 @@
-"""Runs Spark once as the tests do, on a few events, so that Java can keep what it has loaded for those that come after:
-`make test` does. To load Spark's classes anew takes a third of the processor's time of a short query.
+"""Runs Spark on a few events, as the tests do, so that Java writes the classes that it has loaded to an archive. `make
+test` calls it. Loading Spark's classes without the archive takes a third of the processor time of a short query.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
     gateway = spark.sparkContext._gateway  # noqa: SLF001
     assert gateway is not None
     spark.stop()
-    gateway.proc.stdin.close()  # which ends Java; it writes what it has loaded then
+    gateway.proc.stdin.close()  # ends Java, which then writes the archive
     assert gateway.proc.wait(120) == 0
 
 

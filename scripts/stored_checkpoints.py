@@ -1,11 +1,12 @@
-"""Writes the checkpoints of the present format that the tests keep for ever: run once, when `store.FORMAT` or
+"""Writes checkpoints in the current format, which the tests retain permanently. It is run once, when `store.FORMAT` or
 `snapshot.FORMAT` is raised.
 
     python -m scripts.stored_checkpoints tests/stream/checkpoints
 
-Each is of a query on Spark in the middle of its work, with the rows that come after it beside it. Spark's files name
-the folder in which it was made: that is taken out, and put in again where the tests unpack it. A format that is no
-longer written must still be read, so older checkpoints are never written again.
+Each checkpoint is of a Spark query that has processed a part of its events. A second file has the rows that the query
+emits from there. Spark's files contain the name of the query's folder: a placeholder replaces it here, and the tests
+insert the name of their own folder. Formats that are no longer written must still be read, so older checkpoints are
+never rewritten.
 """
 
 from __future__ import annotations
@@ -53,24 +54,26 @@ QUERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"time": ("at", "until")},
     ),
 }
-"""Two patterns of each kind, and the arguments that go with them. Those of stages are kept one by one and in sets."""
+"""Two patterns of each kind, and their arguments. Of the two patterns of stages, one stores its partial matches one by
+one, the other in sets.
+"""
 
 FORMATS = f"{stream_store.FORMAT}-{snapshot.FORMAT}"
-"""The name of the files."""
+"""The start of the files' names."""
 
 _HERE = b"{folder}"
 _OF_THE_FOLDER = ("sources", "_metadata")
-"""Where Spark's files name it."""
+"""The folders in which Spark's files contain the name of the query's folder."""
 
 
 def go_on(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
-    """The rows that come of the events after the checkpoint that is in the folder, as JSON values."""
+    """Continues from the checkpoint in the folder, and returns the rows of the later events as JSON values."""
     _write(folder, 2, AFTER, kind)
     return _run(spark, folder, kind)
 
 
 def pack(folder: Path, file: Path) -> None:
-    """Spark's sums of what is in the files are left out, as it is changed."""
+    """Writes the checkpoint in `folder` to a zip file. Spark's checksum files are left out, as the content changes."""
     checkpoint, here = folder / "checkpoint", str(folder).encode()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for path in sorted(checkpoint.rglob("*")):
@@ -84,7 +87,7 @@ def pack(folder: Path, file: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """In the folder it goes on as where it was made."""
+    """Unpacks a checkpoint into `folder`, where a query can continue from it."""
     with zipfile.ZipFile(file) as packed:
         for name in packed.namelist():
             path = folder / name
@@ -96,7 +99,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def write(target: Path) -> None:
-    """Writes the checkpoints, and the rows that come after them."""
+    """Writes the checkpoints, and the rows that the queries emit after them."""
     from cepheid.hosts.spark.session import local_session
 
     target.mkdir(exist_ok=True)
@@ -121,7 +124,7 @@ def _write(folder: Path, number: int, rows: list[tuple[int, str, int, str, str]]
 
 
 def _run(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
-    """All rows that come of the files that are new, in one order."""
+    """The rows that the query emits for the files that it has not read yet, sorted."""
     columns = spark.read.parquet(str(folder / "events")).schema
     events = spark.readStream.schema(columns).parquet(str(folder / "events"))
     patterns, options = QUERIES[kind]

@@ -1,9 +1,10 @@
-"""Writes the snapshots of the present format that the tests keep for ever: run once, when `snapshot.FORMAT` is raised.
+"""Writes snapshots in the current format, which the tests retain permanently. It is run once, when `snapshot.FORMAT` is
+raised.
 
     python -m scripts.stored_snapshots tests/live/snapshots [KIND …]
 
-Each is of a matcher in the middle of its work, with what it gives from there on beside it. A format that is no longer
-written must still be read, so files of older ones are never written again.
+Each snapshot is of a matcher that has processed a part of its events. A second file has the rows that the matcher emits
+from there. Formats that are no longer written must still be read, so older files are never rewritten.
 """
 
 from __future__ import annotations
@@ -116,13 +117,13 @@ KINDS: Mapping[str, Callable[[], Matcher | IntervalMatcher]] = {
     "intervals": _intervals(INTERVALS.format(0)),
     "intervals_real_time": _intervals(INTERVALS.format(1)),
 }
-"""How the matcher of each file is made."""
+"""Kind of snapshot → the function that makes its matcher."""
 
 TOLD = {"in_sets": {"match", "late"}} | {key: {"match", "timeout"} for key in ["in_sequence", "waiting", "functions"]}
 TOLD |= {key: {"match", "late"} for key in (kind for kind in KINDS if kind.startswith("occurrences"))}
 TOLD |= {key: {"insertion", "retraction", "late"} for key in KINDS if key.endswith("real_time")}
 TOLD |= {"intervals": {"insertion", "late"}}
-"""Kinds of rows that come behind each snapshot, among others perhaps."""
+"""Kinds of rows that must be among those emitted after each snapshot."""
 
 BEFORE = [
     (1, "é", 0, "open", "0.00"),
@@ -130,7 +131,7 @@ BEFORE = [
     (3, "é", 2, "pay", "5.00"),
     (4, "é", 3, "open", "0.00"),
     (5, "é", 4, "pay", "7.50"),
-    (6, "é", 5, "close", "1.00"),  # of the second; it waits, as the first is open
+    (6, "é", 5, "close", "1.00"),  # completes the second partial match; its match waits, as the first is open
     (7, "c", 9, "open", "0.00"),
     (8, "c", 9, "pay", "2.00"),
 ]
@@ -144,11 +145,11 @@ AFTER = [
     (14, "b", 5000, "pay", "4.00"),
 ]
 OPEN = [(20, "d", 7, "open", "0.00"), (21, "e", 8, "open", "0.00"), (22, "e", 10, "close", "0.00")]
-"""Behind BEFORE, where events may come late; the last is a match in real time."""
+"""Events after BEFORE, for matchers with a lateness. The last one completes a match in real time."""
 MORE = [
     (23, "d", 11, "close", "0.00"),
     AFTER[1],
-    (24, "e", 9, "pay", "0.00"),  # takes the match of e back
+    (24, "e", 9, "pay", "0.00"),  # causes a retraction of the match of e
     (25, "c", 9, "pay", "0.00"),
     (26, "c", 13, "close", "0.00"),
     *AFTER[3:6],
@@ -156,18 +157,18 @@ MORE = [
     AFTER[6],
 ]
 OF_STAGES = ("in_sequence", "waiting", "in_sets", "functions")
-"""The kinds that were there first, of which there are files of all formats."""
+"""The first kinds, for which files of all formats exist."""
 
 
 def matcher_of(kind: str) -> Matcher | IntervalMatcher:
-    """A matcher that the snapshots of this kind fit."""
+    """A matcher that can restore snapshots of this kind."""
     return KINDS[kind]()
 
 
 def go_on(kind: str, matcher: Matcher | IntervalMatcher) -> list[dict[str, Any]]:
-    """What comes of the events behind the snapshot, as JSON values."""
+    """The rows that the matcher emits for the events after the snapshot, as JSON values."""
     events = with_ends(events_of(AFTER if kind in OF_STAGES else MORE))
-    # Of intervals the events of one call would come in the order of their ends.
+    # One event a call, as an IntervalMatcher sorts the events of a call by their ends.
     size = 1 if isinstance(matcher, IntervalMatcher) else len(events)
     calls = [matcher.process(events.slice(first, size)) for first in range(0, len(events), size)]
     rows = [row for found in (*calls, matcher.finish()) for row in found.to_pylist()]
@@ -176,7 +177,7 @@ def go_on(kind: str, matcher: Matcher | IntervalMatcher) -> list[dict[str, Any]]
 
 
 def write(folder: Path, kinds: Sequence[str]) -> None:
-    """Writes a snapshot of each kind, and what comes behind it."""
+    """Writes a snapshot of each kind, and the rows that the matcher emits after it."""
     folder.mkdir(exist_ok=True)
     for kind in kinds:
         matcher = matcher_of(kind)
@@ -188,7 +189,7 @@ def write(folder: Path, kinds: Sequence[str]) -> None:
 
 
 def with_ends(events: pa.Table) -> pa.Table:
-    """With the end of each event as an interval, in the column `until`: as many seconds later as it amounts to."""
+    """The events with a column `until`, their end as intervals: the event's time plus `amount` seconds."""
     seconds = pc.multiply(events["amount"].cast(pa.float64()), 1_000_000).cast(pa.int64()).cast(pa.duration("us"))
     return events.append_column("until", pc.add(events["at"], seconds))
 

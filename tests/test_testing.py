@@ -259,7 +259,7 @@ def test_spark(spark: SparkSession) -> None:
 REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"expected": {"a": 0}}, "expected: a list of matches is expected, each as {stage: id}, got {'a': 0}"),
     ({"expected": [3]}, "expected[0]: a mapping of stage to id or ids is expected, got 3"),
-    ({"expected": [{}]}, "expected[0]: an event at least is taken, got {}"),
+    ({"expected": [{}]}, "expected[0]: at least one event is expected, got {}"),
     ({"expected": [BOTH[0], {"a": 7}]}, "expected[1]: no event has the id 7 (stage 'a')"),
     ({"expected": [{"a": [[]]}]}, "expected[0]: no event has the id [] (stage 'a')"),
     ({"expected": [{"aa": 0}]}, "expected[0]: no stage named 'aa' takes events. Did you mean 'a'?"),
@@ -269,12 +269,15 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"ids": "nr"},
-        "ids: no column named 'nr' names the events; name one that does. Known here: id, time, letter, note",
+        (
+            "ids: there is no column named 'nr'; name the one that identifies the events. "
+            "Known here: id, time, letter, note"
+        ),
     ),
-    ({"ids": "letter"}, "ids: several events have the letter 'b'; each needs one of its own"),
+    ({"ids": "letter"}, "ids: several events have the letter 'b'; each event needs its own"),
     (
         {"rows": [{"time": 0}, {"id": 1}]},
-        "ids: None in column 'id' cannot name an event; give each event a number or a text",
+        "ids: None in column 'id' cannot identify an event; use numbers or texts",
     ),
     ({"rows": []}, "expected[0]: no event has the id 0 (stage 'a')"),
     ({"timeouts": 3}, "timeouts: a list of timeouts is expected, each as {stage: id}, got 3"),

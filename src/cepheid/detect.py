@@ -49,7 +49,7 @@ AnyPattern: TypeAlias = (
     | Mapping[str, OccurrencePattern]
     | Mapping[str, IntervalPattern]
 )
-"""What `detect` finds: a pattern, or several patterns of one kind by name."""
+"""The patterns that `detect` accepts: one, or several of one kind by name."""
 
 
 @refuses_former(FORMER)
@@ -90,14 +90,14 @@ def detect(
         outputs: What to return: "matches", "timeouts" (partial matches that ran out of time), "late" (events that came
             too late; finite input has none), or several of them, in one table.
         limits: Bounds on what one key may have open and on what one event may complete.
-        as_of: Only events up to this instant count, and time stops there: what may still grow is not emitted. Without
-            it the input is complete: every deadline expires, and what is still open ends.
+        as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
+            Without it the input is complete: every deadline expires, and open partial matches end.
         time_zone: The zone of times without one, including `as_of` (default: the Spark session's; in process UTC).
-        nulls: What happens to events without key or time and to those that end before they start: "error", or "drop",
-            which counts them in `report` or, without one, in a warning.
-        report: Filled with counts of events read and dropped, and of what was found.
-        lateness: For a stream: how long after the latest event an earlier one may come. Not needed if a time column has
-            a watermark; otherwise the watermark is put on the first time column. Finite input ignores it.
+        nulls: What happens to events without key or time, and to those that end before they start: "error" or "drop".
+            Dropped events are counted in `report`; without a report, in a warning.
+        report: Is filled with the counts of events read and dropped, and of matches and timeouts.
+        lateness: For a stream: how much earlier than the latest event an event may be without being late. It sets the
+            watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
 
@@ -111,10 +111,10 @@ def detect(
         PatternError: the pattern, a condition or a measure is wrong; the message has all problems.
         SchemaError: a named column does not exist or has an unsuitable type, or an argument is of the wrong kind; the
             message has all such faults.
-        EventError: events cannot be ordered: without key or time, with an ambiguous local time.
+        EventError: events cannot be ordered, as they have no key, no time, or an ambiguous local time.
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-        LimitExceeded: a key has more open, or an event completes more, than `limits` allows.
+        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -139,10 +139,10 @@ def detect(
 
 
 def plan_of(events: object, request: Request) -> Any:
-    """The plan that `detect` would run for the first pattern; only the columns of the events matter.
+    """The plan that `detect` would run for the first pattern; of the events, only the columns are read.
 
     Raises:
-        PatternError, SchemaError: as `detect`.
+        PatternError, SchemaError: as in `detect`.
     """
     if is_spark(events):
         from cepheid.hosts.spark.batch.detect import plans_on_spark
@@ -173,10 +173,10 @@ def request_of(
     shards: int = SHARDS,
     endless: bool = False,
 ) -> Request:
-    """The arguments of `detect`, checked.
+    """The checked arguments of `detect`.
 
     Raises:
-        PatternError: `pattern` is no pattern.
+        PatternError: `pattern` is not a pattern.
         SchemaError: other arguments are wrong; the message has all faults.
     """
     faults: list[str] = []
@@ -232,13 +232,13 @@ def _run(events: object, request: Request) -> object:
 
 
 def is_spark(events: object) -> TypeGuard[DataFrame]:
-    """Whether it is a Spark DataFrame; does not import pyspark, as a DataFrame exists only once that is imported."""
+    """Whether `events` is a Spark DataFrame. Does not import pyspark: a DataFrame exists only if it is imported."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and isinstance(events, module.DataFrame)
 
 
 def arrow_table(events: object) -> pa.Table:
-    """Any supported table but Spark's, as Arrow; SchemaError for anything else."""
+    """A table of any supported kind except Spark's, as an Arrow table; SchemaError for anything else."""
     from cepheid.hosts.in_process.tables import to_arrow
 
     if is_spark(events):

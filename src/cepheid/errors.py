@@ -1,4 +1,4 @@
-"""Errors: one class per thing a caller would do differently; each message says what, where and what to do now."""
+"""Errors: one class for each reaction of a caller. Each message says what is wrong, where, and what to do now."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from difflib import get_close_matches
 class Problem:
     """One thing that is wrong with what the user wrote.
 
-    `text` is the whole text that was read and `span` the offending part of it (start and end offsets); the caret
-    line is made here, so raising code only passes the span.
+    `text` is the whole text that was read, and `span` its offending part (start and end offsets). The line with the
+    caret is made here, so code that raises only supplies the span.
     """
 
     message: str
@@ -28,7 +28,7 @@ class Problem:
         return "\n".join([head, *self._caret(), *hint])
 
     def of_pattern(self, name: str) -> Problem:
-        """The same, as one of several patterns has it."""
+        """The same problem, with the name of its pattern in `where`. For several patterns at once."""
         prefix = f"pattern {name!r}"
         return replace(self, where=f"{prefix}, {self.where}" if self.where else prefix)
 
@@ -65,7 +65,7 @@ class PatternError(ValueError):
 
 
 class SchemaError(ValueError):
-    """The events do not have the columns or types that were named: key, time, sequence, columns."""
+    """The events lack the named columns, these have unsuitable types, or another argument is wrong."""
 
 
 class EventError(ValueError):
@@ -77,15 +77,15 @@ class ConditionError(ArithmeticError):
 
 
 class SkipError(RuntimeError):
-    """A match has no event to skip to, and the skip strategy was given error_on_miss."""
+    """A match has no event to skip to, and the skip strategy has error_on_miss."""
 
 
 class LimitExceeded(RuntimeError):
-    """A stated limit was reached; the message names it and says how to raise it."""
+    """A limit was exceeded; the message names it and says what to do."""
 
 
 class MatcherFailed(RuntimeError):
-    """A matcher failed half-way in an earlier call, so nothing that it gave now would be right; the message has why."""
+    """A matcher failed in the middle of an earlier call, so its results would be wrong. The message has the cause."""
 
 
 class SnapshotError(ValueError):
@@ -93,13 +93,13 @@ class SnapshotError(ValueError):
 
 
 class CepheidWarning(UserWarning):
-    """Something works, but perhaps not as meant; the message says what would settle it."""
+    """Something works, but perhaps not as intended. The message says what would avoid the warning."""
 
 
 @contextmanager
 def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
-    """Around what is done for one of several patterns: its errors name it. Not where it is not `named`, as there is
-    only one.
+    """Adds the pattern's name to errors that are raised within the block. With `named=False`, when there is only one
+    pattern, errors remain unchanged.
     """
     prefix = f"pattern {name!r}"
     try:
@@ -109,19 +109,19 @@ def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
             raise
         raise PatternError([problem.of_pattern(name) for problem in error.problems]) from None
     except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
-        if not named or str(error).startswith(f"{prefix}: "):  # a function's failure names it in any case
+        if not named or str(error).startswith(f"{prefix}: "):  # the failure of a function has the name already
             raise
         raise type(error)(f"{prefix}: {error}") from error
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The hint for an unknown name: the nearest known names, else all of them."""
+    """The hint for an unknown name: the most similar known names, or else all known names."""
     if close := closest(name, known):
         return f"Did you mean {' or '.join(map(repr, close))}?"
     return f"Known here: {', '.join(known)}" if known else "Nothing is known here."
 
 
 def closest(name: str, known: Sequence[str]) -> list[str]:
-    """The known names that `name` may be a slip for."""
+    """The known names that `name` may be a misspelling of."""
     near = get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.6)
     return [k for k in known if k.lower() in near]

@@ -67,16 +67,16 @@ class IntervalMatcher:
             pattern: What to find, or its query text; its consistency says when matches are emitted.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes.
             time: The columns in which events start and end, as in ("start", "end").
-            lateness: How far an event may be before the clock; None: without limit, and nothing is final, nor
-                forgotten, before `finish`.
+            lateness: How far before the clock an event may be without being late. None: no event is late, and nothing
+                is final or forgotten before `finish`.
             late_by: The time of an event that is compared with the clock.
-            frequencies: Type → the number of its events, in any unit; the order of joins depends on it.
+            frequencies: Type → how often it occurs, in any unit. The order of joins depends on it.
 
-        The others are as in `detect`, and so are the errors.
+        The other arguments and the errors are as in `detect`.
 
         Raises:
-            PatternError: also if no match would be certain before `finish`, as an event of a negation may come at any
-                time.
+            PatternError: also if no match would be certain before `finish`, because an event of a negation may come at
+                any time.
         """
         import pyarrow as pa
 
@@ -110,10 +110,10 @@ class IntervalMatcher:
 
         Raises:
             SchemaError: a column is missing or has another type.
-            EventError: an event without key or times, or that ends before it starts (`nulls="error"`).
+            EventError: an event has no key or lacks a time, or ends before it starts (`nulls="error"`).
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-            LimitExceeded: as `detect`.
-            MatcherFailed: one of these was raised in the middle of an earlier call. Only `restore` may be called.
+            LimitExceeded: as in `detect`.
+            MatcherFailed: an earlier call failed in the middle. Only `restore` may be called.
         """
         return self._host.process(arrow_table(events))
 
@@ -148,11 +148,13 @@ class IntervalMatcher:
         return join_diagram(cast("IntervalPlan", self._host.plan), self._frequencies)
 
     def snapshot(self) -> bytes:
-        """All held events and open matches, for `restore` in a matcher made with the same arguments."""
+        """The complete state (held events, open matches, clock, counts), for `restore` in a matcher made with the same
+        arguments.
+        """
         return self._host.snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continues where the writer of the snapshot stopped; SnapshotError if that had another pattern."""
+        """Continues where the writer of the snapshot stopped; SnapshotError if it had another pattern."""
         self._host.restore(snapshot)
 
 
@@ -164,7 +166,7 @@ def _one(pattern: object) -> IntervalPattern:
         raise PatternError("an IntervalMatcher finds one interval pattern: make one for each of several")
     if isinstance(pattern, Pattern | OccurrencePattern):
         kind = "stages" if isinstance(pattern, Pattern) else "occurrences"
-        raise PatternError(f"pattern {pattern.name!r} is one of {kind}, which a Matcher finds")
+        raise PatternError(f"pattern {pattern.name!r} is a pattern of {kind}: use a Matcher")
     if not isinstance(pattern, IntervalPattern):
         raise PatternError(f"an IntervalMatcher finds an interval pattern, or its query text, got {shown(pattern)}")
     return pattern

@@ -43,9 +43,9 @@ class Matcher:
 
     - "conservative": when only late events could change it.
     - "realtime": as soon as it holds for the events so far, as if no others came up to the latest of them; it is
-      retracted when an event comes with which it does not hold. After each call, the matches emitted and not retracted
-      are those that `detect` finds in all events that were not late, with `as_of` the latest of their times, or the
-      time of `advance_time` if that is later; after `finish`, without `as_of`.
+      retracted if a later call brings an event with which it does not hold. After each call, the matches emitted and
+      not retracted are those that `detect` finds in all events that were not late. `as_of` is then the latest of their
+      times, or the time of `advance_time` if that is later; after `finish` there is no `as_of`.
     """
 
     @refuses_former(FORMER)
@@ -72,14 +72,14 @@ class Matcher:
             schema: The events' columns: a pyarrow schema, or any table that `process` takes, whose rows are ignored.
             lateness, consistency: See above. With a consistency, `outputs` are by default matches and late events.
 
-        The others are as in `detect`, and so are the errors.
+        The other arguments and the errors are as in `detect`.
         """
         import pyarrow as pa
 
         if isinstance(pattern, Mapping):
             raise PatternError("a Matcher finds one pattern: make one for each of several")
         if isinstance(pattern, IntervalPattern):
-            raise PatternError(f"pattern {pattern.name!r} is one of intervals, which an IntervalMatcher finds")
+            raise PatternError(f"pattern {pattern.name!r} is a pattern of intervals: use an IntervalMatcher")
         from cepheid.families.family import ServiceOptions
         from cepheid.hosts.in_process.service import TableMatcher
 
@@ -104,16 +104,16 @@ class Matcher:
         self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
     def process(self, events: object) -> pa.Table:
-        """The rows that these events make certain, with the columns of `detect`; key by key, within a key in the order
-        of emission. `events` is any table that `detect` takes in process.
+        """The rows that these events make certain, with the columns of `detect`. Rows come key by key; the rows of a
+        key are in the order of emission. `events` is any table that `detect` takes in process.
 
         Raises:
             SchemaError: a column is missing or has another type.
-            EventError: an event without key or time (`nulls="error"`).
+            EventError: an event has no key or no time (`nulls="error"`).
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-            SkipError, LimitExceeded: as `detect`.
-            MatcherFailed: one of these, or a ConditionError of a condition across events, a function or a measure, was
-                raised before, so that results would be wrong. Only `restore` may be called.
+            SkipError, LimitExceeded: as in `detect`.
+            MatcherFailed: an earlier call failed in the middle: with a SkipError or LimitExceeded, or with a
+                ConditionError in a condition across events, a function or a measure. Only `restore` may be called.
         """
         return self._host.process(arrow_table(events))
 
@@ -125,8 +125,8 @@ class Matcher:
         return self._host.advance_time(time_of("time", time))
 
     def finish(self) -> pa.Table:
-        """Ends the input and returns the remaining rows: every deadline expires, and what is open ends. Later events
-        are late.
+        """Ends the input and returns the remaining rows: every deadline expires, and open partial matches end. Later
+        events are late.
         """
         return self._host.finish()
 
@@ -147,10 +147,11 @@ class Matcher:
         matches that are being withheld are not listed. The call changes nothing.
 
         Args:
-            most: The number of partial matches to list per key: those that started last. Few events may make very many.
+            most: The maximum number of partial matches to list per key: those that started last. A few events may make
+                very many.
 
         Raises:
-            PatternError: the pattern is one of occurrences, which has no stages.
+            PatternError: the pattern is a pattern of occurrences, which has no stages.
             SchemaError: a key column has the name of one of these columns.
         """
         return self._host.partial_matches(checked_most(most))

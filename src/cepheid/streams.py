@@ -34,9 +34,10 @@ def partial_matches(
 
     Args:
         checkpoint: The query's checkpointLocation.
-        pattern: The pattern's name, if the query has several, in one tier or in several; the pattern itself, if it has
-            conditions in Python, which a checkpoint does not store.
-        most: The number of partial matches to list per key: those that started last. Few events may make very many.
+        pattern: The pattern's name, if the query has several patterns, in one tier or in several; the pattern itself,
+            if it has conditions in Python, which a checkpoint does not store.
+        most: The maximum number of partial matches to list per key: those that started last. A few events may make very
+            many.
 
     Returns:
         One row per partial match: pattern (the name), the key columns, stage (the last that took an event),
@@ -48,8 +49,8 @@ def partial_matches(
         SnapshotError: there is no checkpoint of a query of `detect`, it has another pattern, or it has several patterns
             and none is named.
         SchemaError: an argument is wrong; the pattern itself is needed, as it has conditions in Python; a key column
-            has the name of another column of the rows; no Spark session is active; or the pattern is one of occurrences
-            or intervals, which have no partial matches to list.
+            has the name of another column of the rows; no Spark session is active; or the pattern is a pattern of
+            occurrences or intervals, which have no partial matches to list.
 
     If the state is damaged, an action on the rows raises Spark's exceptions, with our message first.
     """
@@ -61,13 +62,13 @@ def partial_matches(
     stored = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
     if (kind := stored.asked.get("kind")) is not None:
         raise SchemaError(
-            f"pattern: {stored.name!r} is one of {kind}, which has no stages and so no partial matches to list. How "
-            "many are open is in progress(query, checkpoint)"
+            f"pattern: {stored.name!r} is a pattern of {kind}, which has no stages and so no partial matches to list. "
+            "progress(query, checkpoint) has the number that is open"
         )
     if not isinstance(pattern, Pattern):
         pattern = _stored_pattern(stored.asked["pattern"], stored.asked["functions"])
     arguments = dict(stored.asked["arguments"])
-    zone = arguments.pop("time_zone")  # the session's may be an offset, which request_of refuses
+    zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
     request = replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
     return open_in(stored, request, most)
 
@@ -75,11 +76,11 @@ def partial_matches(
 def _stored_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
     if functions:
         raise SchemaError(
-            f"pattern: {document['name']!r} has conditions in Python ({', '.join(functions)}), which no checkpoint "
-            "keeps. Give the pattern: partial_matches(checkpoint, pattern)"
+            f"pattern: {document['name']!r} has conditions in Python ({', '.join(functions)}), which a checkpoint does "
+            "not store. Give the pattern: partial_matches(checkpoint, pattern)"
         )
     pattern = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
-    assert isinstance(pattern, Pattern), "of others only the kind is kept"
+    assert isinstance(pattern, Pattern), "a checkpoint stores only the kind of other patterns"
     return pattern
 
 
@@ -90,7 +91,7 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
     the query's first micro-batch.
 
     Raises:
-        SchemaError: `query` is no StreamingQuery.
+        SchemaError: `query` is not a StreamingQuery.
     """
     if not hasattr(query, "recentProgress"):
         raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {brief(query)}")
@@ -112,8 +113,9 @@ def progress_listener(
     Args:
         to: A function that is called with each Progress; or a local file, which is replaced by the Prometheus text of
             all micro-batches since the query started, for the textfile collector of the node exporter.
-        checkpoint: The checkpoint of the one query to report. If the query continues from it, its open partial matches
-            are read once, and counted from then on; without a checkpoint they are known only for new queries.
+        checkpoint: The checkpoint, if only one query is reported. If the query continues from it, the number of open
+            partial matches is read once and updated from then on. Without a checkpoint the number is known only for new
+            queries.
     """
     from cepheid.hosts.spark.stream.listener import ProgressListener
 
@@ -125,7 +127,7 @@ _NEEDED = {"kind", "match_id", "match_start", "detected_at", "event"}
 
 
 def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
-    """The rows of each of these outputs, with that output's columns only.
+    """The rows of each of these outputs, with only the columns of that output.
 
     Args:
         rows: The rows that `detect` returned on Spark with `outputs`, for several patterns, or for intervals on a
@@ -137,7 +139,7 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
         events have kind, pattern, match_id, the key columns, detected_at and event.
 
     Raises:
-        SchemaError: the rows are no Spark DataFrame or lack the columns of several outputs, or an output is unknown or
+        SchemaError: `rows` is not a Spark DataFrame or lacks the columns of several outputs, an output is unknown, or
             none is named.
     """
     faults: list[str] = []

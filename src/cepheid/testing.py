@@ -1,7 +1,7 @@
-"""Tests of patterns: events as rows, the matches that they should give, and a failure that shows what was taken.
+"""Tests of patterns: events as rows, the expected matches, and a failure message that shows what each stage took.
 
-Nothing here needs a test runner: a failed test is an AssertionError. Wrong arguments are a SchemaError, whose message
-has all faults, so that a mistake in the test is not taken for a fault of the pattern.
+No test runner is needed: a failed test is an AssertionError. Wrong arguments raise a SchemaError, whose message has all
+faults, so that a mistake in the test is not mistaken for a fault of the pattern.
 """
 
 from __future__ import annotations
@@ -59,26 +59,25 @@ def assert_matches(
 
     Args:
         pattern: The pattern under test.
-        events: Rows as mappings of column to value, which are matched in process: a column that a row leaves out is
-            NULL there, and times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes; a
-            Spark DataFrame is matched on Spark. Without rows there are no columns: then column names are not checked,
-            unless an empty table has them.
-        expected: Each match as a mapping of stage to the id of the event that it took, or a list of ids in the order of
-            the events. Stages that took none are left out. A match that is listed n times must be found n times.
-        timeouts: Each timeout, in the same form: what the partial match had taken when its time ran out. None: timeouts
-            are ignored.
-        key: As in `detect`; so are `sequence` and `time_zone`.
+        events: Rows as mappings of column to value. They are matched in process: a column that a row lacks is NULL, and
+            times may be numbers, which are seconds since 1970 UTC. Or any table that `detect` takes; a Spark DataFrame
+            is matched on Spark. An empty list has no columns, so column names in conditions are not checked then.
+        expected: Each match as a mapping of stage to the id of the event that it took, or to a list of ids in the order
+            of the events. Stages that took none are left out. A match that is listed n times must be found n times.
+        timeouts: Each timeout in the same form, with the events that the partial match had taken by its deadline. None:
+            timeouts are ignored.
+        key, sequence, time_zone: As in `detect`.
         time: The column of event times; None: processing order, as in `detect`.
         ids: A column whose values identify the events; all its values must differ.
         as_of: As in `detect`; a number is seconds since 1970 UTC, as in rows.
         in_order: Whether the matches of each key must also come in the order in which they are expected.
 
     Raises:
-        AssertionError: other matches are found; the message has the missing and unexpected ones, their differences, the
-            events with the stages that took them, and the pattern.
+        AssertionError: the matches are not the expected ones; the message has the missing and unexpected matches, their
+            differences, the events with the stages that took them, and the pattern.
         SchemaError: `expected` or `timeouts` name unknown stages or ids, or an argument is wrong; the message has all
             such faults.
-        PatternError, EventError, ConditionError, SkipError, LimitExceeded: as `detect`.
+        PatternError, EventError, ConditionError, SkipError, LimitExceeded: as in `detect`.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not of this function
     shown, table = _read(events, time)
@@ -111,7 +110,7 @@ def _check(pattern: Pattern) -> None:
 
 @dataclass(frozen=True)
 class _Shown:
-    """The events as given, for the message of a failure."""
+    """The events as the test supplied them, for the message of a failure."""
 
     names: list[str]
     columns: dict[str, list[Any]]
@@ -123,7 +122,7 @@ class _Shown:
         return self.columns[name]
 
     def order_of_keys(self, key: Sequence[str], ids: str) -> dict[Hashable, int]:
-        """Event id → the position of the event's key among the keys."""
+        """Event id → the position of the event's key among the keys, in the order in which they first occur."""
         places: dict[str, int] = {}
         keys = [repr([self.columns[name][row] for name in key]) for row in range(len(self))]
         return {id_: places.setdefault(its, len(places)) for id_, its in zip(self.columns[ids], keys, strict=True)}
@@ -177,12 +176,12 @@ def _check_ids(shown: _Shown, ids: str) -> None:
     """Raises SchemaError if the column does not identify the events."""
     if ids not in shown.names:
         hint = did_you_mean(ids, shown.names)
-        raise SchemaError(f"ids: no column named {ids!r} names the events; name one that does. {hint}")
+        raise SchemaError(f"ids: there is no column named {ids!r}; name the one that identifies the events. {hint}")
     values = shown.column(ids)
     if odd := [value for value in values if value is None or not isinstance(value, Hashable)]:
-        raise SchemaError(f"ids: {odd[0]!r} in column {ids!r} cannot name an event; give each event a number or a text")
+        raise SchemaError(f"ids: {odd[0]!r} in column {ids!r} cannot identify an event; use numbers or texts")
     if repeated := [value for value, count in Counter(values).items() if count > 1]:
-        raise SchemaError(f"ids: several events have the {ids} {repeated[0]!r}; each needs one of its own")
+        raise SchemaError(f"ids: several events have the {ids} {repeated[0]!r}; each event needs its own")
 
 
 def _expected(given: Mapping[str, object], pattern: Pattern, ids: set[Hashable]) -> dict[str, list[Taken]]:
@@ -211,7 +210,7 @@ def _one_expected(match: object, pattern: Pattern, ids: set[Hashable], where: st
         unknown = [id_ for id_ in its if not isinstance(id_, Hashable) or id_ not in ids]
         faults += [f"{where}: no event has the id {id_!r} (stage {stage!r})" for id_ in unknown]
     if not any(taken.values()):
-        faults.append(f"{where}: an event at least is taken, got {match!r}")
+        faults.append(f"{where}: at least one event is expected, got {match!r}")
     return tuple((stage, taken[stage]) for stage in stages if taken.get(stage))
 
 

@@ -203,7 +203,7 @@ def test_what_is_read_is_not_written_over(folder: Path, cepheid: Cepheid) -> Non
     before = (folder / "events.csv").read_bytes()
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--output", "events.csv")
     assert done.returncode != 0
-    assert "events.csv is a file that is read: choose another --output" in done.stderr
+    assert "events.csv is one of the input files: choose another --output" in done.stderr
     assert (folder / "events.csv").read_bytes() == before
 
 

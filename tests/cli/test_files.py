@@ -118,7 +118,7 @@ def test_times_finer_than_microseconds(tmp_path: Path) -> None:
     [
         ({}, ["none.csv"], "there is no file {}/none.csv"),
         ({}, ["*.csv"], "no file matches {}/*.csv"),
-        ({"e.csv": ""}, ["e.csv"], "{}/e.csv is empty: it does not even say which columns events have"),
+        ({"e.csv": ""}, ["e.csv"], "{}/e.csv is empty, so the columns of the events are not known"),
         (
             {"e.xlsx": "x"},
             ["e.xlsx"],

@@ -167,9 +167,9 @@ def test_each_matcher_names_the_other() -> None:
     schema = pa.schema({"begin": pa.timestamp("us", "UTC")})
     others = {"stages": Pattern.begin("a"), "occurrences": OccurrencePattern.of("A").taxonomy("kind")}
     for kind, other in others.items():
-        with pytest.raises(PatternError, match=f"pattern 'pattern' is one of {kind}, which a Matcher finds"):
+        with pytest.raises(PatternError, match=f"pattern 'pattern' is a pattern of {kind}: use a Matcher"):
             IntervalMatcher(other, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
-    with pytest.raises(PatternError, match="pattern 'pattern' is one of intervals, which an IntervalMatcher finds"):
+    with pytest.raises(PatternError, match="pattern 'pattern' is a pattern of intervals: use an IntervalMatcher"):
         Matcher(PAIR, schema, time="begin", key="none")  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="an IntervalMatcher finds one interval pattern"):
         IntervalMatcher({"a": PAIR}, schema, lateness=None, **NAMES)  # type: ignore[arg-type]

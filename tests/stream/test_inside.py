@@ -112,7 +112,7 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as refused:
         partial_matches(checkpoint, "first")
     assert str(refused.value) == (
-        "pattern: 'first' has conditions in Python (is_a), which no checkpoint keeps. Give the pattern: "
+        "pattern: 'first' has conditions in Python (is_a), which a checkpoint does not store. Give the pattern: "
         "partial_matches(checkpoint, pattern)"
     )
     with pytest.raises(SnapshotError, match=r'is of another query: pattern.within was "9 seconds" and is "8 seconds"$'):

@@ -107,8 +107,8 @@ def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) ->
     with pytest.raises(SchemaError) as caught:
         partial_matches(tmp_path / "checkpoint")
     assert str(caught.value) == (
-        "pattern: 'pattern' is one of occurrences, which has no stages and so no partial matches to list. How many are "
-        "open is in progress(query, checkpoint)"
+        "pattern: 'pattern' is a pattern of occurrences, which has no stages and so no partial matches to list. "
+        "progress(query, checkpoint) has the number that is open"
     )
     written([shop([(950, "A", "u1", 5)])], tmp_path / "events", first=6)
     changed = detect(streamed(streams, tmp_path / "events"), PAID.policy("unrestricted"), **options)

@@ -1,1 +1,1 @@
-"""The command line: one file per command, which only calls the library."""
+"""The command line: one file per command; a command only calls the library."""

@@ -26,7 +26,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
-    # A fault of Cepheid shows Python's own traceback; an error that users can fix never does.
+    # A fault of Cepheid shows Python's own traceback; an error that users can fix never shows one.
     pretty_exceptions_enable=False,
 )
 for _command in (detect, check, explain, stream):
@@ -52,8 +52,8 @@ def demo(
 
 @app.command(epilog=EXIT_CODES)
 def demo_stream(
-    speed: Annotated[float, typer.Option(help="How many times as fast as the flights left.", min=1)] = 86_400,
-    days: Annotated[int, typer.Option(help="How many days of 2013.", min=1, max=365)] = 60,
+    speed: Annotated[float, typer.Option(help="The speed of the replay, as a multiple of real time.", min=1)] = 86_400,
+    days: Annotated[int, typer.Option(help="The number of days to replay, from 1 January 2013.", min=1, max=365)] = 60,
 ) -> None:
     """Replay the flights as a stream, and see delays propagate as they happen."""
     with failures_reported(as_json=False):
@@ -82,12 +82,12 @@ def _options(
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Without this, Python would add the line of source that warns, which is ours and of no interest to a user."""
+    """Prints a warning without its line of source code, which Python would add and which does not help a user."""
     sys.stderr.write(f"warning: {in_options(' '.join(str(message).split()))}\n")
 
 
 def main() -> None:
-    """Runs the command line; a fault of Cepheid has its own exit code, so that scripts can recognize it."""
+    """Runs the command line. A fault of Cepheid has its own exit code, so that scripts can recognize it."""
     warnings.showwarning = _show_warning
     try:
         app()

@@ -34,7 +34,7 @@ _SHOWN = 5
 
 
 class _Steps:
-    """Shows the steps of the work on a terminal, nothing elsewhere, and records how long each took."""
+    """Shows the steps of the work if the console is a terminal, and records how long each step took."""
 
     def __init__(self, console: Console) -> None:
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -53,7 +53,7 @@ class _Steps:
 def run_demo(output: Path, console: Console) -> None:
     """Finds the late chains, prints them, and writes matches.parquet, chain.html and chain.png into `output`.
 
-    Files of an earlier run are replaced. A Spark session that is already active is used, and left running.
+    Files of an earlier run are replaced. If a Spark session is already active, it is used and left running.
     """
     output.mkdir(parents=True, exist_ok=True)
     steps = _Steps(console)

@@ -24,8 +24,8 @@ LATENESS = "15 minutes"
 
 
 def run_demo_stream(console: Console, *, speed: float, days: int) -> int:
-    """Replays the departures of the first days of 2013, `speed` times as fast as they were. Prints each late chain when
-    it is certain, and returns their number. A Spark session that is already active is used, and left running.
+    """Replays the departures of the first days of 2013 at `speed` times real time. Prints each late chain when it is
+    certain, and returns the number of chains. If a Spark session is already active, it is used and left running.
     """
     departures = departures_in_order(days)
     # Each partition is a state store with a commit in every micro-batch.
@@ -67,7 +67,7 @@ def _follow(events: DataFrame, replay: Replay, folder: Path, console: Console) -
             query.processAllAvailable()
             view.follow(query)
     except KeyboardInterrupt:
-        pass  # said how to end it
+        pass  # the user was told that Ctrl-C ends it
     finally:
         query.stop()
     console.print(view.summary(), highlight=False)

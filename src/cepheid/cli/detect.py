@@ -49,7 +49,7 @@ def detect(
     time: Annotated[
         str | None,
         typer.Option(
-            help="The column of the event time. Required, or --no-time, or for interval patterns --start and --end.",
+            help="The column of the event time. Required, unless --no-time, or --start and --end, are given.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def detect(
 ) -> None:
     """Find the matches of a pattern in events from files."""
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
-        message = "name the column of the event time, or give --no-time; of an interval pattern --start and --end"
+        message = "name the column of the event time, or give --no-time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
@@ -113,7 +113,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
 
 
 def _say_dropped(counts: ReadCounts) -> None:
-    """Reports dropped events, also in a pipe, as matches may be missing because of them."""
+    """Reports dropped events and matches, also in a pipe, as rows may be missing because of them."""
     if counts.unusable:
         sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
     if counts.over_limits:
@@ -142,7 +142,7 @@ def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float)
 
 
 def _counts_asked(counts: ReadCounts, asked: _Detection) -> dict[str, int]:
-    """The counts; that of timeouts only if they were asked for."""
+    """The counts. The count of timeouts is included only if timeouts were requested."""
     shown: dict[str, int] = asdict(counts)
     if "timeouts" not in (asked.events.outputs or ()):
         shown.pop("timeouts", None)

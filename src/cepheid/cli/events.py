@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def opened_events(options: EventOptions, errors: Console, *, columns_only: bool = False) -> Iterator[Any]:
     """An Arrow table or, with `--on spark`, a DataFrame whose session ends with the block.
 
-    With `columns_only` the table may have no rows. A DataFrame is read only by the actions on it, so it has all rows.
+    With `columns_only` the table may have no rows. A DataFrame always has all rows, as Spark reads them only on demand.
     """
     files = event_files(options.files)
     times, null_texts = options.times, options.null_texts or []
@@ -40,8 +40,8 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
 def spark_session(
     what: str, time_zone: str, errors: Console, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """The Spark session of this process, which `what` needs. If there is none, a local one is started, and stopped at
-    the end.
+    """The Spark session of this process, which `what` needs. If there is none, a local one is started for the block and
+    stopped after it.
     """
     require_installed(what, "pyspark", "pandas", extra="spark")
     from pyspark.sql import SparkSession as Session
@@ -59,5 +59,5 @@ def spark_session(
 
 
 def doing(what: str, errors: Console) -> AbstractContextManager[Any]:
-    """Shows on a terminal what is running; a pipe gets nothing."""
+    """Shows `what` during the block, if `errors` is a terminal."""
     return errors.status(what) if errors.is_terminal else nullcontext()

@@ -49,14 +49,14 @@ def explain(
             warnings = remarks_of(opened.pattern, plan)
             print_json({"ok": True, "exit_code": 0, "plan": shown.text, "mermaid": shown.diagram, "warnings": warnings})
         elif mermaid and shown.diagram is None:
-            message = "how events are joined is drawn for their columns: name a file of them with --events"
+            message = "the diagram of joins depends on the events' columns: name a file of them with --events"
             raise typer.BadParameter(message, param_hint="--mermaid")
         else:
             sys.stdout.write(f"{shown.diagram}\n" if mermaid else shown.text)
 
 
 def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
-    """Raises PatternError with the problems that do not depend on the events or the values of parameters."""
+    """Raises PatternError for the problems that do not depend on the events or on the values of parameters."""
     from cepheid.cli.pattern_file import problems_without_events
     from cepheid.errors import PatternError
     from cepheid.plan.conditions.parameters import with_nulls

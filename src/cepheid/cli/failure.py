@@ -1,4 +1,4 @@
-"""How commands fail: one exit code for each way in which a caller would react, and messages instead of tracebacks."""
+"""Failures of commands: one exit code for each reaction of a caller, and messages instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ EXIT_CODES = (
 
 _PYTHON = re.compile(
     r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness)(?=
-        :\ |\ needs\ )                                                                # a fault of an argument
-    | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to give one
-    | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # a limit that was passed
+        :\ |\ needs\ )                                                                # the argument that is wrong
+    | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to pass an argument
+    | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # the limit that was exceeded
     """,
     re.VERBOSE,
 )
-"""Arguments together with the words around them in our messages, as SQL and events that messages quote may contain the
+"""Arguments in our messages, recognized by the words around them: SQL and events that a message quotes may contain the
 same names.
 """
 
@@ -63,11 +63,11 @@ _ADVICE = {
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }
-"""Advice that differs in a shell."""
+"""Advice in messages → the advice for the command line."""
 
 
 class FileProblem(Exception):
-    """A file cannot be read or written as it was asked for; the message names it and says what to do."""
+    """A file cannot be read or written as requested; the message names it and says what to do."""
 
 
 class Unavailable(Exception):
@@ -76,7 +76,7 @@ class Unavailable(Exception):
 
 @contextmanager
 def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) -> Iterator[None]:
-    """Turns errors that users can fix into messages and an exit code; everything else passes. `as_typed` puts the
+    """Turns errors that users can fix into messages and an exit code. Other errors are not caught. `as_typed` puts the
     options that the user typed into messages about arguments.
     """
     failed = partial(_fail, as_json=as_json, as_typed=as_typed)
@@ -104,7 +104,7 @@ def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) ->
 
 
 def require_installed(what: str, *packages: str, extra: str) -> None:
-    """Raises Unavailable, with the command that installs them, if packages of an extra are missing."""
+    """Raises Unavailable if packages of an extra are missing; the message has the command that installs them."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
@@ -114,12 +114,12 @@ def require_installed(what: str, *packages: str, extra: str) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """The one JSON object that `--json` promises on stdout."""
+    """Prints the one JSON object that `--json` promises on standard output."""
     sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
 
 
 def in_options(message: str) -> str:
-    """The message with options of the command line in place of Python's arguments."""
+    """The message, with the names of Python's arguments replaced by options of the command line."""
     for in_python, in_a_shell in _ADVICE.items():
         message = message.replace(in_python, in_a_shell)
     return _PYTHON.sub(_option, message)
@@ -132,7 +132,7 @@ def _option(argument: re.Match[str]) -> str:
 
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
-    """A problem for machines: message, where, line and column (from 1), hint; null for each that is missing."""
+    """A problem as JSON: message, where, line and column (from 1), hint; a missing one is null."""
     place = (
         line_and_column(problem.text, problem.span[0]) if problem.text is not None and problem.span else (None, None)
     )
@@ -146,7 +146,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def _fail(problems: Sequence[Problem], code: ExitCode, *, as_json: bool, as_typed: Callable[[str], str]) -> None:
-    if code is ExitCode.PROBLEMS:  # the others belong to the command line itself
+    if code is ExitCode.PROBLEMS:  # messages with other codes name options already
         problems = [
             replace(
                 problem,

@@ -1,7 +1,7 @@
-"""Reads events from files and writes matches to files; the extension says what kind of file it is.
+"""Reads events from files and writes matches to files. The extension says what kind of file it is.
 
-CSV and JSON lines have no types, so one reader (pyarrow's) infers them for every host: with Spark's own reader the same
-file could have other types, and so other matches. Parquet has types, and Spark reads it itself.
+CSV and JSON lines have no types, so one reader (pyarrow's) infers them for every host. Spark's own reader could infer
+other types for the same file, and so give other matches. Parquet has types, and Spark reads it itself.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
 _KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
 _BLOCK_BYTES = 32 << 20
-"""The first block of a text file, from which types are inferred: with pyarrow's 1 MB they too often miss later values.
+"""The size of the first block of a text file, from which types are inferred. With pyarrow's default of 1 MB, the types
+too often do not fit later values.
 """
 
 
 def event_files(names: Sequence[str]) -> list[Path]:
-    """The files that `names`, which may be globs, stand for, in the order given; all of one known kind.
+    """The files with these names, in the given order; a name may be a glob. All files are of one known kind.
 
     Raises:
-        FileProblem: no such file, no file matches, an empty file, an unknown kind, several kinds.
+        FileProblem: a file does not exist, no file matches a glob, a file is empty or of an unknown kind, or the files
+            are of several kinds.
     """
     paths = [path for name in names for path in _expanded(name)]
     kinds = {_kind(path) for path in paths}
@@ -46,7 +48,7 @@ def event_files(names: Sequence[str]) -> list[Path]:
         raise FileProblem(f"events must be files of one kind, these are {' and '.join(sorted(kinds))}")
     for path in paths:
         if path.is_file() and path.stat().st_size == 0:
-            raise FileProblem(f"{path} is empty: it does not even say which columns events have")
+            raise FileProblem(f"{path} is empty, so the columns of the events are not known")
         if path.is_dir() and kinds != {"Parquet"}:
             raise FileProblem(f"{path} is a folder; only Parquet is read from folders")
         if path.is_dir() and not any(file.is_file() and file.name[0] not in "._" for file in path.rglob("*")):
@@ -55,9 +57,9 @@ def event_files(names: Sequence[str]) -> list[Path]:
 
 
 def read_events(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Table:
-    """All events of the files, one after the other.
+    """All events of the files, file by file.
 
-    `null_texts` are read as NULL in CSV, besides the empty field. ISO 8601 text in the columns `times` of a text file
+    In CSV, empty fields and `null_texts` are read as NULL. In CSV and JSON lines, ISO 8601 text in the columns `times`
     becomes timestamps.
 
     Raises:
@@ -90,15 +92,19 @@ def read_schema(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequ
 def read_events_on_spark(
     session: SparkSession, paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()
 ) -> DataFrame:
-    """The same as a Spark DataFrame; Spark reads Parquet itself, so that large files need not fit in this process."""
+    """All events of the files as a Spark DataFrame. Spark reads Parquet itself, so large files need not fit in this
+    process.
+    """
     if _kind(paths[0]) != "Parquet":
         return _without_zones_given(session, read_events(paths, times=times, null_texts=null_texts))
-    read_schema(paths, times=times)  # Spark would take the first file's columns, and NULL if another file lacks one
+    read_schema(paths, times=times)  # Spark would use the first file's columns, with NULL where another file lacks one
     return session.read.parquet(*(str(path.absolute()) for path in paths))
 
 
 def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
-    """A DataFrame in which times without a zone stay so, as in Parquet; Spark would read them in the session's zone."""
+    """A DataFrame in which times without a zone remain so, as in Parquet. By default Spark would read them in the
+    session's zone.
+    """
     preferred = session.conf.get("spark.sql.timestampType")
     session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     try:
@@ -109,10 +115,10 @@ def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
 
 
 def check_output(path: Path, inputs: Sequence[Path]) -> None:
-    """Refuses, before the work is done, a file that `write_matches` could not or should not write.
+    """Checks, before the work is done, that `write_matches` can and should write this file.
 
     Raises:
-        FileProblem: unknown kind, no such folder, the path is a folder, the file is one of those read.
+        FileProblem: the kind is unknown, the folder does not exist, the path is a folder, or the file is an input.
     """
     _kind(path)
     if not path.parent.is_dir():
@@ -120,11 +126,11 @@ def check_output(path: Path, inputs: Sequence[Path]) -> None:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder: choose the name of a file for --output")
     if any(read.exists() and path.exists() and path.samefile(read) for read in inputs):
-        raise FileProblem(f"{path} is a file that is read: choose another --output")
+        raise FileProblem(f"{path} is one of the input files: choose another --output")
 
 
 def write_matches(matches: pa.Table, path: Path) -> None:
-    """Writes a file atomically: it gets its name when it is complete."""
+    """Writes a file atomically, under a temporary name that is changed when the file is complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         _WRITERS[_kind(path)](matches, partial)
@@ -195,13 +201,13 @@ def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
     events = pyarrow.json.read_json(path, blocks)
     texts = pa.schema([field.with_type(_times_as_text(field.type)) for field in events.schema])
     if not texts.equals(events.schema):
-        # pyarrow takes ISO 8601 text for times without a zone, and drops the zone in the text. So read it as text.
+        # pyarrow parses ISO 8601 text as times without a zone and drops the zone. So such columns are read as text.
         events = read_as(texts)
     return exact_json(path, events, read_as)
 
 
 def _times_as_text(kind: pa.DataType) -> pa.DataType:
-    """The type that JSON itself has for values whose type was inferred as `kind`."""
+    """The type `kind` that pyarrow has inferred, with text in place of times, which JSON does not have."""
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_times_as_text(field.type)) for field in kind])
     if pa.types.is_list(kind):
@@ -230,7 +236,7 @@ def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> No
 def _with_timestamps(events: pa.Table, times: Sequence[str]) -> pa.Table:
     for name in times:
         index = events.schema.get_field_index(name)
-        # NULL: a file without events, or without their times
+        # The type is NULL if a file has no events, or no times in them.
         if index >= 0 and events.schema.field(index).type in (pa.string(), pa.null()):
             events = events.set_column(index, name, _as_timestamps(events.column(index)))
     return events
@@ -241,12 +247,12 @@ def _as_timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         try:
             return pc.cast(texts, kind)
         except pa.ArrowInvalid:
-            continue  # the times have a zone or not, so one of the two fits; other text stays, and is reported later
+            continue  # times with a zone need the second type; other text remains, and is reported later
     return texts
 
 
 def _in_microseconds(events: pa.Table, paths: Sequence[Path]) -> pa.Table:
-    """The times in the unit that all hosts have; pyarrow infers seconds or nanoseconds."""
+    """The events with times in microseconds, the unit of all hosts; pyarrow infers seconds or nanoseconds."""
     for index, field in enumerate(events.schema):
         if pa.types.is_timestamp(field.type):
             try:

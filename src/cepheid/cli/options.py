@@ -1,7 +1,7 @@
-"""The options that commands share: which events are meant, how they are read, and the values of these options.
+"""The options that commands share: which events are meant and how they are read. Also the checked values of options.
 
-`check` and `explain` take the same options as `detect`, so that they judge the very events that it would get. Options
-that several commands share are the fields of a dataclass in their signatures; `spread` makes them options.
+`check` and `explain` take the same options as `detect`, so that they judge the events that it would get. A group of
+shared options is one dataclass in the signature of a command; `spread` makes an option of each of its fields.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ Measure = Annotated[
 Outputs = Annotated[
     str | None,
     typer.Option(
-        metavar="NAMES", help="matches, timeouts or late, or several with commas, in one shape. Default: matches alone."
+        metavar="NAMES",
+        help="matches, timeouts or late; several, separated by commas, come in one table. Default: matches alone.",
     ),
 ]
 MaxPartialMatches = Annotated[
@@ -142,7 +143,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Options of commands that bound how much may be open."""
+    """Options of commands that bound the number of open partial matches and of matches per event."""
 
     max_partial_matches: MaxPartialMatches = None
     max_matches_per_event: MaxMatchesPerEvent = MOST_MATCHES
@@ -150,7 +151,9 @@ class Bounds:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of the dataclasses that it takes: Typer accepts only single values."""
+    """The command, with an option for each field of the dataclasses in its signature. Typer itself accepts only single
+    values.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
@@ -175,11 +178,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class EventOptions:
-    """The events of a command line, how they are read, and what is asked for."""
+    """The events that a command line names, how they are read, and the requested output."""
 
     files: list[str]
     time: str | None
-    """None: not given or, with `no_time`, processing order."""
+    """None if it was not given; with `no_time` that means processing order."""
     key: list[str] | None
     sequence: list[str] | None
     columns: list[str] | None
@@ -233,7 +236,7 @@ class EventOptions:
 
     @property
     def times(self) -> list[str]:
-        """The columns that hold times, as far as the options name them."""
+        """The columns of times that the options name."""
         return [name for name in (self.time, self.start, self.end) if name is not None]
 
     @property
@@ -283,7 +286,7 @@ def measures_from(texts: list[str] | None) -> dict[str, str] | None:
 
 
 def outputs_from(text: str | None) -> tuple[OutputName, ...] | None:
-    """Names with commas between them as outputs; None if not given."""
+    """The outputs from their names, separated by commas; None if not given."""
     if text is None:
         return None
     named = [name.strip() for name in text.split(",")]
@@ -307,7 +310,7 @@ def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
 
 
 def checked_length(text: str, option: str) -> None:
-    """Raises BadParameter if the text is not a length of time, before anything is started that takes one."""
+    """Raises BadParameter if the text is not a length of time, so that this is known before Spark starts."""
     from cepheid.errors import PatternError
     from cepheid.lang.duration import parse_duration
 

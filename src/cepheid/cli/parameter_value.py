@@ -15,8 +15,8 @@ _QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'", re.IG
 
 
 def parameter_value(text: str) -> ParameterValue:
-    """A number, true or false, as in pattern files; `DATE '…'`, `TIMESTAMP '…'` or a quoted text, as in SQL; anything
-    else is text.
+    """The value that `text` denotes. Numbers, true and false are written as in pattern files; `DATE '…'`, `TIMESTAMP
+    '…'` and quoted text as in SQL. Anything else is text.
 
     Raises:
         PatternError: the text begins like a date, time or quoted text, but is invalid.

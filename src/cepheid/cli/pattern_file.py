@@ -1,4 +1,4 @@
-"""The pattern file of a command: its pattern, its plan, and problems in its conditions placed in the file."""
+"""The pattern file of a command: its pattern, its plan, and the lines and columns of problems in it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class PatternFile:
 
 
 def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: str | None = None) -> PatternFile:
-    """The pattern of the file, with these values of parameters. `types` is the column that holds the types of events,
-    if the file does not name it.
+    """The pattern in the file, with these values of parameters. `types` is the column with the types of events, for a
+    file that does not name it.
 
     Raises:
         OSError: the file cannot be read.
@@ -61,13 +61,13 @@ def problems_without_events(opened: PatternFile, measures: Mapping[str, str] | N
 
 
 def remarks_of(pattern: AnyPattern, plan: Any | None) -> list[str]:
-    """Remarks on valid parts that may cost more, or find less, than expected; some need the plan."""
+    """Remarks on valid parts of the pattern that may cost more, or find less, than expected. Some need the plan."""
     return known_family_of(pattern).remarks(pattern, plan)
 
 
 def plan_for(opened: PatternFile, options: EventOptions) -> Any:
-    """The plan of a pattern for events in files, on the host of the options. If no time is named, the first timestamp
-    column is the time, except in processing order.
+    """The plan of the pattern for events in files, on the host that the options name. If they name no time, the first
+    timestamp column is the time, except in processing order.
 
     Raises:
         FileProblem, Unavailable, SchemaError, PatternError: from reading the files and from planning.
@@ -85,10 +85,10 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Any:
 
 
 def _first_timestamp(events: Any, opened: PatternFile, options: EventOptions) -> str:
-    """The column's name; `events` are a table or a DataFrame, whose schemas both name their types."""
+    """The name of the first timestamp column. `events` is a table or a DataFrame; both schemas name their types."""
     for field in events.schema:
         if str(getattr(field, "dataType", None) or field.type).lower().startswith("timestamp"):
             return str(field.name)
-    there = f"{events.schema.names} are there"
-    message = f"no column of the events is a timestamp: name the event time by --time, or give --no-time; {there}"
+    known = f"the columns are {events.schema.names}"
+    message = f"no column of the events is a timestamp: name the event time with --time, or give --no-time; {known}"
     raise PatternError([Problem(message), *problems_without_events(opened, options.measures)])

@@ -1,7 +1,7 @@
-"""Matches as rows for people and machines: JSON lines, JSON text in flat columns, a table on a terminal.
+"""Rows for people and machines: JSON lines, flat columns with JSON text, a table on a terminal.
 
-JSON has no times, decimals, bytes or NaN: they are written as text (ISO 8601, digits, hexadecimal, 'NaN'), so that
-nothing is rounded. Keys of its objects can only be texts, so a map is written as a list of [key, value].
+JSON has no times, decimals, bytes or NaN. They are written as text (ISO 8601, digits, hexadecimal, 'NaN'), so that
+nothing is rounded. The keys of a JSON object can only be text, so a map is written as a list of [key, value].
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SHOWN_ROWS = 50
 
 
 def plain_rows(matches: pa.Table) -> Iterator[dict[str, Any]]:
-    """One dict per match, with values that JSON has."""
+    """One dict per row, with values that JSON can represent."""
     for batch in matches.to_batches(max_chunksize=_BATCH):
         for row in zip(*map(python_values, batch.columns), strict=True):
             yield _plain(dict(zip(batch.schema.names, row, strict=True)))
 
 
 def write_json_lines(matches: pa.Table, file: TextIO) -> None:
-    """Writes one JSON object per match, one per line."""
+    """Writes one JSON object per row, each on a line."""
     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(matches))
 
 
@@ -40,7 +40,7 @@ def flat_table(matches: pa.Table) -> pa.Table:
     """The same rows with nested, binary and duration columns as text, for formats without such types."""
     for index, field in enumerate(matches.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            with suppress(pa.ArrowInvalid):  # nine digits where six are enough
+            with suppress(pa.ArrowInvalid):  # remains in nanoseconds if microseconds are not enough
                 matches = matches.set_column(
                     index, field.name, matches.column(index).cast(pa.timestamp("us", field.type.tz))
                 )
@@ -56,7 +56,7 @@ def flat_table(matches: pa.Table) -> pa.Table:
 
 
 def print_table(matches: pa.Table, console: Console) -> None:
-    """Prints the first matches in a table that fits the terminal."""
+    """Prints the first rows as a table that fits the terminal."""
     table = Table(*matches.column_names)
     for row in plain_rows(matches.slice(0, _SHOWN_ROWS)):
         table.add_row(*("" if value is None else _cell_text(value) for value in row.values()))

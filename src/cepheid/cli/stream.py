@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
 
 NO_CONNECTOR = (
-    "kafka:// needs Spark's connector for Kafka, whose jars PySpark does not carry: `make kafka` copies them into the "
-    "environment; or name them, or their folder, by --jars"
+    "kafka:// needs Spark's connector for Kafka, whose jars are not part of PySpark: `make kafka` copies them into the "
+    "environment; or name them, or their folder, with --jars"
 )
 
 
@@ -71,7 +71,12 @@ def stream(
         ),
     ],
     sink: Annotated[
-        str, typer.Option("--to", metavar="URL", help="kafka://host:port/topic, files://folder or -, JSON lines.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="URL",
+            help="kafka://host:port/topic, files://folder, or - for JSON lines on standard output.",
+        ),
     ] = "-",
     schema: Annotated[
         str | None,
@@ -86,15 +91,19 @@ def stream(
             show_default=False,
         ),
     ] = None,
-    lateness: Annotated[str, typer.Option(help="How late an event may come, as '2 minutes'; a match waits so long.")],
+    lateness: Annotated[
+        str, typer.Option(help="How late an event may come, as '2 minutes'; matches are emitted that much later.")
+    ],
     wanted: o.Wanted,
     bounds: o.Bounds,
     nulls: o.OnNulls = "error",
     shards: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The parts that keys are divided into; belongs to the checkpoint.")
+        int,
+        typer.Option(metavar="N", min=1, help="The number of parts that keys are divided into; fixed in a checkpoint."),
     ] = SHARDS,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="The folder of the query's state, from which it continues. Not needed for -.")
+        Path | None,
+        typer.Option(help="The folder of the query's state, from which it continues. Not needed with --to -."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
     jars: Annotated[
@@ -106,7 +115,7 @@ def stream(
     Ctrl-C ends it; with --checkpoint the same command continues from there.
     """
     if time is None and wanted.start is None and wanted.end is None:
-        message = "name the column of the event time; of an interval pattern --start and --end"
+        message = "name the column of the event time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = (
         o.EventOptions.of([], time, wanted, o.Reading(on="spark"), bounds),
@@ -117,10 +126,10 @@ def stream(
     watermark = time if time is not None and time == wanted.end else None
     if goes.kind != "-" and checkpoint is None:
         raise typer.BadParameter(
-            f"name a folder, so that a restart goes on where {sink} ends", param_hint="--checkpoint"
+            f"name a folder, so that a restart continues where {sink} ends", param_hint="--checkpoint"
         )
     if once and comes.kind == "rate":
-        raise typer.BadParameter("rate:// has no end to come to", param_hint="--once")
+        raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
     o.checked_length(lateness, "--lateness")
     with failures_reported(as_json=False, as_typed=options.as_typed):
         _run(
@@ -179,12 +188,12 @@ def _settings(asked: _Stream) -> dict[str, str]:
 def _jars_of(given: Path) -> list[Path]:
     jars = sorted(given.glob("*.jar")) if given.is_dir() else [given]
     if not jars or not all(jar.is_file() for jar in jars):
-        raise FileProblem(f"--jars {given}: there is no such jar, or no jar in it")
+        raise FileProblem(f"--jars {given}: this is neither a jar nor a folder with jars")
     return jars
 
 
 class _Lines:
-    """Rows on standard output, until nobody reads them."""
+    """Writes rows to standard output, until its reader closes it."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -197,7 +206,7 @@ class _Lines:
             sys.stdout.flush()
         except BrokenPipeError:
             self.closed = True
-            raise  # a micro-batch whose rows nobody has read is not complete
+            raise  # so that Spark does not commit a micro-batch whose rows were not read
 
 
 def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Console) -> None:
@@ -231,8 +240,8 @@ def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Consol
 
 
 def _on_signals(stopped: Event) -> None:
-    """The first Ctrl-C sets the event, the second one ends the process. PySpark's own handler would cancel the query's
-    jobs, so that the query fails.
+    """Makes the first Ctrl-C set the event, and the second one end the process. PySpark's own handler would cancel the
+    query's jobs, and the query would fail.
     """
 
     def stop(number: int, _: object) -> None:

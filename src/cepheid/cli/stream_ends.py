@@ -33,12 +33,12 @@ class End:
     """One end of a stream."""
 
     kind: str
-    """kafka, files, rate or -."""
+    """"kafka", "files", "rate" or "-"."""
     place: str
     """Servers, a folder, or rows per second."""
     topic: str
     options: Mapping[str, str]
-    """The part after `?`: Spark's options of such a source or sink."""
+    """The part of the URL after `?`: Spark's options for this source or sink."""
 
 
 def source_of(url: str) -> End:
@@ -75,22 +75,22 @@ def _end(url: str) -> End | None:
 
 
 def _with_port(server: str) -> str:
-    """The server with Kafka's default port if it has none; an IPv6 address has colons, within brackets."""
+    """The server, with Kafka's default port if it has none. Colons in brackets belong to an IPv6 address."""
     return server if ":" in server.rpartition("]")[2] else f"{server}:{_KAFKA_PORT}"
 
 
 def check_source(source: End, schema: str | None) -> None:
-    """Checks what can be checked before Spark is started.
+    """Checks what can be checked before Spark starts.
 
     Raises:
-        FileProblem: there is no such folder.
+        FileProblem: the folder does not exist.
         Unavailable: no broker answers.
-        typer.BadParameter: the columns, or the format of files, are not known.
+        typer.BadParameter: the columns, or the format of the files, are not known.
     """
     if source.kind == "kafka":
         check_broker(source)
     if source.kind == "files" and not Path(source.place).is_dir():
-        raise FileProblem(f"there is no folder {source.place}: streams read the files that come into one")
+        raise FileProblem(f"there is no folder {source.place}: a stream reads the files that are added to a folder")
     columns_needed = source.kind == "kafka" or (source.kind == "files" and not _has_columns(source))
     if columns_needed and schema is None:
         example = "name the events' columns and types, as in 'user STRING, at TIMESTAMP, amount DOUBLE'"
@@ -100,7 +100,7 @@ def check_source(source: End, schema: str | None) -> None:
 
 
 def check_broker(end: End) -> None:
-    """Raises Unavailable if none of the Kafka servers answers: Spark would try for minutes."""
+    """Raises Unavailable if none of the Kafka servers answers; Spark itself would try for minutes."""
     reasons = []
     for server in end.place.split(","):
         host, _, port = server.rpartition(":")
@@ -113,7 +113,7 @@ def check_broker(end: End) -> None:
 
 
 def columns_of(schema: str | None) -> StructType | None:
-    """The columns of a schema in Spark's DDL; this needs a session. Raises typer.BadParameter if it is invalid."""
+    """The columns of a schema in Spark's DDL; needs a session. Raises typer.BadParameter if the schema is invalid."""
     from pyspark.errors import ParseException
     from pyspark.sql.types import StructType
 
@@ -129,7 +129,7 @@ def columns_of(schema: str | None) -> StructType | None:
 
 
 def read_stream(session: SparkSession, source: End, schema: StructType | None, nulls: Nulls) -> DataFrame:
-    """The events of a source that was checked."""
+    """The events of a source that `check_source` has accepted."""
     from cepheid.hosts.spark.records import AS_TOLD, file_events, json_events, telling
 
     reader = session.readStream
@@ -154,8 +154,8 @@ def read_stream(session: SparkSession, source: End, schema: StructType | None, n
 
 
 def written_to(rows: DataFrame, sink: End, show: Callable[[DataFrame], None]) -> DataStreamWriter:
-    """The writer of the rows. For Kafka each row is a message, with its id as key and JSON as value; `show` gets the
-    rows for standard output.
+    """The writer of the rows. For Kafka each row is a message with the match id as key and JSON as value. For standard
+    output, `show` is called with the rows of each micro-batch.
     """
     from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
@@ -173,18 +173,18 @@ def written_to(rows: DataFrame, sink: End, show: Callable[[DataFrame], None]) ->
 
 
 def _has_columns(source: End) -> bool:
-    """Whether the files say which columns they have: Parquet does, if a file exists already."""
+    """Whether the files themselves say which columns they have: in Parquet, once a file exists."""
     return _format(source) == "parquet" and any(Path(source.place).glob("*.parquet"))
 
 
 def _format(source: End) -> str:
-    """The format that `?format=` gives, otherwise that of the existing files by their extension."""
+    """The format that `?format=` names; without it, the format of the existing files, by their extension."""
     if (given := source.options.get("format")) is not None:
         if given not in _FORMATS.values():
             raise typer.BadParameter(f"format {given!r} is none of parquet, json, csv", param_hint="--from")
         return given
     there = {_FORMATS[file.suffix] for file in Path(source.place).iterdir() if file.suffix in _FORMATS}
     if len(there) != 1:
-        message = f"say what kind of files come into the folder: files://{source.place}?format=parquet, json or csv"
+        message = f"say which kind of files the folder gets: files://{source.place}?format=parquet, json or csv"
         raise typer.BadParameter(message, param_hint="--from")
     return there.pop()

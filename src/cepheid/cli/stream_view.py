@@ -1,4 +1,4 @@
-"""The output of a running stream: a live view on a terminal, a line for each micro-batch elsewhere."""
+"""The progress of a running stream: a live view on a terminal, otherwise a line for each micro-batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class View:
     """The figures of one query, from the progress of its micro-batches."""
 
     def __init__(self, name: str, console: Console, checkpoint: Path | None = None) -> None:
-        """If the query continues from its `checkpoint`, the number of open partial matches is read from that."""
+        """If the query continues from its `checkpoint`, the number of open partial matches is read from there."""
         self.name = name
         self.console = console
         self.started = monotonic()
@@ -56,7 +56,7 @@ class View:
                 self._live.stop()
 
     def follow(self, query: StreamingQuery) -> None:
-        """Takes in the micro-batches that have ended since."""
+        """Adds the micro-batches that have ended since the last call."""
         seen = -1 if self._so_far is None else self._so_far.batch
         for reported in query.recentProgress:
             if reported.batchId > seen:
@@ -71,7 +71,7 @@ class View:
 
     def _add(self, reported: dict[str, Any]) -> None:
         progress = progress_of(reported)
-        if progress is None:  # a trigger without anything to do; it has the number of the next micro-batch
+        if progress is None:  # a trigger that had nothing to do; it has the number of the next micro-batch
             return
         if self._so_far is None and progress.batch > 0 and self._checkpoint is not None and self.console.is_terminal:
             from cepheid.hosts.spark.stream.listener import with_open
@@ -97,7 +97,7 @@ class View:
         )
 
     def _draw(self) -> None:
-        # The view starts only now: while Spark starts, its Python writes to standard error.
+        # The view starts only now, as Spark writes to standard error while it starts.
         if self._live is None:
             self._live = Live(console=self.console, redirect_stdout=sys.stdout.isatty(), auto_refresh=False)
             self._live.start()
@@ -115,7 +115,7 @@ class View:
 
 
 def _counts(found: PatternProgress, malformed: int, rate: float | None = None) -> str:
-    """The counts in words. Events that were left out are mentioned only if there are any."""
+    """The counts as text. Events that were left out are mentioned only if there are any."""
     parts = [f"{found.events:,} events", *([] if rate is None else [f"{rate:,.0f} a second"])]
     parts += [f"{found.matches:,} matches", f"{found.timeouts:,} timeouts", f"{found.late:,} late events"]
     left_out = {"malformed": malformed, "without key": found.null_keys, "without time": found.null_times}

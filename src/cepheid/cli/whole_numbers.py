@@ -1,7 +1,7 @@
-"""Reads whole numbers of text files beyond 64 bits exactly.
+"""Reads whole numbers beyond 64 bits from text files exactly.
 
-pyarrow infers DOUBLE for them, in which different ids may become equal. Where that is possible they are read a second
-time: as DECIMAL(38, 0), which both hosts have, or as text if they have more digits.
+pyarrow infers DOUBLE for them, so different ids may become equal. Columns in which this is possible are read a second
+time: as DECIMAL(38, 0), which every host has, or in CSV as text if they have more digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONG_JSON_NUMBER = re.compile(rb"[:\[,\s-](\d{19,})\s*[,}\]]")
 
 
 def exact_csv(events: pa.Table, read_texts: Callable[[list[str]], pa.Table]) -> pa.Table:
-    """The table with columns of whole numbers exact. `read_texts` reads columns as text, to find and convert them."""
+    """The table, with exact columns of whole numbers. `read_texts` reads columns as text, which is then converted."""
     names = events.schema.names
     doubtful = [name for name in names if names.count(name) == 1 and _is_beyond(events.column(name))]
     if not doubtful:
@@ -44,7 +44,7 @@ def _as_whole_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def exact_json(path: Path, events: pa.Table, read_as: Callable[[pa.Schema], pa.Table]) -> pa.Table:
-    """The table with whole numbers exact, also in structs and lists; `read_as` reads the file with other types.
+    """The table, with exact whole numbers also in structs and lists. `read_as` reads the file with other types.
 
     Raises:
         pa.ArrowInvalid: a number has too many digits.
@@ -60,12 +60,12 @@ def exact_json(path: Path, events: pa.Table, read_as: Callable[[pa.Schema], pa.T
             try:
                 events = read_as(pa.schema([exact if each.name == field.name else each for each in events.schema]))
             except pa.ArrowInvalid:
-                continue  # the column has fractions, so it is DOUBLE as a whole
+                continue  # the column also has fractions, so all of it is DOUBLE
     return events
 
 
 def _exact_type(values: pa.ChunkedArray | pa.Array) -> pa.DataType:
-    """The type of the values, with EXACT in place of DOUBLE if a value is beyond 64 bits."""
+    """The type of the values, with EXACT in place of DOUBLE where a value is beyond 64 bits."""
     kind = values.type
     if pa.types.is_struct(kind):
         parts = [pc.struct_field(values, [i]) for i in range(kind.num_fields)]
@@ -83,6 +83,6 @@ def _is_beyond(values: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _most_digits(path: Path) -> int:
-    """The most digits of a whole number in the file, among those with 19 or more; 1e30 is not one."""
+    """The largest number of digits of a whole number in the file; 0 if all have fewer than 19. 1e30 does not count."""
     with path.open("rb") as lines:
         return max((len(digits) for line in lines for digits in _LONG_JSON_NUMBER.findall(line)), default=0)
