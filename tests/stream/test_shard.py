@@ -325,8 +325,8 @@ def test_limits_that_ask_for_another_form() -> None:
     with pytest.raises(SnapshotError) as caught:
         check_ledger(after.matching, known)
     assert str(caught.value).startswith(
-        'the checkpoint is of another query: partial_matches was "in sets" and is "one by one" (on_limit of the limits '
-        "decides it, where sets would serve: 'drop' keeps them one by one). "
+        'the checkpoint belongs to another query: partial_matches was "in sets" and is "one by one" (where sets are '
+        "possible, Limits.on_limit decides: 'drop' stores partial matches one by one). "
     )
 
 
@@ -438,7 +438,7 @@ def test_a_ledger_of_another_version() -> None:
         "give the query a checkpoint of its own"
     )
     for damaged in (b"", b"{}", b"3"):
-        with pytest.raises(SnapshotError, match=r"the checkpoint's ledger has not the parts .*\. Put the"):
+        with pytest.raises(SnapshotError, match=r"the checkpoint's ledger lacks parts, or has .*\. Restore the"):
             check_ledger(matching, damaged)
 
 
