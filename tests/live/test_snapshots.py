@@ -152,7 +152,7 @@ def test_another_format() -> None:
     body = busy().snapshot()[:-16].replace(b'"format": 2', b'"format": 7')
     data = body + blake2b(body, digest_size=16).digest()
     message = refused(busy(), data)
-    assert message.startswith("the snapshot is of format 7, and this version reads those up to 2. Start without it")
+    assert message.startswith("the snapshot has format 7, and this version reads formats up to 2. Start without it")
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) ->
     )
     written([shop([(950, "A", "u1", 5)])], tmp_path / "events", first=6)
     changed = detect(streamed(streams, tmp_path / "events"), PAID.policy("unrestricted"), **options)
-    with failing('the checkpoint is of another query: pattern.policy was "recent" and is "unrestricted"'):
+    with failing('the checkpoint belongs to another query: pattern.policy was "recent" and is "unrestricted"'):
         finished(changed.writeStream.format("noop"), tmp_path / "checkpoint")
 
 

@@ -74,8 +74,8 @@ def from_bytes(data: bytes) -> Snapshot:
     with fitting():
         header = json.loads(body[start:stop])
         if (written := header.pop("format")) not in range(1, FORMAT + 1):
-            known = f"this version reads those up to {FORMAT}"
-            raise SnapshotError(f"the snapshot is of format {written}, and {known}")
+            known = f"this version reads formats up to {FORMAT}"
+            raise SnapshotError(f"the snapshot has format {written}, and {known}")
         found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
     batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}

@@ -25,7 +25,7 @@ HEAD, SNAPSHOT, ENTRY = range(3)
 
 
 class Look(NamedTuple):
-    """What a worker is to list."""
+    """What a worker needs for listing partial matches."""
 
     runner: bytes
     """The pattern's runner, as `unpacked_runner` takes it."""
@@ -34,7 +34,7 @@ class Look(NamedTuple):
     made_for: str
     """What the checkpoint was written for, as JSON."""
     now: int
-    """The watermark, in microseconds, for all shards, also for those that were not called then."""
+    """The watermark, in microseconds, for all shards, also for those that were not called at that time."""
     most: int
     """The most partial matches that are listed for each key."""
 
@@ -54,7 +54,7 @@ class Shard(NamedTuple):
 
 
 def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The open partial matches of the shards, whose parts come in order; `given` has a Look's fields."""
+    """The open partial matches of the shards. Their parts come in order; `given` has the fields of a Look."""
     look = Look(*given)
     runner = unpacked_runner(look.runner)
     rows, made_for = given_schema(runner.plan, runner.open_schema), json.loads(look.made_for)
