@@ -327,7 +327,7 @@ def test_a_condition_of_a_restricted_type_that_fails() -> None:
         (
             lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),
             PatternError,
-            "where one of several patterns is of occurrences all are: an OccurrencePattern is expected, got",
+            "several patterns must be of one kind (occurrences): an OccurrencePattern is expected, got",
         ),
         (lambda p: Matcher({"a": p}, shop(), time="at"), PatternError, "a Matcher finds one pattern"),
         (

@@ -125,7 +125,7 @@ class Intervals:
         return (*plan.live_outputs, *[RETRACTIONS] * real_time)
 
     def compatibility(self, runner: IntervalsRunner, zone: str) -> dict[str, Any]:
-        """The values do not include the consistency, which may change."""
+        """The values leave out the consistency, which may change."""
         from cepheid.matchers.intervals.service import pattern_parts
 
         plan = runner.plan

@@ -33,7 +33,7 @@ from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import of_each, warn
+from cepheid.requests.warnings import warn, with_names
 
 PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
@@ -63,7 +63,7 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    for warning in of_each(plans, family.warnings):
+    for warning in with_names(plans, family.warnings):
         warn(warning)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))

@@ -26,7 +26,7 @@ from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of
-from cepheid.requests.warnings import of_each, warn
+from cepheid.requests.warnings import warn, with_names
 
 _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
@@ -44,7 +44,7 @@ class TableMatcher(FailureGuard):
         self.plan: PatternPlan = plans.only
         self._sources = sources(plans)
         self.matcher = request.family.service(self.plan, replace(options, columns=self._columns), self._zone)
-        for warning in (*of_each(plans, request.family.warnings), *self.matcher.warnings):
+        for warning in (*with_names(plans, request.family.warnings), *self.matcher.warnings):
             warn(warning)
         self._batch_columns = self._batch(pa.Table.from_batches([], self._columns))[0].data.schema
         self._read: Read = dict(_NOTHING_READ)

@@ -25,7 +25,7 @@ from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
 from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
-from cepheid.requests.warnings import of_each
+from cepheid.requests.warnings import with_names
 
 SESSION_ZONE = "session.time_zone"
 """A key of `made_for` that only streams have."""
@@ -87,8 +87,8 @@ class StreamSource:
     def warnings(self) -> Iterator[str]:
         """What the user should know before the stream starts."""
         family = self.request.family
-        yield from of_each(self.plans, family.warnings)
-        yield from of_each(self.plans, lambda plan: (GROWS + why for why in family.growth(plan, self.late_by)))
+        yield from with_names(self.plans, family.warnings)
+        yield from with_names(self.plans, lambda plan: (GROWS + why for why in family.growth(plan, self.late_by)))
 
 
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
