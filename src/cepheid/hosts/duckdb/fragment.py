@@ -1,8 +1,8 @@
 """Pieces of DuckDB SQL that know their Spark type, and conversions that lose nothing.
 
-How DuckDB stores Spark's types: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparisons then need no time zone, only
-operations on local time do), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of microseconds; the
-others have the same name.
+How DuckDB stores Spark's types: TIMESTAMP is a DuckDB TIMESTAMP in UTC, so that only operations on local time need a
+time zone. TIMESTAMP_NTZ is a DuckDB TIMESTAMP, and INTERVAL DAY TO SECOND a BIGINT of microseconds. The other types
+have the same name.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ def local_session(
 def _in_zone(session: SparkSession, time_zone: str | None) -> SparkSession:
     if time_zone is None or session.conf.get("spark.sql.session.timeZone") == time_zone:
         return session
-    beside = session.newSession()
-    beside.conf.set("spark.sql.session.timeZone", time_zone)
-    return beside
+    other = session.newSession()
+    other.conf.set("spark.sql.session.timeZone", time_zone)
+    return other
 
 
 def _prepare_environment() -> None:

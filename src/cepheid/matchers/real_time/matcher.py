@@ -1,9 +1,10 @@
 """The matcher that emits at once what holds for now: it processes events as they come, in any order of time, and
 retracts what proves wrong. No I/O, no clock, no threads.
 
-Its meaning: after each call, the rows emitted and not retracted are what a matcher finds in all events accepted so far,
-in order, when time has advanced to the clock. For patterns of stages, `kernel.stages.real_time_reference` defines them;
-for patterns of occurrences they are the occurrences that end up to the clock (`kernel.occurrences.reference`).
+Its meaning: take all events accepted so far, in order, and let time advance to the clock. After each call, the rows
+emitted and not retracted are the rows that a matcher finds in these events. For patterns of stages,
+`kernel.stages.real_time_reference` defines them. For patterns of occurrences, they are the occurrences that end up to
+the clock (`kernel.occurrences.reference`).
 
 Events of a key go through the kernel as they come. An event is out of order if it comes after a later event of its key,
 or after an expired deadline. It rolls back its key, and no other, to a rollback point: a copy of what was open before.

@@ -70,6 +70,6 @@ def with_open(progress: Progress, checkpoint: str) -> Progress:
 
 def write(file: Path, text: str) -> None:
     """Replaces the file atomically, for others that read it meanwhile."""
-    beside = file.with_name(f"{file.name}.new")
-    beside.write_text(text)
-    beside.replace(file)
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(text)
+    draft.replace(file)

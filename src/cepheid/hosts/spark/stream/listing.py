@@ -61,8 +61,8 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
     schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
     parts = (row for batch in batches for row in batch.to_pylist())
     try:
-        for number, kept in groupby(parts, key=lambda row: row[SHARD]):
-            shard = _shard(number, [*kept])
+        for number, stored in groupby(parts, key=lambda row: row[SHARD]):
+            shard = _shard(number, [*stored])
             matcher = restored(runner, shard, shard.head, made_for, look.columns).matcher
             matcher.advance_time(look.now)
             listed = given_rows(runner.plan, matcher.partial_matches(look.most), made_for["time_zone"])

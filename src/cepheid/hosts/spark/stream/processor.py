@@ -61,22 +61,22 @@ class SparkStore:
         self._ledger = handle.getValueState("ledger", _LEDGER)
 
     def head(self) -> Head | None:
-        kept = self._head.get()
-        return None if kept is None else Head(kept[0], bytes(kept[1]), *kept[2:])
+        stored = self._head.get()
+        return None if stored is None else Head(stored[0], bytes(stored[1]), *stored[2:])
 
     def snapshot(self) -> bytes:
-        kept = self._snapshot.get()
-        return b"" if kept is None else bytes(kept[0])
+        stored = self._snapshot.get()
+        return b"" if stored is None else bytes(stored[0])
 
     def log(self) -> list[Entry]:
         entries = sorted(self._log.iterator())  # numbers differ, so entries are not compared
         return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
     def entry(self, number: int) -> Entry:
-        kept = self._log.getValue((number,))
-        if kept is None:
+        stored = self._log.getValue((number,))
+        if stored is None:
             raise SnapshotError(f"the log is damaged: entry {number} is not there")
-        passed, events, digest = kept
+        passed, events, digest = stored
         return Entry(passed, bytes(events), bytes(digest))
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
@@ -101,8 +101,8 @@ class SparkStore:
 
     def read_ledger(self) -> bytes | None:
         """The ledger. Only a ledger shard has one."""
-        kept = self._ledger.get()
-        return None if kept is None else bytes(kept[0])
+        stored = self._ledger.get()
+        return None if stored is None else bytes(stored[0])
 
     def write_ledger(self, known: bytes) -> None:
         self._ledger.update((known,))

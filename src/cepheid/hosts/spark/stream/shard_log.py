@@ -132,7 +132,7 @@ def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
 
 
 def restored(
-    pattern: PatternRunner, kept: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
+    pattern: PatternRunner, stored: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
 ) -> ReadyMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
     may differ from those of the log. They apply after the replay.
@@ -145,10 +145,10 @@ def restored(
         ConditionError, SkipError: as the calls that wrote the log would have raised.
     """
     check_format(head.format)
-    log = kept.log()
+    log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, written_with = pattern.restored(kept.snapshot(), made_for, columns)
+    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
     _replay(matcher, log, head.passed, columns, limits)

@@ -120,7 +120,7 @@ def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
     return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
 
 
-def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+def from_ledger(stored: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments from which `ledger_bytes` made the ledger.
 
     Raises:
@@ -128,7 +128,7 @@ def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     try:
         with fitting("the checkpoint's ledger"):
-            content = json.loads(kept)
+            content = json.loads(stored)
             written, made_for, asked = content["format"], content["made_for"], content["asked"]
     except SnapshotError as error:
         raise SnapshotError(f"{error}. {PUT_BACK}") from error
