@@ -157,7 +157,7 @@ def test_times_of_pandas_with_and_without_zones() -> None:
     nested = [{"then": [local]}, {"then": [instant]}]
     frame = pd.DataFrame({"at": two[0], "x": two[1], "y": nested, "z": [1, "b"]})
     what = "holds times with a zone and times without one: which instants these are is not known. "
-    told = [f"column {name!r} of the events {what}Give each its zone, or take it from all" for name in ("at", "x", "y")]
+    told = [f"column {name!r} of the events {what}Give all of them a zone, or none" for name in ("at", "x", "y")]
     assert refusal(frame.drop(columns="z"), key=None, sequence=None) == told
     assert refusal(frame, key=None, sequence=None)[:3] == told
     asked = interval_pattern("EVENT PAL(A a)").taxonomy("z")

@@ -54,12 +54,12 @@ def partial_matches(
 
     If the state is damaged, an action on the rows raises Spark's exceptions, with our message first.
     """
-    from cepheid.hosts.spark.stream.checkpoint_reader import kept_in, open_in
+    from cepheid.hosts.spark.stream.checkpoint_reader import checkpointed_pattern, open_partial_matches
 
     checked_most(most)
     if not isinstance(pattern, Pattern | str | None):
         raise SchemaError(f"pattern: a Pattern or the name of one is expected, got {brief(pattern)}")
-    stored = kept_in(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
+    stored = checkpointed_pattern(fspath(checkpoint), pattern.name if isinstance(pattern, Pattern) else pattern)
     if (kind := stored.asked.get("kind")) is not None:
         raise SchemaError(
             f"pattern: {stored.name!r} is a pattern of {kind}, which has no stages and so no partial matches to list. "
@@ -70,7 +70,7 @@ def partial_matches(
     arguments = dict(stored.asked["arguments"])
     zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
     request = replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
-    return open_in(stored, request, most)
+    return open_partial_matches(stored, request, most)
 
 
 def _stored_pattern(document: dict[str, object], functions: list[str]) -> Pattern:

@@ -103,10 +103,7 @@ def test_dropped_events_are_said(folder: Path, cepheid: Cepheid) -> None:
     (folder / "nulls.csv").write_text(NULLS)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS)
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        "events that have no place in the order: 1 with a NULL in the key (symbol), 1 without a time (at)"
-        in done.stderr
-    )
+    assert "events that cannot be ordered: 1 with a NULL in the key (symbol), 1 without a time (at)" in done.stderr
     said = "dropped: 1 events without key and 1 without time, of 4\n"
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
     assert (len(done.stdout.splitlines()), done.stderr) == (1, said)

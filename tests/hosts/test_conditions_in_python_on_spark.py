@@ -123,6 +123,6 @@ def test_a_column_that_cannot_travel_is_told(spark: SparkSession) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(frame, Pattern.begin("a").where(dearer), **HOW)
     assert str(caught.value) == (
-        "functions see all columns: 'months' is of type INTERVAL YEAR TO MONTH, which a worker cannot be sent. "
+        "functions see all columns: 'months' is of type INTERVAL YEAR TO MONTH, which cannot be sent to a worker. "
         "Drop it from the events, or cast it"
     )

@@ -127,7 +127,7 @@ def test_types_that_are_no_key(column: pa.Array) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(table, PAIR, key="k", time="at", columns=["x"])
     assert str(caught.value) == (
-        f"key: 'k' is of type {column.type}, which is no key in process. Cast it, for example to a string"
+        f"key: 'k' is of type {column.type}, which cannot be a key in process. Cast it, for example to a string"
     )
     assert len(detect(table, Pattern.begin("one").where("x = 1"), time="at")) == 1
 

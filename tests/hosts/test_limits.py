@@ -160,7 +160,7 @@ def test_the_largest_limits(on_limit: OnLimit) -> None:
 
 def test_dropping_is_told() -> None:
     """Without a report to have the counts, a warning says what was dropped."""
-    message = "2 partial matches and 0 matches were over a limit and dropped, as on_limit says"
+    message = "2 partial matches and 0 matches were over a limit and were dropped, because on_limit is 'drop'"
     with pytest.warns(CepheidWarning, match=message):
         detect(events("aaaab"), PAIRS, limits=dropping(max_partial_matches=2), **OPTIONS)
 

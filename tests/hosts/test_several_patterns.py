@@ -229,7 +229,7 @@ def test_wrong_columns() -> None:
         (
             ["count(one)"],
             (
-                'measures: of several patterns each has its own, as in {"late": {"legs": "count(legs)"}}, '
+                'measures: each of several patterns has its own, as in {"late": {"legs": "count(legs)"}}, '
                 "got ['count(one)']"
             ),
         ),

@@ -389,7 +389,7 @@ def test_empty_input(session: SparkSession) -> None:
 def test_without_key_it_says_so(session: SparkSession) -> None:
     """Without key all events are one sequence, in one task: that is warned of."""
     with pytest.warns(
-        CepheidWarning, match="no key: all events are one sequence, which one Spark task works through"
+        CepheidWarning, match="no key: all events are one sequence, which a single Spark task processes"
     ) as told:
         found = detect(session.createDataFrame(table(60)), UP, time="t")
     assert [warning.filename for warning in told] == [__file__]

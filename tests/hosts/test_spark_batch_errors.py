@@ -109,7 +109,7 @@ def test_types_that_do_not_reach_a_worker(spark: SparkSession) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(events, PAIR, key="m", time="t", columns=["k", "m"])
     assert str(caught.value).splitlines() == [
-        f"{what}: 'm' is of type INTERVAL MONTH, which a worker cannot be sent. {advice}"
+        f"{what}: 'm' is of type INTERVAL MONTH, which cannot be sent to a worker. {advice}"
         for what, advice in (
             ("key", "Cast it, for example to STRING"),
             ("columns", "Choose other columns with columns=[…], or cast it"),

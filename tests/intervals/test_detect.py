@@ -157,9 +157,7 @@ def test_problems_of_several_patterns() -> None:
         "no event has the variable 'z' (pattern 'two', relate)\nKnown here: a, c"
     )
     mixed = refused({"one": PAIR, "two": STAGE}, **NAMES)
-    assert mixed.startswith(
-        "where one of several patterns is of intervals all are: an IntervalPattern is expected, got"
-    )
+    assert mixed.startswith("several patterns must be of one kind (intervals): an IntervalPattern is expected, got")
 
 
 def test_each_matcher_names_the_other() -> None:

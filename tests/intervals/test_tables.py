@@ -96,7 +96,7 @@ def test_events_that_are_no_intervals() -> None:
     with pytest.raises(EventError) as raised:
         found("EVENT PAL(A a)", events, key="user")
     assert str(raised.value) == (
-        "events that have no place in the order: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
+        "events that cannot be ordered: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
         '1 with ends before begins. Drop them before, or with nulls="drop", which counts them in the report'
     )
     with pytest.warns(
@@ -147,7 +147,9 @@ def test_a_condition_that_fails() -> None:
     live = matcher(pattern, lateness=None)
     with pytest.raises(ConditionError):
         live.process(table(events))
-    with pytest.raises(MatcherFailed, match="has failed half-way before, with ConditionError: division by zero"):
+    with pytest.raises(
+        MatcherFailed, match="failed half-way in an earlier call, with ConditionError: division by zero"
+    ):
         live.finish()
 
 

@@ -112,4 +112,4 @@ def test_key_named_as_a_column() -> None:
     schema = pa.schema([("found", pa.string()), ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
     with pytest.raises(SchemaError) as caught:
         Matcher(ABSENT, schema, key="found", time="at", outputs=["timeouts"], consistency="realtime")
-    assert str(caught.value) == "the output has a column 'found', as the key or a measure has. Rename that"
+    assert str(caught.value) == ("the output has its own column 'found': rename the key column or measure of that name")

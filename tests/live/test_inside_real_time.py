@@ -17,7 +17,7 @@ from cepheid.detect import request_of
 from cepheid.events.batch import Batch
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
-from cepheid.hosts.in_process.prepare import Timed, lifted
+from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.kernel.arrays import NO_TIME, Visits
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.conservative import in_order
@@ -56,7 +56,7 @@ def detector_of(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> Detec
 
 
 def batch(of: Detector, table: pa.Table) -> Batch:
-    return lifted(Timed(table, (table["at"],)), of.plan, DuckDbEngine())
+    return lifted(TimedEvents(table, (table["at"],)), of.plan, DuckDbEngine())
 
 
 @pytest.mark.parametrize(("pattern", "outputs"), KERNELS)

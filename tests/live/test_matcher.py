@@ -415,7 +415,7 @@ def test_processing_order() -> None:
     assert told(rows) == [("match", (9, 7), None)]
     with pytest.raises(SchemaError) as caught:
         live.advance_time(at(1))
-    assert str(caught.value) == "time: in processing order (time=None) none passes; finish() ends the input"
+    assert str(caught.value) == "time: in processing order (time=None) no time passes; finish() ends the input"
     assert live.counts.late == 0
 
 

@@ -158,7 +158,7 @@ def test_errors() -> None:
     failing = matcher(Pattern.begin("a").next("b").where("id / (id - a.id) > 0"))
     with pytest.raises(Exception, match="division"):
         failing.process(events((1, "p", 0, "a"), (1, "p", 1, "b")))
-    with pytest.raises(MatcherFailed, match="failed half-way before"):
+    with pytest.raises(MatcherFailed, match="failed half-way in an earlier call"):
         failing.partial_matches()
 
 

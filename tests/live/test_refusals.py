@@ -30,7 +30,7 @@ from cepheid import (
         ({"lateness": timedelta(-1)}, "lateness: a length of time must not be negative, got "),
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"time": None}, "lateness needs event times: name the column with time=…"),
-        ({"outputs": "all"}, "outputs: 'all' cannot be asked for; allowed are 'matches', 'timeouts', 'late'"),
+        ({"outputs": "all"}, "outputs: 'all' cannot be requested; allowed are 'matches', 'timeouts', 'late'"),
         ({"key": "kk"}, "key: no column named 'kk'"),
         ({"consistency": "soon"}, "consistency is 'conservative' or 'realtime', got 'soon'"),
         (
@@ -64,8 +64,8 @@ def test_integers_that_pandas_has_made_floats() -> None:
     with pytest.raises(SchemaError) as caught:
         live.process(frame)
     assert str(caught.value) == (
-        "column 'x' is of type double; the matcher was made for int64. pandas makes floats of integers where some are "
-        "missing, and rounds large ones: give the column the type Int64 where the table is made"
+        "column 'x' is of type double; the matcher was made for int64. pandas converts integers to floats where some "
+        "are missing, and rounds large ones: give the column the type Int64 where the table is made"
     )
     with pytest.raises(SchemaError, match=r"is of type double; the matcher was made for int64$"):
         live.process(frame.fillna(1))
@@ -131,7 +131,7 @@ def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: ty
         with pytest.raises(MatcherFailed) as caught:
             call()
         assert str(caught.value) == (
-            f"this matcher has failed half-way before, with {error.__name__}: {first.value}\n"
+            f"this matcher failed half-way in an earlier call, with {error.__name__}: {first.value}\n"
             "Restore its last snapshot, or make another one"
         )
     live.restore(state)

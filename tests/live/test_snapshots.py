@@ -132,7 +132,7 @@ def test_truncated() -> None:
     assert live.snapshot() == data
     assert refused(live, b"") == (
         "these 0 bytes are not a snapshot of a matcher. "
-        "Start without it, or restore one that this matcher's own kind has written"
+        "Start without it, or restore one that the same kind of matcher has written"
     )
 
 
@@ -152,7 +152,7 @@ def test_another_format() -> None:
     body = busy().snapshot()[:-16].replace(b'"format": 2', b'"format": 7')
     data = body + blake2b(body, digest_size=16).digest()
     message = refused(busy(), data)
-    assert message.startswith("the snapshot is of format 7, and this version reads those up to 2. Start without it")
+    assert message.startswith("the snapshot has format 7, and this version reads formats up to 2. Start without it")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_another_format() -> None:
 def test_another_matcher(other: Callable[[], Matcher], message: str) -> None:
     """What differs between the two is said."""
     told_ = refused(other(), busy().snapshot())
-    assert told_.startswith("the snapshot is of another matcher: ")
+    assert told_.startswith("the snapshot was made for another matcher: ")
     assert message in told_
 
 
@@ -225,7 +225,7 @@ def test_made_for_something_else(made_for: Any) -> None:
     live = busy()
     snapshot = from_bytes(live.snapshot())
     snapshot.header["made_for"] = made_for
-    assert refused(live, to_bytes(snapshot)).startswith("the snapshot is of another matcher: ")
+    assert refused(live, to_bytes(snapshot)).startswith("the snapshot was made for another matcher: ")
 
 
 def test_compiled_otherwise() -> None:
@@ -234,8 +234,8 @@ def test_compiled_otherwise() -> None:
     snapshot = from_bytes(live.snapshot())
     snapshot.header["made_for"]["layout"] = "0" * 32
     assert refused(live, to_bytes(snapshot)) == (
-        "the snapshot is of another matcher: another version of Cepheid wrote it, which compiles this pattern "
-        "otherwise. Start without it"
+        "the snapshot was made for another matcher: another version of Cepheid wrote it and compiles this pattern "
+        "differently. Start without it"
     )
 
 

@@ -33,7 +33,7 @@ from cepheid.events.batch import Schema
 from cepheid.events.order import Ordering
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches
-from cepheid.hosts.in_process.prepare import Timed
+from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.kernel.arrays import FOREVER, Visits
 from cepheid.lang.duration import LONGEST
 from cepheid.matchers.occurrences.detector import OccurrenceDetector
@@ -327,7 +327,7 @@ def test_a_condition_of_a_restricted_type_that_fails() -> None:
         (
             lambda p: detect(shop(), {"a": p, "b": Pattern.begin("x")}, time="at"),
             PatternError,
-            "where one of several patterns is of occurrences all are: an OccurrencePattern is expected, got",
+            "several patterns must be of one kind (occurrences): an OccurrencePattern is expected, got",
         ),
         (lambda p: Matcher({"a": p}, shop(), time="at"), PatternError, "a Matcher finds one pattern"),
         (
@@ -450,7 +450,7 @@ def test_what_patterns_share_is_looked_at_once() -> None:
         plans = [build_occurrence_plans([one], schema, engine, PlanOptions()).only for one in asked]
         together = OccurrencePlans.of(plans, named=True)
         compiled = compile_occurrences(together)
-        events = Timed(shop(), (shop()["at"],))
+        events = TimedEvents(shop(), (shop()["at"],))
         (batch,) = ordered_batches(events, together, relevant_to_any(compiled.relevant_to), engine)
         (part, last) = (*(ordering := Ordering()).process(batch), *ordering.finish())
         detector = OccurrenceDetector(compiled)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "lateness": "2 seconds"}
-ADVICE = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+ADVICE = (
+    "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
+)
 
 
 @pytest.fixture
@@ -45,8 +47,8 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(stream, PAIR, key="k", time="at", as_of="2024-01-01", report=Report())
     assert str(caught.value) == (
-        "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later is late, "
-        "and a match waits so long\n"
+        "lateness: say how late an event of the stream may come, as in lateness='2 minutes'. Events that come later "
+        "count as late; a match waits that long\n"
         "as_of: the time of a stream is its watermark. Leave it out\n"
         "report: the counts of a stream are in the observedMetrics of its query's progress, as cepheid.read.pattern "
         "and cepheid.found.pattern"
@@ -71,8 +73,9 @@ def test_state_that_can_only_grow(stream: DataFrame) -> None:
         detect(stream, endless, **OPTIONS)
     (warning,) = caught
     assert str(warning.message) == (
-        "a stream does not end, and keeps what is open: stage 'b': partial matches wait for it until an event matches, "
-        "however long that takes, so there can be ever more. Add within(…), or within_previous(…) to this stage."
+        "a stream does not end, and keeps what is open: stage 'b': partial matches wait for it until an event "
+        "matches, however long that takes, so there can be ever more. Add within(…), or within_previous(…) to this "
+        "stage."
     )
 
 
@@ -83,12 +86,12 @@ def test_a_watermark_of_its_own(stream: DataFrame) -> None:
     with pytest.raises(SchemaError, match=r"^lateness: 'at' has a watermark already. Leave out one of them$"):
         detect(marked, PAIR, **OPTIONS)
     other = stream.selectExpr("*", "at AS sent").withWatermark("sent", "1 minute")
-    with pytest.raises(SchemaError, match=r"^time: the stream has a watermark on 'sent' already, and Spark keeps one"):
+    with pytest.raises(SchemaError, match=r"^time: the stream has a watermark on 'sent' already, and Spark has only"):
         detect(other, PAIR, **OPTIONS)
 
 
 def test_columns_that_spark_does_not_tell_apart(stream: DataFrame) -> None:
-    with pytest.raises(SchemaError, match=r"^Spark does not tell the columns 'x' and 'X' of the events apart: rename"):
+    with pytest.raises(SchemaError, match=r"^Spark does not distinguish the columns 'x' and 'X' of the events: rename"):
         detect(stream.selectExpr("*", "x AS X"), PAIR, **OPTIONS)
 
 
@@ -103,13 +106,15 @@ def test_another_store(stream: DataFrame) -> None:
             detect(stream, PAIR, **OPTIONS)
     finally:
         streams.conf.set(setting, rocks_db)
-    assert str(caught.value) == f"Spark keeps such state in RocksDB only: spark.conf.set({setting!r}, {rocks_db!r})"
+    assert str(caught.value) == (
+        f"Spark stores the state of streams in RocksDB only: spark.conf.set({setting!r}, {rocks_db!r})"
+    )
 
 
 def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """PySpark's workers would end without a word: said before the query starts."""
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with pytest.raises(SchemaError, match="with the package protobuf, which it does not bring"):
+    with pytest.raises(SchemaError, match="with the package protobuf, which it does not install itself"):
         detect(stream, PAIR, **OPTIONS)
 
 
@@ -165,7 +170,7 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
         'session.time_zone was "UTC" and is "Asia/Tokyo"'
     )
     try:
-        with told(f"the checkpoint is of another query: {changed}. {ADVICE}"):
+        with told(f"the checkpoint belongs to another query: {changed}. {ADVICE}"):
             shorter = detect(stream, PAIR.within("5 seconds"), shards=3, time_zone="UTC", **OPTIONS)
             finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
     finally:

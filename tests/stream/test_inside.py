@@ -76,7 +76,7 @@ def test_what_is_no_checkpoint_of_cepheid(streams: SparkSession, tmp_path: Path)
     finished(stream.dropDuplicates(["k"]).writeStream.format("noop"), other)
     with pytest.raises(SnapshotError) as caught:
         partial_matches(other)
-    reason = f"the checkpoint at {str(other)!r} is of another kind of query (dedupe)"
+    reason = f"the checkpoint at {str(other)!r} belongs to another kind of query (dedupe)"
     assert str(caught.value) == f"{reason}. {NEEDED}"
     for wrong, message in (
         ({"pattern": 3}, "pattern: a Pattern or the name of one is expected, got 3"),
@@ -104,10 +104,10 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
     finished(rows.writeStream.format("noop"), checkpoint)
     with pytest.raises(SnapshotError) as caught:
         partial_matches(checkpoint)
-    there = f"the checkpoint at {str(checkpoint)!r} is of the patterns"
+    there = f"the checkpoint at {str(checkpoint)!r} has the patterns"
     assert str(caught.value).startswith(there)
-    assert str(caught.value).endswith("; it is to be said which: pattern=…")
-    with pytest.raises(SnapshotError, match=r"; 'third' is to be one of them: pattern=…$"):
+    assert str(caught.value).endswith(". Choose one: pattern=…")
+    with pytest.raises(SnapshotError, match=r"; 'third' is none of them\. Choose one: pattern=…$"):
         partial_matches(checkpoint, "third")
     with pytest.raises(SchemaError) as refused:
         partial_matches(checkpoint, "first")
@@ -115,7 +115,9 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
         "pattern: 'first' has conditions in Python (is_a), which a checkpoint does not store. Give the pattern: "
         "partial_matches(checkpoint, pattern)"
     )
-    with pytest.raises(SnapshotError, match=r'is of another query: pattern.within was "9 seconds" and is "8 seconds"$'):
+    with pytest.raises(
+        SnapshotError, match=r'belongs to another query: pattern.within was "9 seconds" and is "8 seconds"$'
+    ):
         partial_matches(checkpoint, first.within("8 seconds"))
     streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # to the functions it is what it was in the query
     try:
@@ -134,7 +136,7 @@ def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
     stream = streamed(streams, tmp_path / "events")
     rows = detect(stream, {"pair": PAIR, "single": single}, **OPTIONS)
     finished(rows.writeStream.format("noop"), checkpoint)
-    with pytest.raises(SnapshotError, match="of the patterns 'pair', 'single'; it is to be said which"):
+    with pytest.raises(SnapshotError, match=r"has the patterns 'pair', 'single'\. Choose one"):
         partial_matches(checkpoint)
     listed = {name: partial_matches(checkpoint, name).collect() for name in ("pair", "single")}
     assert sorted((row.pattern, row.k, row.stage) for row in listed["pair"]) == [

@@ -128,7 +128,7 @@ def test_a_damaged_state() -> None:
         (replace(shard, first=b""), "these 0 bytes are not a snapshot of a matcher"),
         (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "the log is damaged"),
         (replace(shard, entries=[]), "the log is damaged: it has 0 entries, and 1 were written"),
-        (replace(shard, kept=shard.kept._replace(format=9)), "the checkpoint is of format 9, and this version reads 1"),
+        (replace(shard, kept=shard.kept._replace(format=9)), "the checkpoint has format 9, and this version reads 1"),
     ):
         (row,) = listed(stream, {0: damaged})
         assert row["_error"].startswith(f"the checkpoint's state does not fit: {what}")

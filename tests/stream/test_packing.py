@@ -12,7 +12,7 @@ from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.spark.stream.packing import events_of, pack, to_stream, unpack
-from cepheid.hosts.spark.stream.store import ledger
+from cepheid.hosts.spark.stream.store import ledger_shard, pattern_of_ledger
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.plans import build_plans
 
@@ -59,18 +59,18 @@ def packed(
 def test_events_by_shard() -> None:
     """One value a shard, in the columns that the matcher has in every session; the ledger is called beside them."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 1, 3))
-    every = [(ledger(0), [], None), (0, ["b"], None), (3, ["a", "c", "d"], None)]
+    every = [(ledger_shard(0), [], None), (0, ["b"], None), (3, ["a", "c", "d"], None)]
     assert packed(*batches, only_relevant=False) == every
-    assert packed(*batches) == [(ledger(0), [], None), (0, ["b"], None), (3, ["d"], None)]
-    assert packed(shipped(("c", 3, 2, 3))) == [(ledger(0), [], None)]
+    assert packed(*batches) == [(ledger_shard(0), [], None), (0, ["b"], None), (3, ["d"], None)]
+    assert packed(shipped(("c", 3, 2, 3))) == [(ledger_shard(0), [], None)]
 
 
 def test_several_patterns() -> None:
     """Each has shards and a ledger of its own, and the events that can matter to it."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 3, 3))
-    ledgers = [(ledger(0), [], None), (ledger(1), [], None)]
+    ledgers = [(ledger_shard(0), [], None), (ledger_shard(1), [], None)]
     assert packed(*batches, patterns=(A, B)) == [*ledgers, (0, ["b"], None), (3, ["d"], None), (7, ["c", "d"], None)]
-    assert [ledger(ledger(number)) for number in range(2)] == [0, 1]
+    assert [pattern_of_ledger(ledger_shard(number)) for number in range(2)] == [0, 1]
 
 
 def test_nothing() -> None:
@@ -81,7 +81,7 @@ def test_nothing() -> None:
 def test_times_that_are_no_times() -> None:
     """They are told, not packed: deadlines behind them could not be."""
     ((shard, _, _), (_, _, message)) = packed(shipped(("a", 1 << 62, 0, 3), ("a", (1 << 62) + 1, 0, 3)))
-    assert shard == ledger(0)
+    assert shard == ledger_shard(0)
     assert message is not None
     assert message.startswith("an event's time is further than 100,000 years from 1970")
 

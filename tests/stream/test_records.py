@@ -39,8 +39,8 @@ def test_messages(streams: SparkSession) -> None:
         with pytest.raises(EventError) as caught, event_failures():
             json_events(messages(streams, GOOD[0], text), COLUMNS).collect()
         assert str(caught.value) == (
-            f"the message of offset 1 in partition 3 of topic prices cannot be read as an event{told}. Mend it where it"
-            " is written, or leave such out with nulls='drop', which counts them"
+            f"the message of offset 1 in partition 3 of topic prices cannot be read as an event{told}. Correct it "
+            "where it is written, or leave such records out with nulls='drop', which counts them"
         )
 
 
@@ -48,16 +48,16 @@ def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
     """What is left out of files is counted in the query's progress; of several sources together."""
     from pyspark.sql.types import StructType
 
-    from cepheid.hosts.spark.records import AS_TOLD, file_events, telling
+    from cepheid.hosts.spark.records import READER_OPTIONS, file_events, with_malformed
 
-    columns = telling(StructType.fromDDL(COLUMNS))  # type: ignore[arg-type]
+    columns = with_malformed(StructType.fromDDL(COLUMNS))  # type: ignore[arg-type]
     (tmp_path / "json").mkdir()
     (tmp_path / "csv").mkdir()
     (tmp_path / "json" / "a.jsonl").write_text("\n".join([GOOD[0], "", "nonsense", '{"k": "b"']))
     (tmp_path / "csv" / "a.csv").write_text("b,2026-03-02T08:00:01Z,2\nc,2026-03-02T08:00:02Z,high\n")
     sources = [
         file_events(
-            streams.readStream.schema(columns).options(**AS_TOLD).format(kind).load(str(tmp_path / kind)), "drop"
+            streams.readStream.schema(columns).options(**READER_OPTIONS).format(kind).load(str(tmp_path / kind)), "drop"
         )
         for kind in ("json", "csv")
     ]

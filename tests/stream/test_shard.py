@@ -31,7 +31,7 @@ from cepheid.hosts.in_process.prepare import lifted, timed
 from cepheid.hosts.spark.stream import shard_log as stream_state
 from cepheid.hosts.spark.stream.packing import to_stream, unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
-from cepheid.hosts.spark.stream.shard_log import Live
+from cepheid.hosts.spark.stream.shard_log import MatcherCache
 from cepheid.hosts.spark.stream.store import Entry, Head
 from cepheid.plan.lifted import OutputName
 from cepheid.requests.ledger import asked_of
@@ -87,7 +87,7 @@ class Stream:
     states: defaultdict[int, Kept] = field(default_factory=lambda: defaultdict(Kept))
     timers: dict[int, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    live: Live = field(default_factory=Live)
+    cache: MatcherCache = field(default_factory=MatcherCache)
     small_log: int = stream_state.SMALL_LOG
     outputs: tuple[OutputName, ...] = OUTPUTS
     time: str = "at"
@@ -121,13 +121,13 @@ class Stream:
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
-    def told(self, worker: Live, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
+    def told(self, worker: MatcherCache, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
         """What this worker gives for these events, of whichever key, when the watermark is there."""
-        self.live, self.watermark = worker, microseconds(watermark) // 1000
+        self.cache, self.watermark = worker, microseconds(watermark) // 1000
         return self._call(0, [to_stream(self._lifted(rows))])
 
     def called(self, shard: int) -> Shard:
-        return Shard(self.states[shard], self.live, ("query", shard))
+        return Shard(self.states[shard], self.cache, ("query", shard))
 
     def _call(self, shard: int, values: Sequence[bytes]) -> list[pa.Table]:
         with pytest.MonkeyPatch.context() as change:
@@ -168,11 +168,11 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
     stream = Stream(case.pattern, SCHEMA, options, lateness * SECOND)
     stream.small_log = data.draw(st.sampled_from([0, 5000, stream.small_log]))
     found, late, in_time = [], [], []
-    workers = Live(), Live()
+    workers = MatcherCache(), MatcherCache()
     for batch in data.draw(deliveries(rows, lateness)):
         for row in batch:
             (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
-        stream.live = data.draw(st.sampled_from([Live(), *workers]))  # which goes on, or is a new one
+        stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))  # which goes on, or is a new one
         found.append(stream.batch(table(batch)))
     as_of = FIRST + 1000 * SECOND
     stream.watermark = microseconds(as_of) // 1000 + 1
@@ -215,7 +215,7 @@ def test_ids_of_late_events_go_on() -> None:
         stream.batch(pair_events((0, "p", 50, "a")))
         found[restarts] = []
         for _ in range(3):
-            stream.live = Live() if restarts else stream.live
+            stream.cache = MatcherCache() if restarts else stream.cache
             found[restarts] += stream.batch(pair_events((1, "p", 1, "b"))).column("match_id").to_pylist()
     assert found[False] == found[True]
     assert len({*found[True]}) == 3
@@ -249,15 +249,15 @@ def test_other_measures() -> None:
     before = Stream(PAIR, PAIR_SCHEMA, options, timedelta(0), shards=1)
     before.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 5, "z")))
     after = Stream(PAIR, PAIR_SCHEMA, options | {"measures": {"m": "first(b.id) * 10"}}, timedelta(0), shards=1)
-    after.states, after.timers, after.watermark, after.live = (
+    after.states, after.timers, after.watermark, after.cache = (
         before.states,
         before.timers,
         before.watermark,
-        before.live,
+        before.cache,
     )
     (state,) = after.states.values()
     assert state.kept is not None
-    assert after.live.take(("query", 0), unpacked_runner(after.matching.runner)) is None
+    assert after.cache.take(("query", 0), unpacked_runner(after.matching.runner)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
 
@@ -325,8 +325,8 @@ def test_limits_that_ask_for_another_form() -> None:
     with pytest.raises(SnapshotError) as caught:
         check_ledger(after.matching, known)
     assert str(caught.value).startswith(
-        'the checkpoint is of another query: partial_matches was "in sets" and is "one by one" (on_limit of the limits '
-        "decides it, where sets would serve: 'drop' keeps them one by one). "
+        'the checkpoint belongs to another query: partial_matches was "in sets" and is "one by one" (where sets are '
+        "possible, Limits.on_limit decides: 'drop' stores partial matches one by one). "
     )
 
 
@@ -337,16 +337,16 @@ def test_few_matchers_are_kept() -> None:
     (shard,) = stream.states.values()
     assert shard.kept is not None
     pattern = unpacked_runner(stream.matching.runner)
-    known = stream.live.take(("query", 0), pattern)
+    known = stream.cache.take(("query", 0), pattern)
     assert known is not None
-    few, one, another = Live(most=1), ("query", 0), ("query", 1)
-    few.keep(one, *known)
-    few.keep(another, *known)
+    few, one, another = MatcherCache(most=1), ("query", 0), ("query", 1)
+    few.put(one, *known)
+    few.put(another, *known)
     assert few.take(one, pattern) is None
     assert few.take(another, pattern) == known
-    more, third = Live(most=2), ("query", 2)
+    more, third = MatcherCache(most=2), ("query", 2)
     for place in (one, another, one, third):
-        more.keep(place, *known)
+        more.put(place, *known)
     assert more.take(another, pattern) is None
     assert more.take(one, pattern) == known
 
@@ -354,9 +354,9 @@ def test_few_matchers_are_kept() -> None:
 def test_workers_that_take_turns() -> None:
     """A worker to which a shard comes now and then keeps one matcher of it, not those that it had before."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
-    workers = Live(), Live()
+    workers = MatcherCache(), MatcherCache()
     for number in range(10):
-        stream.live = workers[number % 2]
+        stream.cache = workers[number % 2]
         stream.batch(pair_events((number, "p", number, "a")))
     assert [*map(len, workers)] == [1, 1]
 
@@ -364,9 +364,9 @@ def test_workers_that_take_turns() -> None:
 def test_a_worker_takes_what_others_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has had the shard before reads no snapshot; after an attempt that failed it does."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
-    workers = Live(), Live()
+    workers = MatcherCache(), MatcherCache()
     for number in range(4):
-        stream.live = workers[number % 2]
+        stream.cache = workers[number % 2]
         if number == 2:
             monkeypatch.setattr(Kept, "snapshot", None)
         found = stream.batch(pair_events((number, "p", number, "ab"[number == 1])))
@@ -385,7 +385,7 @@ def test_what_an_attempt_has_passed_over_is_not_late() -> None:
     """
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.matching = stream.matching._replace(of_matches=True)
-    one, another = Live(), Live()
+    one, another = MatcherCache(), MatcherCache()
 
     stream.told(one, at(2), pair_events((0, "p", 1, "a")))
     failed = stream.called(0)._replace(store=replace(stream.states[0]))
@@ -412,17 +412,20 @@ def test_a_checkpoint_of_another_query() -> None:
     before.batch(pair_events((0, "p", 0, "a")))
     after = Stream(PAIR.within("5 seconds"), PAIR_SCHEMA, options, timedelta(0), shards=1)
     after.states, after.timers, after.watermark = before.states, before.timers, before.watermark
-    advice = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+    advice = (
+        "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new "
+        "checkpoint"
+    )
     changed = 'pattern.within was "10 seconds" and is "5 seconds"'
     with pytest.raises(SnapshotError) as caught:
         after.batch(pair_events((1, "p", 1, "b")))
-    assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
+    assert str(caught.value) == f"the checkpoint belongs to another query: {changed}. {advice}"
     known = check_ledger(before.matching, None)
     assert check_ledger(before.matching, known) == known
     with pytest.raises(SnapshotError) as caught:
         check_ledger(after.matching, known)
-    assert str(caught.value) == f"the checkpoint is of another query: {changed}. {advice}"
-    with pytest.raises(SnapshotError, match=r"^pattern '.*': the checkpoint is of another query: "):
+    assert str(caught.value) == f"the checkpoint belongs to another query: {changed}. {advice}"
+    with pytest.raises(SnapshotError, match=r"^pattern '.*': the checkpoint belongs to another query: "):
         check_ledger(after.matching._replace(named=True), known)
 
 
@@ -434,11 +437,11 @@ def test_a_ledger_of_another_version() -> None:
     with pytest.raises(SnapshotError) as caught:
         check_ledger(matching, json.dumps(told | {"format": 2}).encode())
     assert str(caught.value) == (
-        "the checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it, or "
-        "give the query a checkpoint of its own"
+        "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it, or "
+        "give the query a new checkpoint"
     )
     for damaged in (b"", b"{}", b"3"):
-        with pytest.raises(SnapshotError, match=r"the checkpoint's ledger has not the parts .*\. Put the"):
+        with pytest.raises(SnapshotError, match=r"the checkpoint's ledger lacks parts, or has .*\. Restore the"):
             check_ledger(matching, damaged)
 
 
@@ -450,11 +453,11 @@ def test_a_timer_writes_no_entry() -> None:
     before = replace(stream.states[0])
     assert (before.kept is not None, len(before.entries)) == (True, 1)
     stream.watermark += 1500  # behind the deadline of the first
-    stream.live = Live()
+    stream.cache = MatcherCache()
     assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 2.0)]
     assert stream.states[0].entries == before.entries
     assert stream.states[0].kept != before.kept
-    stream.live, stream.watermark = Live(), stream.watermark + 1000
+    stream.cache, stream.watermark = MatcherCache(), stream.watermark + 1000
     assert sorted(told(stream.batch(PAIR_SCHEMA.empty_table()))) == [("timeout", (1,), 3.0), ("timeout", (2,), 3.0)]
 
 
@@ -463,7 +466,7 @@ def test_a_damaged_state() -> None:
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
-    shard, stream.live = stream.states[0], Live()
+    shard, stream.cache = stream.states[0], MatcherCache()
     assert shard.kept is not None
     (entry,) = shard.entries
     unfit = "the checkpoint's state does not fit: the "
@@ -474,11 +477,11 @@ def test_a_damaged_state() -> None:
             replace(shard, entries=[entry._replace(passed=entry.passed + 1)]),
             f"{unfit}log is damaged: a digest does not",
         ),
-        (replace(shard, entries=[]), f"{unfit}log is damaged: it has 0 entries, and 1 were written. Put the "),
+        (replace(shard, entries=[]), f"{unfit}log is damaged: it has 0 entries, and 1 were written. Restore "),
         (replace(shard, entries=[entry, entry]), f"{unfit}log is damaged: it has 2 entries, and 1 were written"),
         (
             replace(shard, kept=shard.kept._replace(format=2)),
-            "the checkpoint is of format 2, and this version reads 1. Go on with the version of Cepheid that wrote it",
+            "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it",
         ),
     ):
         stream.states[0] = damaged

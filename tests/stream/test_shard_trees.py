@@ -23,7 +23,7 @@ from tests.stream.test_shard import Stream
 
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
 from cepheid.events.batch import MASK, VALUE_PREFIX
-from cepheid.hosts.spark.stream.shard_log import Live
+from cepheid.hosts.spark.stream.shard_log import MatcherCache
 from cepheid.intervals import interval_pattern
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -82,12 +82,12 @@ def test_occurrences_in_any_micro_batches(
     stream.small_log = data.draw(st.sampled_from([0, 5000]))
     order = sorted(drawn, key=lambda row: row[0] + data.draw(st.integers(0, lateness + 2)))
     found, late, in_time = [], [], []
-    workers = Live(), Live()
+    workers = MatcherCache(), MatcherCache()
     for start, end in cuts(data.draw, len(order)):
         rows = shop(order[start:end])
         for row, time in zip(order[start:end], rows.column("at").to_pylist(), strict=True):
             (late if microseconds(time) < stream.watermark * 1000 else in_time).append(row)
-        stream.live = data.draw(st.sampled_from([Live(), *workers]))
+        stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))
         found.append(stream.batch(rows))
     stream.watermark += 1_000_000
     found.append(stream.batch(shop([])))
@@ -149,7 +149,7 @@ def test_intervals_in_any_micro_batches(
     real_time = pattern.consistency is Consistency.REALTIME
     assume(real_time or not never_certain(stream))
     net, accepted, late = Counter[str](), list[int](), list[str]()
-    workers = Live(), Live()
+    workers = MatcherCache(), MatcherCache()
     for start, end in [*cuts(data.draw, len(table)), (len(table), len(table))]:
         positions = list(range(start, end))
         if start == end:
@@ -160,7 +160,7 @@ def test_intervals_in_any_micro_batches(
                 late.append(table.column("id")[position].as_py())
             else:
                 accepted.append(position)
-        stream.live = data.draw(st.sampled_from([Live(), *workers]))
+        stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))
         rows = stream.batch(table.take(pa.array(positions, pa.int64())))
         assert told(again.batch(table.take(pa.array(data.draw(st.permutations(positions)), pa.int64())))) == told(rows)
         for row in rows.to_pylist():
@@ -227,7 +227,7 @@ def test_ids_of_late_intervals_go_on() -> None:
         stream.batch(spans(("a", "A", 50, 51)))
         told_[restarts] = []
         for _ in range(3):
-            stream.live = Live() if restarts else stream.live
+            stream.cache = MatcherCache() if restarts else stream.cache
             told_[restarts] += stream.batch(spans(("b", "B", 1, 2))).column("match_id").to_pylist()
     assert told_[False] == told_[True]
     assert len({*told_[True]}) == 3
@@ -263,13 +263,13 @@ def test_another_interval_pattern() -> None:
     stream = stream_of(LATER)
     stream.batch(spans(("a", "A", 0, 1)))
     after = going_on(stream, stream_of(LATER.within("5 seconds")))
-    with pytest.raises(SnapshotError, match="the checkpoint is of another query: interval pattern"):
+    with pytest.raises(SnapshotError, match="the checkpoint belongs to another query: interval pattern"):
         after.batch(spans(("b", "B", 8, 9)))
     other = LATER.where("a.id <> $x")
     stream = stream_of(other.with_parameters(x="z"))
     stream.batch(spans(("a", "A", 0, 1)))
     after = going_on(stream, stream_of(other.with_parameters(x="a")))
-    with pytest.raises(SnapshotError, match="the checkpoint is of another query: parameters"):
+    with pytest.raises(SnapshotError, match="the checkpoint belongs to another query: parameters"):
         after.batch(spans(("b", "B", 8, 9)))
 
 

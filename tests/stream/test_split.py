@@ -75,7 +75,7 @@ def test_what_is_wrong_is_said_at_once(spark: SparkSession) -> None:
     with pytest.raises(SchemaError) as raised:
         split(spark.createDataFrame([("match",)], "kind STRING"), "matches", "tardy")  # type: ignore[arg-type]
     problems = str(raised.value).splitlines()
-    assert problems[0].startswith("outputs: 'tardy' cannot be asked for; allowed are 'matches'")
+    assert problems[0].startswith("outputs: 'tardy' cannot be requested; allowed are 'matches'")
     assert problems[1].startswith("rows: a Spark DataFrame is expected that detect gave with outputs=")
 
 

@@ -69,8 +69,8 @@ def test_each_pattern_has_its_name(streams: SparkSession, tmp_path: Path) -> Non
         with pytest.raises(SchemaError) as caught:
             detect(networks(first), once_more, **{**SECOND, "time": time}, lateness=lateness)
         assert str(caught.value).splitlines()[0] == (
-            "pattern: two patterns of this query are named 'pair', and its figures and checkpoint go by the name. Give "
-            "one of them another, as in Pattern.begin('a', name='…')"
+            "pattern: two patterns of this query are named 'pair', and its figures and checkpoint use the names. "
+            "Rename one of them, as in Pattern.begin('a', name='…')"
         )
     second = detect(networks(first), TWO, **SECOND).selectExpr("*", "1 AS network")
     with pytest.raises(SchemaError, match="are named 'pair'"):
@@ -96,12 +96,12 @@ def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> No
     with pytest.raises(SchemaError) as caught:
         detect(rows, TWO.where("kind = 'match'"), key="k", time="detected_at")
     assert str(caught.value) == (
-        "events: late events are among these rows, as the outputs that they were asked for with say, and are no "
-        "matches. Leave 'late' out there, and write late events in a query of their own"
+        "events: these rows include late events, as 'late' is among their outputs, and late events are no matches. "
+        "Leave out 'late' there, and write late events in a query of their own"
     )
     other = detect(stream, Pattern.begin("one", name="other"), **options)
     together = other.selectExpr("k", "detected_at AS also").join(rows, "k")
-    with pytest.raises(SchemaError, match=r"^events: late events are among these rows"):
+    with pytest.raises(SchemaError, match=r"^events: these rows include late events"):
         detect(together, Pattern.begin("one", name="joined"), key="k", time="also")
     both = detect(stream, PAIR, outputs=["matches", "timeouts"], **options)
     single = Pattern.begin("one", name="single").where("kind = 'timeout'")
@@ -120,6 +120,6 @@ def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         detect(networks(first), TWO, **{**SECOND, "time": "match_end"})
     assert str(caught.value) == (
-        "time: these events are matches of this query, and come when they are certain, which 'match_end' is not. Name "
-        "'detected_at'"
+        "time: these events are matches of this query. They come when they are certain, so their time is "
+        "'detected_at', not 'match_end'"
     )

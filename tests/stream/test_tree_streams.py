@@ -112,7 +112,7 @@ def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) ->
     )
     written([shop([(950, "A", "u1", 5)])], tmp_path / "events", first=6)
     changed = detect(streamed(streams, tmp_path / "events"), PAID.policy("unrestricted"), **options)
-    with failing('the checkpoint is of another query: pattern.policy was "recent" and is "unrestricted"'):
+    with failing('the checkpoint belongs to another query: pattern.policy was "recent" and is "unrestricted"'):
         finished(changed.writeStream.format("noop"), tmp_path / "checkpoint")
 
 
@@ -156,7 +156,7 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
         "outputs: occurrences have no timeouts; ask for 'matches', 'late' or both"
     )
     mixed = message(PatternError, {"one": PAIR, "other": PAID}, **INTERVALS)
-    assert "where one of several patterns is of intervals all are: an IntervalPattern is expected" in mixed
+    assert "several patterns must be of one kind (intervals): an IntervalPattern is expected" in mixed
     by_end = events.withWatermark("end", "1 minute")
     with pytest.raises(PatternError) as caught:
         detect(by_end, PAIR, **INTERVALS)

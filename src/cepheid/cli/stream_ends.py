@@ -130,7 +130,7 @@ def columns_of(schema: str | None) -> StructType | None:
 
 def read_stream(session: SparkSession, source: End, schema: StructType | None, nulls: Nulls) -> DataFrame:
     """The events of a source that `check_source` has accepted."""
-    from cepheid.hosts.spark.records import AS_TOLD, file_events, json_events, telling
+    from cepheid.hosts.spark.records import READER_OPTIONS, file_events, json_events, with_malformed
 
     reader = session.readStream
     match source.kind:
@@ -145,9 +145,9 @@ def read_stream(session: SparkSession, source: End, schema: StructType | None, n
             if kind == "parquet":
                 return reader.schema(columns).format(kind).options(**source.options).load(source.place)
             given = {"header": "true"} if kind == "csv" else {}
-            options = {**given, **source.options, **AS_TOLD}
+            options = {**given, **source.options, **READER_OPTIONS}
             return file_events(
-                reader.schema(telling(columns)).format(kind).options(**options).load(source.place), nulls
+                reader.schema(with_malformed(columns)).format(kind).options(**options).load(source.place), nulls
             )
         case _:
             return reader.format("rate").options(rowsPerSecond=source.place, **source.options).load()

@@ -12,7 +12,8 @@ from cepheid.families.occurrences import Occurrences
 from cepheid.families.stages import Stages
 
 FAMILIES: tuple[Family, ...] = (Stages(), Occurrences(), Intervals())
-"""A kind of pattern is one entry here, and code under its name in lang, plan, compile, kernel, output and matchers."""
+"""Each kind of pattern has one entry here, and code under its name in lang, plan, compile, kernel, output and matchers.
+"""
 
 
 def family_of(pattern: object) -> Family | None:
@@ -21,7 +22,7 @@ def family_of(pattern: object) -> Family | None:
 
 
 def family_named(kind: str) -> Family:
-    """The family of this kind; only the name of a kind is sent to workers."""
+    """The family of this kind. Workers, for example, get only the name of the kind."""
     return next(family for family in FAMILIES if family.kind == kind)
 
 

@@ -1,4 +1,6 @@
-"""What a snapshot must have been made for to fit, in JSON values that `matchers.snapshot.differences` compares."""
+"""The values on which it depends whether a snapshot fits a pattern. They are JSON values; `differences` in
+`matchers.snapshot` compares them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from cepheid.plan.used_columns import used_columns
 
 
 def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str, zone: str) -> dict[str, Any]:
-    """The values for a pattern, from its document and the digest of its compiled form (`layout`); local times are read
+    """The values for a pattern, from its document and the digest of its compiled form (`layout`). Local times are read
     in `zone`.
     """
-    # State continues with another version of the same pattern.
+    # The version is left out: another version of the same pattern may continue from the state.
     pattern = {key: value for key, value in document.items() if key not in ("name", "version")}
     schema = plan.schema
     return {

@@ -1,4 +1,4 @@
-"""The protocol of a kind of pattern, for code that works with all kinds."""
+"""The protocol of kinds of patterns, for code that works with all kinds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
 
 LateBy: TypeAlias = Literal["start", "end"]
-"""Which of its times makes an event late; "start" for an event with a single time."""
+"""The time of an event that decides whether it is late; "start" for an event with a single time."""
 
 
 class Explanation(NamedTuple):
@@ -40,7 +40,7 @@ class CompiledSet(Protocol):
 
     @property
     def relevant_to(self) -> Sequence[Words | None]:
-        """For each pattern, bits of the shared mask: an event with none of them does not matter; None: all matter."""
+        """For each pattern, bits of the shared mask: an event with none of them does not matter. None: all matter."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class ServiceOptions:
     columns: pa.Schema
     """The columns of incoming events."""
     lateness: timedelta | None
-    """How far events may be before the latest one; None: without limit, until the caller advances time."""
+    """How far an event may be before the latest one; None: as far as the caller has not advanced time."""
     late_by: LateBy = "start"
     consistency: Consistency | None = None
-    """None: the pattern's; for a pattern without one, only certain matches, and no column for changes."""
+    """None: the pattern's consistency. For a pattern without one: only certain matches, and no column for changes."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
 
@@ -88,7 +88,7 @@ class Family(Protocol):
     # Patterns and plans
 
     def check(self, pattern: Any, measures: Mapping[str, str] | None) -> list[Problem]:
-        """The problems of the pattern that do not depend on the events."""
+        """The pattern's problems that do not depend on the events."""
 
     def advice(self, given: object) -> str | None:  # noqa: ARG002
         """How to make a pattern of this kind from `given`, which is not one yet; None if that is not possible."""
@@ -129,7 +129,7 @@ class Family(Protocol):
         """The pattern in JSON values, with names in place of functions."""
 
     def names_of_functions(self, pattern: Any) -> list[str]:  # noqa: ARG002
-        """The names of its conditions in Python."""
+        """The names of the pattern's conditions in Python."""
         return []
 
     def explain(self, pattern: Any, plan: Any | None) -> Explanation:
@@ -147,7 +147,7 @@ class Family(Protocol):
         """The columns of each pattern's rows."""
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
-        """The matcher for finite input; time ends at `until` (microseconds; None: the input is complete)."""
+        """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
 
     def ties_matter(self, plans: Any) -> bool:
         """Whether matches may depend on the order of events with equal times."""
@@ -163,7 +163,7 @@ class Family(Protocol):
         return outputs or ()
 
     def compatibility(self, runner: Any, zone: str) -> dict[str, Any]:
-        """What a checkpoint must have been made for to fit, in JSON values; local times are read in `zone`."""
+        """The values on which it depends whether a checkpoint fits, in JSON. Local times are read in `zone`."""
 
     def service(self, plan: Any, options: ServiceOptions, zone: str) -> ServiceMatcher:
         """The matcher for the user's own service."""

@@ -103,7 +103,7 @@ class Intervals(Family):
         return (*plan.live_outputs, *[RETRACTIONS] * real_time)
 
     def compatibility(self, runner: IntervalsRunner, zone: str) -> dict[str, Any]:
-        """The values do not include the consistency, which may change."""
+        """The values leave out the consistency, which may change."""
         from cepheid.matchers.intervals.service import pattern_parts
 
         plan = runner.plan

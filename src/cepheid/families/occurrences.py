@@ -89,7 +89,7 @@ class Occurrences(Family):
         return SortedMatcher(OccurrenceDetector(compiled), until=until)
 
     def ties_matter(self, plans: OccurrencePlans) -> bool:
-        """Only for contexts: they consume simultaneous events one after the other; all else ignores their order."""
+        """Only for contexts: they consume simultaneous events one after the other. Other policies ignore the order."""
         return any(plan.policy.is_context for plan in plans.each)
 
     def runner(self, plan: OccurrencePlan, late_by: LateBy) -> OccurrencesRunner:  # noqa: ARG002

@@ -11,7 +11,7 @@ from cepheid.errors import SchemaError
 P = ParamSpec("P")
 R = TypeVar("R")
 Advice: TypeAlias = Callable[[Mapping[str, Any]], str]
-"""From all arguments given, text that says what to write in place of the refused one."""
+"""From all arguments given, makes the text that says what to write in place of the refused one."""
 
 
 def refuses_former(former: Mapping[str, Advice]) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -1,8 +1,8 @@
 """The matcher for unbounded input: events of all keys come mixed, and wait until the caller advances time past them.
 
-Conservative: a match is emitted only when no event that is not late can change it; nothing is taken back
-(`real_time/matcher.py` does that). `process` only stores events; `advance_time` runs the detector over them. No I/O, no
-clock, no threads.
+A conservative matcher emits a match only when it is final: only late events could still change it. It never retracts a
+match (the matcher in `real_time/matcher.py` does). `process` only stores events; `advance_time` runs the detector over
+them. No I/O, no clock, no threads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from cepheid.output.common import late_rows
 
 
 class ConservativeMatcher:
-    """Finds one pattern in events in any order of keys and, as far as they are after the watermark, of time."""
+    """Finds one pattern in events that come in any order of keys. Events after the watermark may come in any order of
+    time.
+    """
 
     def __init__(self, detector: Detector) -> None:
         self.detector = detector
@@ -40,7 +42,8 @@ class ConservativeMatcher:
         self.waiting = EventQueue()
         self.ties = 0
         self._idle_from = NO_TIME
-        """Microseconds: the next search for idle keys is then, or as soon as there are more keys than `_most_keys`."""
+        """Microseconds: the time of the next search for idle keys, unless there are more than `_most_keys` keys before.
+        """
         self._most_keys = FEW_KEYS
 
     def process(self, batch: Batch) -> pa.Table:
@@ -70,9 +73,9 @@ class ConservativeMatcher:
         return rows
 
     def settle(self, time: int) -> pa.Table:
-        """Advances the watermark to within `time`: earlier events are late from now on. So are events of a key at
-        `time` whose sequence is not greater than that of the key's last one. Without a sequence the events at `time`
-        keep waiting, as others may still come before them.
+        """Advances the watermark to within `time`: earlier events are late from now on. With a sequence, an event at
+        `time` is late, too, if its sequence is not greater than that of its key's last event. Without a sequence, the
+        events at `time` keep waiting, because events that precede them in the order may still come.
         """
         if self.watermark.has(time):
             return self.schema.empty_table()
@@ -89,11 +92,11 @@ class ConservativeMatcher:
         return rows
 
     def forget_idle(self) -> int:
-        """Removes idle keys: all that is remembered about them is too old to matter. `advance_time` also does this once
+        """Removes idle keys: all that is stored about them is too old to matter. `advance_time` also does this, once
         there are enough keys that the cost for each is small.
 
-        Returns, in microseconds, when the last of the keys that become idle without another event does so; FOREVER if
-        there is none.
+        Some of the other keys become idle without another event. Returns the time (microseconds) by which all of these
+        are idle; FOREVER if there are none.
         """
         kernel = self.detector.kernel
         keys = kernel.open_keys

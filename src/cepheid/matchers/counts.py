@@ -27,7 +27,7 @@ def in_words(*counted: tuple[int, str]) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """Numbers of matches and timeouts, and of what was dropped over a limit (`Limits.on_limit` "drop")."""
+    """The numbers of matches and timeouts, and of what was dropped because of limits (`Limits.on_limit` "drop")."""
 
     matches: int = 0
     timeouts: int = 0

@@ -32,7 +32,7 @@ class EventQueue:
         self._runs.append(run)
 
     def take(self, time: int) -> Batch | None:
-        """Removes and returns the events up to `time` (microseconds), in no order."""
+        """Removes and returns the events up to `time` (microseconds), in no particular order."""
         due: list[Batch] = []
         later: list[Batch] = []
         for run in self._runs:
@@ -49,7 +49,7 @@ class EventQueue:
 
     @property
     def all(self) -> Batch | None:
-        """All events, in no order."""
+        """All events, in no particular order."""
         return join(self._runs) if self._runs else None
 
 

@@ -28,7 +28,7 @@ class SortedMatcher:
         self._until = FOREVER if until is None else until
         self._ordering = Ordering()
         self._no_events: Batch | None = None
-        """No events, but with their columns, to visit the last key with; None before the first events."""
+        """An empty batch with the events' columns, for the last visit of the last key; None before the first events."""
 
     def process(self, batch: Batch) -> list[pa.Table]:
         """For each pattern, the rows that these events make certain, in the order of keys and emission.
@@ -50,8 +50,8 @@ class SortedMatcher:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was found; and "ties": events with the same key, time and sequence as another event, so that their
-        content orders them.
+        """The counts of results and drops, and "ties": the number of events with the same key, time and sequence as
+        another event, so that their content orders them.
         """
         return {"ties": self._ordering.ties, **asdict(self._detector.found)}
 
@@ -70,8 +70,8 @@ class SortedMatcher:
         return _joined(rows)
 
     def _visits(self, ends: npt.NDArray[np.int64]) -> Visits:
-        """Visits to one key after the other, up to these ends; each closes its key unless the caller changes that. As
-        one key is open at a time, all share the number 0.
+        """Visits to one key after the other, up to these ends. Each closes its key unless the caller changes that. All
+        keys share the number 0, because only one key is open at a time.
         """
         count = len(ends)
         return Visits(np.zeros(count, np.int32), ends, np.full(count, self._until), np.ones(count, np.bool_))

@@ -34,7 +34,7 @@ class KeyNumbers:
         return numbers[places]
 
     def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
-        """The number of each row's key, where every key has a number; `key` has the columns."""
+        """The number of each row's key. Every key must have a number; `key` has the key columns of `length` rows."""
         if not key:
             return np.full(length, self.number_of.get(b"", 0), np.int32)
         names = canonical_bytes(key, length).dictionary_encode()

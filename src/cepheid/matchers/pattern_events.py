@@ -1,8 +1,8 @@
 """Projections: the events of one pattern, from the shared events of several patterns.
 
 A host lifts the columns of all patterns at once. Each pattern's matcher then gets only its own mask and values, and no
-event that cannot matter to it, as if its pattern were the only one. So the order of ties, ordinals and ids do not
-depend on the other patterns.
+event that cannot matter to it, as if its pattern were the only one. So the order of ties, the ordinals and the ids do
+not depend on the other patterns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.events.batch import MASK, ROW_PREFIX, VALUE_PREFIX, Batch
-from cepheid.matchers.working_set import Mask, mask_of, matters
+from cepheid.matchers.working_set import Mask, mask_of, rows_with_any
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.plan_set import ColumnMap, PlanSet, Words
 
@@ -36,8 +36,8 @@ class PatternEvents:
     """The events of one of several patterns."""
 
     def __init__(self, place: ColumnMap, relevant: Words | None, *, with_rows: bool) -> None:
-        """`relevant`: bits of the shared mask; an event without any of them cannot matter to the pattern; None: every
-        event may matter. `with_rows`: whether the pattern has functions, which see all columns.
+        """`relevant` has bits of the shared mask: an event with none of them cannot matter to the pattern. None: every
+        event may matter. `with_rows` says whether the pattern has functions, which see all columns.
         """
         self._words = sorted({0, *(bit // WORD for bit in place.bits)})
         self._bits = [(self._words.index(bit // WORD), bit % WORD) for bit in place.bits]
@@ -51,7 +51,7 @@ class PatternEvents:
         names = [name for name in batch.data.schema.names if not name.startswith(self._not_taken)]
         data = batch.data.select([*names, *self._values.values()])
         if self._relevant is not None:
-            rows = matters(masks, self._relevant)
+            rows = rows_with_any(masks, self._relevant)
             if len(rows) < len(batch):
                 data, masks = data.take(pa.array(rows)), [mask[rows] for mask in masks]
         own = pa.RecordBatch.from_arrays(data.columns, names=[*names, *self._values])
@@ -65,7 +65,7 @@ class PatternEvents:
 
 
 def events_of_each(plans: PlanSet[Any], relevant_to: Sequence[Words | None]) -> Sequence[OwnEvents]:
-    """The events of each pattern; for a single pattern all events, unchanged."""
+    """One selection of events for each pattern. A single pattern gets all events, unchanged."""
     return [AllEvents()] if len(plans.each) == 1 else projections(plans, relevant_to)
 
 

@@ -2,7 +2,7 @@
 
 From the inside out: a kernel moves partial matches over arrays. A detector feeds it batches and makes rows from what it
 emits. A matcher decides when the events for a detector are in order and how far time has advanced. A host feeds a
-matcher and stores its snapshots. None but the host has a clock, a thread or I/O.
+matcher and stores its snapshots. Only the host has a clock, threads and I/O.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from cepheid.plan.plan_set import PatternPlan
 class Kernel(Protocol):
     """The open partial matches of all keys; the caller gives each key a number.
 
-    How a kernel takes events is between it and its detector. This protocol is about keys: which ones have something
-    open, when something is due for them, how to forget, copy and renumber them, and their state.
+    This protocol is about keys: which of them have something open, when they have deadlines, how they are forgotten,
+    copied and renumbered, and their state. How a kernel takes events is known to its detector only.
     """
 
     @property
@@ -55,7 +55,7 @@ class Kernel(Protocol):
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """How many partial matches and how many matches were dropped because of a limit."""
+        """The numbers of partial matches and of matches that were dropped because of a limit."""
 
     def make_keys(self, keys: int) -> None:
         """Makes room for keys with numbers below `keys`."""
@@ -67,10 +67,10 @@ class Kernel(Protocol):
         """Forgets what is open for these keys, without emitting anything."""
 
     def renumber(self, before: Int32s) -> None:
-        """Key i gets what is open for key before[i]; all other keys must have nothing open."""
+        """Gives key before[i] the number i, with all that is open for it. All other keys must have nothing open."""
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The state beside the events, to be taken once the events that nothing holds are forgotten."""
+        """The state without the events. Events that nothing holds must have been forgotten before."""
 
 
 class Detector(Protocol):
@@ -81,11 +81,13 @@ class Detector(Protocol):
     """
 
     closes_instants: bool
-    """Whether events of one time are processed together, once all are there. Else each event moves partial matches."""
+    """Whether all events of one time are processed together, once all of them have arrived. Otherwise each event moves
+    partial matches by itself.
+    """
 
     @property
     def drops_deadlines_silently(self) -> bool:
-        """Whether nothing is emitted at the deadlines of partial matches, so that they may be processed late."""
+        """Whether nothing is emitted at the deadlines of partial matches. Deadlines may then be processed late."""
 
     @property
     def plan(self) -> PatternPlan:
@@ -104,45 +106,52 @@ class Detector(Protocol):
 
     @property
     def working_set(self) -> WorkingSet:
-        """The events that the kernel holds, and others that are not forgotten yet."""
+        """The events that the kernel holds, and others that have not been forgotten yet."""
 
     @property
     def reported(self) -> TimeoutLog:
-        """The reported timeouts that may come again."""
+        """The log of reported timeouts, so that none is reported twice."""
 
     @property
     def rebinds(self) -> bool:
-        """Whether a later event may change a row whose match_id stays."""
+        """Whether a later event may change the content of a row but not its match_id."""
 
     def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
-        """Visits keys one after the other: first come the key's events, then time advances for it, then it may close.
-        Returns for each pattern the rows that this makes certain, in the order of emission. The events of `batch` are
-        key by key, within a key in order of time and sequence; `Visits.end` has positions in `batch`.
+        """Visits keys one after the other. A visit processes the key's events, then advances its time, and may close
+        the key at the end. Returns a table for each pattern: the rows that this makes certain, in the order of
+        emission.
+
+        The events in `batch` are grouped by key, and within a key in order of time and sequence. `Visits.end` has
+        positions in `batch`.
 
         Raises:
             ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
         """
 
     def replaying(self, limits: Limits) -> AbstractContextManager[None]:
-        """In the block, earlier events come again, under these limits in place of the plan's. Their rows were emitted
-        before, so results are counted but no rows are made.
+        """Within the block, `step` gets events that were processed before, and these limits replace the plan's. Results
+        are counted, but no rows are made, because they were emitted before.
         """
 
     def forget(self) -> None:
         """Forgets the events that nothing holds. `step` also does so from time to time."""
 
     def idle_from(self, keys: Int32s) -> Ints:
-        """(k,) microseconds: when all that is remembered of each key is too old to matter; FOREVER if it never is."""
+        """(k,) microseconds: the time from which all that is stored for the key is too old to matter; FOREVER if there
+        is none.
+        """
 
     @property
     def found(self) -> Found: ...
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
-        """In the block there are only these keys, which are open. They may be counted and listed, not visited."""
+        """Within the block the detector has only these keys, which are open. They may be counted and listed, but not
+        visited.
+        """
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:
-        """The open partial matches once time has advanced to `now` (microseconds), of `keys` (None: of all keys); for
-        each key at most the `most` that started last.
+        """The open partial matches of `keys` (None: all keys) once time has advanced to `now` (microseconds). For each
+        key at most `most` are listed: those that started last.
 
         Raises:
             PatternError: the pattern has no partial matches that can be listed.
@@ -150,38 +159,38 @@ class Detector(Protocol):
         """
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
-        """Continues from the kernel's `state`, with the events that it held; counts go on from `found`. Called once,
-        before the first step.
+        """Restores the kernel's `state` and the events that it held (`held`). Counting continues from `found`. Called
+        once, before the first step.
 
         Raises:
-            SnapshotError: the state and the events do not fit.
+            SnapshotError: the state and the events do not belong together.
         """
 
 
 class FiniteMatcher(Protocol):
-    """Patterns over events that come once: `process` for each batch, then `finish`, then `counts`."""
+    """Finds patterns in finite input: call `process` for each batch, then `finish`, then read `counts`."""
 
     def process(self, batch: Batch) -> list[pa.Table]:
-        """The rows that the batch makes certain: a table for each pattern, or none at all.
+        """The rows that the batch makes certain: one table for each pattern, or no tables.
 
         Raises:
-            EventError: events are not in the order that the kind of pattern needs, or a time is out of range.
+            EventError: events are not in the order that the kind of pattern requires, or a time is out of range.
             ConditionError, SkipError, LimitExceeded: the matcher cannot be used afterwards.
         """
 
     def finish(self) -> list[pa.Table]:
-        """Ends the input and returns the remaining rows; raises as `process`."""
+        """Ends the input and returns the remaining rows. It raises the same errors as `process`."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was found: a value for each of MATCHER_COUNTS."""
+        """The counts of ties, results and drops: a value for each of MATCHER_COUNTS."""
 
 
 class LiveMatcher(Protocol):
-    """One pattern over unbounded events of many keys, in a host that says how far time has advanced.
+    """Finds one pattern in unbounded events of many keys. The host says how far time has advanced.
 
     A host calls `advance_time` and `process` in turns. Events up to the watermark are late. `replay` repeats the calls
-    that an earlier matcher had; `renewed` is called once after it.
+    that an earlier matcher received; afterwards the host calls `renewed` once.
     """
 
     @property
@@ -191,19 +200,21 @@ class LiveMatcher(Protocol):
         """Advances the watermark past `time` (microseconds); returns the rows that this makes certain."""
 
     def process(self, events: Batch) -> pa.Table:
-        """The rows that these events make; they do not depend on the order of the batch."""
+        """The rows that these events produce. The order of the events in the batch does not matter."""
 
     def net(self, rows: pa.Table) -> pa.Table:
-        """The rows of a micro-batch without those that are inserted and retracted in it."""
+        """The rows of a micro-batch, without the matches that are both inserted and retracted in it."""
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        """Repeats earlier input: each batch comes with the watermark (microseconds) at which it came; at the end the
-        watermark advances to `passed`. Resulting rows were emitted then, and are discarded. `limits` apply during the
-        replay, afterwards those of the pattern.
+        """Repeats earlier input. Each batch in `log` is preceded by the watermark (microseconds) at which it arrived.
+        At the end the watermark advances to `passed`. The resulting rows are discarded, because they were emitted
+        before. `limits` apply during the replay, the pattern's limits afterwards.
         """
 
     def renewed(self) -> pa.Table | None:
-        """The rows that result from a consistency other than that of the stored state; None if it is the same."""
+        """Changes the consistency of the stored state to the pattern's, and returns the resulting rows; None if they
+        are the same.
+        """
 
     @property
     def now(self) -> int:
@@ -211,7 +222,7 @@ class LiveMatcher(Protocol):
 
     @property
     def due(self) -> int:
-        """Microseconds: once the watermark is past it, there is something to do; FOREVER if there is nothing."""
+        """Microseconds: there is something to do once the watermark is past this time; FOREVER if there is nothing."""
 
     @property
     def open(self) -> int:
@@ -219,25 +230,25 @@ class LiveMatcher(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether its state need not be stored: nothing is open and nothing waits."""
+        """Whether nothing is open and no event waits. The state then need not be stored."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was found so far: a value for each of LIVE_COUNTS."""
+        """The counts so far: a value for each of LIVE_COUNTS."""
 
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, as from a detector."""
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
-        """All open partial matches and waiting events. `made_for` describes in JSON values what the matcher was made
-        for; `restored` compares it. `kept` is state of the host, which `restored` returns.
+        """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
+        was made for; `restored` compares it. `kept` is state of the host; `restored` returns it.
         """
 
 
 class ServiceMatcher(Protocol):
-    """One pattern in the user's own service, which passes tables of events; only the caller has a clock.
+    """Finds one pattern in tables of events that the user's own service passes. Only the caller has a clock.
 
-    `restore` replaces the effect of all calls before. After an exception from a call that changes the matcher, only
+    `restore` discards the effect of all earlier calls. After an exception from a call that changes the matcher, only
     `restore` may be called.
     """
 
@@ -246,7 +257,7 @@ class ServiceMatcher(Protocol):
         """What is retained forever: one sentence per cause."""
 
     def process(self, batch: Batch) -> pa.Table:
-        """The rows that these events make. If time follows the events, it advances afterwards."""
+        """The rows that these events produce. If time follows the events, it advances afterwards."""
 
     def advance_time(self, time: int) -> pa.Table:
         """Advances time to `time` (microseconds); returns the rows that this makes certain."""
@@ -269,7 +280,7 @@ class ServiceMatcher(Protocol):
         """The matcher's counts, together with the host's counts of events read."""
 
     def snapshot(self, read: Mapping[str, int]) -> bytes:
-        """All open partial matches and waiting events, and the host's counts of events read."""
+        """All open partial matches and waiting events, and the host's counts of events read, as bytes."""
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         """Continues where the writer of the snapshot stopped; returns its host's counts of events read. `columns` are
@@ -282,7 +293,7 @@ class ServiceMatcher(Protocol):
 
 
 class PatternRunner(Protocol):
-    """A pattern of a stream in the form that is sent to the workers, which make its matchers."""
+    """A pattern of a stream in the form that is sent to workers. Workers make the pattern's matchers with it."""
 
     @property
     def plan(self) -> PatternPlan: ...

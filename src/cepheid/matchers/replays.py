@@ -28,8 +28,8 @@ class Replays:
 
     @contextmanager
     def replaying(self, limits: Limits) -> Iterator[None]:
-        """In the block, earlier events come again, under these limits in place of the plans'. Their rows were emitted
-        before, so none are made. The limits do not affect whether partial matches are in sets.
+        """Within the block, `step` gets events that were processed before, and these limits replace the plans'. No rows
+        are made, because they were emitted before. The limits do not change whether partial matches are in sets.
         """
         self._replays = True
         self.kernel.limit(limits)

@@ -1,7 +1,8 @@
 """A log of reported timeouts, so that each is reported only once.
 
-Branches of a pattern may have the same events. With windows between events, one branch may time out; an event may then
-move another branch to a state whose deadline is over already, and the next event times it out with the same events.
+Branches of a pattern may have the same events. With windows between events, one branch may time out first. An event may
+then move another branch to a state whose deadline has already passed. At the next event that branch times out with the
+same events.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class TimeoutLog(Protocol):
     """The reported timeouts of the keys that have something open."""
 
     may_repeat: ClassVar[bool]
-    """Whether the same timeout may come again. If not, there is nothing to remember."""
+    """Whether the same timeout may occur again. If not, the log stores nothing."""
 
     def new(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows without the timeouts that were reported before; the other timeouts are reported from now on."""
+        """The rows without the timeouts that were reported before. The other timeouts count as reported from now on."""
 
     def take_back(self, rows: pa.RecordBatch) -> None:
         """Removes the timeouts among the rows from the log."""
@@ -37,15 +38,17 @@ class TimeoutLog(Protocol):
         """Forgets the timeouts of these keys, which have nothing open now."""
 
     def forget_closed(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
-        """Forgets the timeouts of keys that have nothing open now and, for the other keys, timeouts that began before
-        all open partial matches; `names` has the keys' names by their numbers.
+        """Forgets the timeouts of keys that have nothing open now. For the other keys, forgets timeouts that began
+        before all open partial matches. `names` has the keys' names by their numbers.
         """
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Forgets the timeouts of all other keys, which have nothing open now."""
 
-    def pass_time(self, time: int) -> None:
-        """Forgets timeouts that started more than the window before `time`, when there are enough to be worth it."""
+    def forget_expired(self, time: int) -> None:
+        """Forgets timeouts that began a window or more before `time` (microseconds), once the log is large enough to be
+        worth it.
+        """
 
     def saved(self, name: str) -> dict[str, pa.RecordBatch]:
         """The batches of a snapshot for `restore`, under this name."""
@@ -55,7 +58,7 @@ class TimeoutLog(Protocol):
 
 
 class NoTimeouts:
-    """The log for patterns whose timeouts cannot come twice."""
+    """The log for patterns whose timeouts cannot occur twice."""
 
     may_repeat: ClassVar[bool] = False
 
@@ -74,7 +77,7 @@ class NoTimeouts:
     def keep_only(self, keys: Iterable[bytes]) -> None:
         pass
 
-    def pass_time(self, time: int) -> None:
+    def forget_expired(self, time: int) -> None:
         pass
 
     def saved(self, name: str) -> dict[str, pa.RecordBatch]:  # noqa: ARG002
@@ -86,7 +89,7 @@ class NoTimeouts:
 
 @dataclass
 class ReportedTimeouts:
-    """The log for patterns whose timeouts may come twice."""
+    """The log for patterns whose timeouts may occur twice."""
 
     may_repeat: ClassVar[bool] = True
 
@@ -132,7 +135,7 @@ class ReportedTimeouts:
             self._keep_from(names[number], start)
 
     def _keep_from(self, name: bytes, start: int) -> None:
-        """Forgets the key's timeouts that began before `start` (microseconds), when there are enough to be worth it."""
+        """Forgets the key's timeouts that began before `start` (microseconds), once there are enough to be worth it."""
         starts = self.starts.get(name)
         if starts is None or len(starts) <= self._many.get(name, _FEW):
             return
@@ -143,7 +146,7 @@ class ReportedTimeouts:
     def keep_only(self, keys: Iterable[bytes]) -> None:
         self._replace({name: self.starts[name] for name in keys if name in self.starts})
 
-    def pass_time(self, time: int) -> None:
+    def forget_expired(self, time: int) -> None:
         if self.window is None or self._count <= 2 * self._kept + _FEW:
             return
         open_ = {
@@ -170,7 +173,7 @@ class ReportedTimeouts:
             self._add(key, match_id, start)
 
     def _add(self, name: bytes, match_id: str, start: int) -> bool:
-        """Adds a timeout; false if it was reported before."""
+        """Adds a timeout; returns false if it was reported before."""
         starts = self.starts.setdefault(name, {})
         if match_id in starts:
             return False

@@ -21,7 +21,7 @@ from cepheid.plan.plan_set import PatternPlan
 
 
 class Planned:
-    """What a PatternRunner has from its plan."""
+    """The properties of a PatternRunner that come from its plan."""
 
     plan: PatternPlan
     why_unlisted: ClassVar[str]
@@ -37,10 +37,10 @@ class OrderedRunner(Planned, ABC):
 
     @abstractmethod
     def detector(self) -> Detector:
-        """A new one."""
+        """A new detector."""
 
     def live_matcher(self, live: ConservativeMatcher) -> OrderedLiveMatcher:
-        """The matcher as hosts use it."""
+        """Wraps the matcher for hosts."""
         return OrderedLiveMatcher(self, live)
 
     def matcher(self) -> OrderedLiveMatcher:
@@ -74,8 +74,8 @@ class OrderedLiveMatcher:
         return rows
 
     def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        """Takes all batches at once, as the steps in which time advanced do not matter here. Late events are counted,
-        as the ids of later ones continue from there.
+        """Processes all batches at once, because the steps in which time advanced do not matter here. Late events are
+        only counted: the ordinals of further late events continue from these.
         """
         in_time = []
         for until, events in log:

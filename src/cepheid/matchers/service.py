@@ -26,7 +26,7 @@ from cepheid.output.changes import FOUND
 
 
 class FollowingMatcher:
-    """A ServiceMatcher."""
+    """A ServiceMatcher whose time follows the events, or that the caller advances."""
 
     def __init__(
         self,
@@ -37,7 +37,9 @@ class FollowingMatcher:
         consistency: Consistency | None,
         warnings: Iterable[str] = (),
     ) -> None:
-        """With a consistency the rows are changes (insertions and retractions), and the plan must have outputs."""
+        """`lateness` is how far time stays before the latest event; None: only the caller advances time. With a
+        `consistency` the rows are changes (insertions and retractions), and the plan must have outputs.
+        """
         self.warnings = tuple(warnings)
         self._lateness = None if lateness is None else microseconds(lateness)
         self._made_for = dict(made_for) if consistency is None else {**made_for, "consistency": "given"}
@@ -90,7 +92,7 @@ class FollowingMatcher:
         return counts
 
     def _follow(self, time: int, lateness: int) -> pa.Table:
-        """Advances time after the latest event."""
+        """Advances time to `lateness` (microseconds) before the latest event; `time` is the latest one of a batch."""
         self._latest = max(self._latest, time)
         if lateness or self._matcher.detector.closes_instants:
             return self._matcher.advance_time(self._latest - lateness - 1)
@@ -108,5 +110,5 @@ def _new_matcher(
         *(measure.name for measure in matcher.detector.plan.measures or ()),
     ]
     if names.count(FOUND) > 1:
-        raise SchemaError(f"the output has a column {FOUND!r}, as the key or a measure has. Rename that")
+        raise SchemaError(f"the output has its own column {FOUND!r}: rename the key column or measure of that name")
     return matcher

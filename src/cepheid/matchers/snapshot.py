@@ -28,14 +28,14 @@ FORMAT = 2
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _DIGEST = 16
-_START_ANEW = "Start without it, or restore one that this matcher's own kind has written"
+_START_ANEW = "Start without it, or restore one that the same kind of matcher has written"
 
 
 class AnotherMatcher(SnapshotError):
     """The snapshot was made for another matcher."""
 
     def __init__(self, changed: Sequence[str]) -> None:
-        super().__init__(f"the snapshot is of another matcher: {'; '.join(changed)}")
+        super().__init__(f"the snapshot was made for another matcher: {'; '.join(changed)}")
         self.changed = changed
         """The differences, as text."""
 
@@ -74,8 +74,8 @@ def from_bytes(data: bytes) -> Snapshot:
     with fitting():
         header = json.loads(body[start:stop])
         if (written := header.pop("format")) not in range(1, FORMAT + 1):
-            known = f"this version reads those up to {FORMAT}"
-            raise SnapshotError(f"the snapshot is of format {written}, and {known}")
+            known = f"this version reads formats up to {FORMAT}"
+            raise SnapshotError(f"the snapshot has format {written}, and {known}")
         found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
     batches = {name: part for name, part in found.items() if isinstance(part, pa.RecordBatch)}
@@ -83,11 +83,11 @@ def from_bytes(data: bytes) -> Snapshot:
 
 
 def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
-    """The snapshot, once it is known to be for a matcher made for `made_for`.
+    """Reads a snapshot and checks that it was made for `made_for`.
 
     Raises:
-        SnapshotError: as from_bytes.
-        AnotherMatcher: it was made for something else.
+        SnapshotError: as `from_bytes`.
+        AnotherMatcher: the snapshot was made for something else.
     """
     snapshot = from_bytes(data)
     if changed := differences(snapshot.header.get("made_for"), made_for):
@@ -123,7 +123,7 @@ def restored(matcher: M, data: bytes, made_for: Mapping[str, Any], columns: pa.S
 
 @contextmanager
 def restoring() -> Iterator[None]:
-    """Around a user's call to restore: adds to a SnapshotError what to do."""
+    """Wraps a user's call to restore: it adds advice to a SnapshotError."""
     try:
         yield
     except AnotherMatcher as error:
@@ -134,21 +134,22 @@ def restoring() -> Iterator[None]:
 
 @contextmanager
 def fitting(what: str = "the snapshot") -> Iterator[None]:
-    """Around reading a snapshot: raises SnapshotError if a part is missing or has the wrong kind."""
+    """Wraps code that reads a snapshot: it raises SnapshotError if a part is missing or has the wrong kind."""
     try:
         yield
     except SnapshotError:
         raise
     except (AttributeError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
-        raise SnapshotError(f"{what} has not the parts of a matcher's ({type(error).__name__}: {error})") from error
+        detail = f"{type(error).__name__}: {error}"
+        raise SnapshotError(f"{what} lacks parts, or has parts of the wrong kind ({detail})") from error
 
 
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
 _FORM = "partial_matches"
 _CALLED = {"chosen": "columns", "delay": "lateness", "lateness": "late_by"}
-"""Entries that have another name for users; a message shows their values whole."""
-_DECIDED_BY = {_FORM: " (on_limit of the limits decides it, where sets would serve: 'drop' keeps them one by one)"}
+"""Entries that have another name for users. A message shows their values whole."""
+_DECIDED_BY = {_FORM: " (where sets are possible, Limits.on_limit decides: 'drop' stores partial matches one by one)"}
 
 
 def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
@@ -159,19 +160,19 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     a measure may change as long as it is computed from state that is stored already.
     """
     if not isinstance(before, dict):
-        return [f"it says {json.dumps(before)}"]
+        return [f"it was made for {json.dumps(before)}"]
     decisive = [name for name in dict.fromkeys([*before, *now]) if name not in _IN_WORDS]
     if all(_is_same(before.get(name), now.get(name)) for name in decisive):
         return []
     was, is_ = ({name: it for name, it in made_for.items() if name not in _DIGESTS} for made_for in (before, now))
-    changed = _changes(was, is_) or ["another version of Cepheid wrote it, which compiles this pattern otherwise"]
+    changed = _changes(was, is_) or ["another version of Cepheid wrote it and compiles this pattern differently"]
     return [
         text for text in changed if not text.startswith(_FORM)
     ] or changed  # the form follows from the other changes
 
 
 def _is_same(before: Any, now: Any) -> bool:
-    """Whether they are equal as JSON: 1, 1.0 and true are three values."""
+    """Whether they are equal as JSON: 1, 1.0 and true are three different values."""
     return json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True)
 
 

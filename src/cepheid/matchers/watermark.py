@@ -18,15 +18,17 @@ from cepheid.matchers.event_queue import times_of
 
 
 class Watermark:
-    """Time advances past an instant, or to within it: then each key may have further events there after its last."""
+    """The watermark is past an instant, or within it. While it is within an instant, a key may still get events of that
+    time after its last one.
+    """
 
     def __init__(self) -> None:
         self.now = NO_TIME
-        """Microseconds: the watermark; events before it are late."""
+        """The watermark, in microseconds: events before it are late."""
         self.now_is_over = False
         """Whether events at `now` are late, too."""
         self.last: dict[bytes, dict[str, Any]] = {}
-        """If `now` is not over: the sequence of each key's last event at this time."""
+        """If `now` is not over: the sequence of each key's last event at `now`."""
         self.late = LateOrdinals()
 
     def has(self, time: int) -> bool:
@@ -38,8 +40,8 @@ class Watermark:
         self.now, self.now_is_over, self.last = time, True, {}
 
     def advance_within(self, time: int, events: Batch | None) -> None:
-        """Events before `time` are late from now on. If `events` have a sequence, so are later events of their keys at
-        `time` whose sequence is not greater than theirs.
+        """Events before `time` are late from now on. `events` are the newly processed ones, given only if they have a
+        sequence: then an event at `time` is late, too, if its sequence is not greater than that of its key's last one.
         """
         if time > self.now:
             self.last = {}
@@ -52,7 +54,7 @@ class Watermark:
                 self.last[name] = sequence
 
     def parted(self, batch: Batch) -> tuple[Batch, Batch]:
-        """The late events, with their ordinals, and the others."""
+        """Separates the late events, with their ordinals, from the others."""
         late = self._is_late(batch)
         if not late.any():
             return self.numbered(batch.slice(0, 0)), batch
@@ -110,7 +112,9 @@ def _sequences(batch: Batch) -> list[dict[str, Any]]:
 
 
 def _in_numbers(sequences: pa.Array) -> list[dict[str, Any]]:
-    """Python values, but times as numbers, which sort in the same order: Python's dates do not have all years."""
+    """The sequences as Python values. Times are numbers, which sort in the same order, because Python's dates do not
+    cover all years.
+    """
     rows: list[dict[str, Any]] = sequences.cast(_with_numbers(sequences.type)).to_pylist()
     return rows
 

@@ -1,8 +1,8 @@
 """The events that the kernel reads, as Arrow batches and as arrays of 64-bit values.
 
-Events that partial matches hold are stored among others that nothing holds now. When there are too many of the others,
-the held ones are copied. So an event is copied a few times while it is held, and the cost of a batch depends only on
-its own size.
+Events that partial matches hold are stored together with events that nothing holds any more. When there are too many of
+the latter, the held events are copied. So an event is copied only a few times while it is held, and the cost of a batch
+depends only on its own size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Mask: TypeAlias = npt.NDArray[np.int64]
 
 
 class Tables(Protocol):
-    """The arrays of a compiled pattern, as far as events are concerned."""
+    """The arrays of a compiled pattern that a working set writes to."""
 
     @property
     def constants(self) -> Ints: ...
@@ -43,7 +43,7 @@ class Compiled(Protocol):
     def tables(self) -> Tables: ...
     @property
     def string_constants(self) -> Mapping[int, str]:
-        """Strings among the constants, by number; their codes are the working set's."""
+        """The string constants, by their number among the constants. The working set assigns their codes."""
 
     @property
     def script_columns(self) -> frozenset[int]:
@@ -51,7 +51,7 @@ class Compiled(Protocol):
 
     @property
     def orders_texts(self) -> bool:
-        """Whether scripts ask which of two strings is less."""
+        """Whether scripts compare strings by their order."""
 
 
 class WorkingSet:
@@ -68,7 +68,7 @@ class WorkingSet:
     def add(self, batch: Batch) -> None:
         """Appends events."""
         parts = self._parts
-        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # so that there are few, as in EventQueue
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):  # few parts remain, as in EventQueue
             last = parts.pop()
             parts[-1] = join([parts[-1], last])
         parts.append(batch)
@@ -76,17 +76,17 @@ class WorkingSet:
             self._arrays.add(batch)
 
     def take(self, positions: Int32s) -> Batch:
-        """The events at `positions`, which ascend; at least one batch has been added."""
-        found, first = [], 0
+        """The events at `positions`, which ascend; at least one batch must have been added."""
+        taken, first = [], 0
         for part in self._parts:
             begin, end = np.searchsorted(positions, [first, first + len(part)])
             if begin < end:
-                found.append(part.take(pa.array(positions[begin:end] - first)))
+                taken.append(part.take(pa.array(positions[begin:end] - first)))
             first += len(part)
-        return join(found) if found else self._parts[0].take(pa.array(positions))
+        return join(taken) if taken else self._parts[0].take(pa.array(positions))
 
     def keep(self, positions: Int32s) -> None:
-        """Retains only the events at `positions`, which ascend; they are at 0, 1, … from now on."""
+        """Retains only the events at `positions`, which ascend. From now on they have the positions from 0."""
         if self._parts:
             retained = self.take(positions)
             self._parts, self._arrays = [], _Arrays(self._pattern)
@@ -108,7 +108,7 @@ class WorkingSet:
 
     @property
     def events(self) -> Events:
-        """The arrays for the kernel, with spare room at the end; codes of strings are valid until a batch is added."""
+        """The arrays for the kernel, with spare room at the end. Codes of strings are valid until a batch is added."""
         return self._arrays.events
 
 
@@ -167,7 +167,7 @@ class _TextCodes:
         self._give_constants()
 
     def add(self, texts: Mapping[int, pa.Array], values: npt.NDArray[np.int64], begin: int, end: int) -> None:
-        """Writes the codes of columns to `values[:, begin:end]`. If codes are ordered, those before change as well."""
+        """Writes the codes of columns to `values[:, begin:end]`. Ordered codes before `begin` may change, too."""
         if not texts:
             return
         known = len(self._codes)
@@ -184,7 +184,7 @@ class _TextCodes:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
 
     def _rank(self) -> npt.NDArray[np.int64]:
-        """Replaces codes by ranks; element i is the new code of the former code i."""
+        """Replaces codes by ranks. Element i of the result is the new code for the former code i."""
         ordered = sorted(self._codes)  # by code points, and so by bytes
         ranks = np.empty(len(ordered), np.int64)
         ranks[[self._codes[name] for name in ordered]] = np.arange(len(ordered))
@@ -206,17 +206,17 @@ def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
     """The events that have at least one of these bits, given as a number per word of the mask; None: all events."""
     if words is None:
         return batch
-    rows = matters([mask_of(batch, word) for word in range(len(words))], words)
+    rows = rows_with_any([mask_of(batch, word) for word in range(len(words))], words)
     return batch if len(rows) == len(batch) else batch.take(pa.array(rows))
 
 
-def matters(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
+def rows_with_any(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
     """The rows of the events whose masks have at least one of these bits, given as a number per word."""
-    found = np.zeros(len(masks[0]), np.bool_)
+    has_any = np.zeros(len(masks[0]), np.bool_)
     for mask, bits in zip(masks, words, strict=True):
         if bits:
-            found |= mask & bits != 0
-    return np.flatnonzero(found)
+            has_any |= mask & bits != 0
+    return np.flatnonzero(has_any)
 
 
 def _room(columns: int, length: int) -> Events:

@@ -18,8 +18,8 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import IN_ONE_TABLE, RESERVED
 from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
 
-_OF_HOSTS = re.compile(r"_error|_counts|_slot\d+")
-"""Names of internal columns in which hosts build the output, beside the key columns."""
+_INTERNAL = re.compile(r"_error|_counts|_slot\d+")
+"""Names of internal columns that hosts use beside the key columns while they build the output."""
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
@@ -48,14 +48,14 @@ def checked_key(given: object, faults: list[str], *, with_outputs: bool) -> tupl
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names
-        if name.lower() in reserved or _OF_HOSTS.fullmatch(name.lower())
+        if name.lower() in reserved or _INTERNAL.fullmatch(name.lower())
     ]
     return names
 
 
 def measures_of_each(given: object, names: Sequence[str], faults: list[str]) -> dict[str, dict[str, str]]:
     if not isinstance(given, Mapping):
-        faults.append(f"measures: of several patterns each has its own, as in {_AS_MEASURES}, got {brief(given)}")
+        faults.append(f"measures: each of several patterns has its own, as in {_AS_MEASURES}, got {brief(given)}")
         return {}
     faults += [
         f"measures: no pattern is named {name!r}. {did_you_mean(str(name), names)}"
@@ -82,10 +82,10 @@ def checked_outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     choices = ", ".join(map(repr, allowed))
     if wrong := [name for name in names if name not in allowed]:
-        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be asked for; allowed are {choices}")
+        faults.append(f"outputs: {', '.join(map(repr, wrong))} cannot be requested; allowed are {choices}")
         return ()
     if not names:
-        faults.append(f"outputs: none is named; name at least one of {choices}, or leave it out for matches alone")
+        faults.append(f"outputs: none is named; name at least one of {choices}, or leave it out for matches only")
         return ()
     return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
 
@@ -117,7 +117,7 @@ def checked_zone(time_zone: object, faults: list[str]) -> str | None:
         return None
     try:
         return ZoneInfo(str(time_zone)).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is an OSError
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder of zones
         faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
     return None
 
@@ -131,11 +131,11 @@ def checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:
 def time_of(argument: str, given: object) -> datetime:
     """A datetime, from a datetime, ISO text, or a time of NumPy or pandas; SchemaError for anything else."""
     try:
-        found = _iso_time(given) if isinstance(given, str) else plain_value(given)
+        time = _iso_time(given) if isinstance(given, str) else plain_value(given)
     except ValueError as error:
         raise SchemaError(f"{argument}: {error}") from None
-    if isinstance(found, datetime):
-        return found
+    if isinstance(time, datetime):
+        return time
     raise SchemaError(f"{argument}: {brief(given)} is not a time; {_AS_TIME}")
 
 
@@ -145,12 +145,12 @@ _AS_TIME = "write it as '2026-01-31 12:00:00'"
 def _iso_time(text: str) -> datetime:
     """The time in ISO text; ValueError for digits after the microseconds, which Python would drop."""
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a time; {_AS_TIME}") from None
     if re.search(r"[.,]\d{6}0*[1-9]", text):
         raise ValueError(f"{text} has nanoseconds: round it to microseconds")
-    return found
+    return time
 
 
 def checked_as_of(given: object, faults: list[str]) -> datetime | None:
@@ -162,7 +162,7 @@ def checked_as_of(given: object, faults: list[str]) -> datetime | None:
 
 
 def checked_time(given: object, family: Family, faults: list[str]) -> tuple[str | None, str | None]:
-    """The columns of start and end, or the time column and None; None, None: processing order."""
+    """The columns of start and end, or the time column and None. Both None: processing order."""
     if family.has_ends:
         names = list(given) if isinstance(given, list | tuple) else []
         if len(names) == 2 and all(isinstance(name, str) for name in names):

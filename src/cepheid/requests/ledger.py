@@ -1,4 +1,6 @@
-"""The ledger beside a stream's state, for readers of its checkpoint: the arguments that the plan is made from."""
+"""The ledger that is stored with a stream's state. It has the arguments that the plan is made from, so that the
+checkpoint can be read without the query.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from cepheid.requests.request import Request
 
 
 def asked_of(request: Request, asked: PatternRequest[Any], zone: str, events: dict[str, Any]) -> dict[str, Any]:
-    """The request for one of its patterns, in JSON values: the pattern's document, the other arguments of `detect` that
-    a plan is made from, and the events' columns as `events` describes them. If partial matches of the kind cannot be
-    listed, only the kind.
+    """The request for one of its patterns, in JSON values. It has the pattern's document, the other arguments of
+    `detect` that a plan is made from, and the events' columns as described in `events`. If partial matches of this kind
+    of pattern cannot be listed, it has only the kind.
     """
     family = request.family
     if not family.lists_open:

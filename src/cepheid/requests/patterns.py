@@ -18,7 +18,7 @@ Measures: TypeAlias = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 
 def asked_patterns(pattern: object, measures: object, faults: list[str]) -> tuple[PatternRequest[Any], ...]:
-    """The pattern with its measures; several patterns get the names under which they are given.
+    """The patterns with their measures. Patterns in a mapping get their keys there as names.
 
     Raises:
         PatternError: one is no pattern, or is of another kind than the others.
@@ -51,7 +51,7 @@ def _named(patterns: Mapping[object, Any]) -> list[Any]:
 
 
 def _common_family(patterns: Mapping[object, Any]) -> Family:
-    """The kind of the first of them that is a pattern."""
+    """The kind of the first value that is a pattern."""
     kinds = (family for pattern in patterns.values() if (family := family_of(pattern)) is not None)
     return next(kinds, FAMILIES[0])
 
@@ -61,7 +61,7 @@ def _of_another_kind(given: object, family: Family) -> str:
         return advice
     if (other := family_of(given)) is None:
         return _not_a_pattern(given)
-    return f"where one of several patterns is of {family.kind} all are: {family.noun} is expected, got {other.noun}"
+    return f"several patterns must be of one kind ({family.kind}): {family.noun} is expected, got {other.noun}"
 
 
 def _not_a_pattern(given: object) -> str:
@@ -70,5 +70,5 @@ def _not_a_pattern(given: object) -> str:
 
 
 def _advice(given: object) -> str | None:
-    """How to make a pattern of `given`, which is not one yet; None if no kind of pattern knows."""
+    """How to make a pattern from `given`, which is not one yet; None if no kind of pattern has advice."""
     return next((advice for family in FAMILIES if (advice := family.advice(given)) is not None), None)

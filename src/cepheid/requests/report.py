@@ -8,7 +8,7 @@ from cepheid.matchers.counts import ReadCounts
 
 
 class Report:
-    """Filled by `detect`: counts of events read and dropped, and of what was found.
+    """Filled by `detect`: the counts of events read and dropped, and of what was found.
 
     In process the counts are available when `detect` returns. On Spark, work starts with an action on the result, and
     `counts` waits for it.
@@ -25,5 +25,5 @@ class Report:
     def counts(self) -> ReadCounts:
         """An EventCounts; for interval patterns an IntervalCounts."""
         if self._read is None:
-            raise RuntimeError("this report was not given to detect(…, report=…) yet")
+            raise RuntimeError("this report has not been given to detect(…, report=…) yet")
         return self._read()

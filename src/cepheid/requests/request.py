@@ -1,4 +1,4 @@
-"""A request to a host: the arguments of `detect`, checked and in one value; and the columns of worker messages."""
+"""A request to a host: the checked arguments of `detect` in one value. Also the columns of workers' messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ ERROR, COUNTS = "_error", "_counts"
 
 
 SHARDS = 16
-"""The default for a stream's pattern: a call of a shard takes milliseconds, and a partition runs them in sequence."""
+"""The default number of shards of a stream's pattern. It is small because a call of a shard takes milliseconds, and a
+partition calls its shards one after the other.
+"""
 MOST_SHARDS = 65_536
 
 MOST_LISTED = 1000
-"""The default for open partial matches listed per key: a set may represent more than fit into memory."""
+"""The default for how many open partial matches are listed per key. A set may represent more than fit into memory."""
 
 Nulls: TypeAlias = Literal["error", "drop"]
-"""What happens to events without a key or a time: an error, or they are dropped and counted."""
+"""What happens with events without a key or a time: they are an error, or are dropped and counted."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Request:
     time: str | None
     """None: processing order."""
     end: str | None = None
-    """For events with a start and an end: the column of the end; `time` is that of the start."""
+    """For events with a start and an end: the column of the end. Then `time` is the column of the start."""
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()
@@ -55,7 +57,7 @@ class Request:
     """None: only matches, in their own columns."""
     limits: Limits = field(default_factory=Limits)
     as_of: datetime | None = None
-    """Without a zone it is read like event times without one."""
+    """A time without a zone is read like event times without one."""
     time_zone: str | None = None
     """How times without a zone are read; None: the host's default."""
     nulls: Nulls = "error"
@@ -93,7 +95,7 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:
-    """`as_of` in UTC; without a zone it is a local time of `zone`. Error messages call it `argument`.
+    """`as_of` in UTC. Without a zone it is a local time in `zone`. Error messages call it `argument`.
 
     Raises:
         SchemaError: the local time exists twice or not at all, or is out of range in UTC.
@@ -112,7 +114,7 @@ def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> dateti
 
 
 def _zone(name: str, argument: str) -> tzinfo:
-    """The zone of this name, which may also be an offset such as +05:30, as on Spark."""
+    """The zone with this name. As on Spark, the name may also be an offset such as +05:30."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

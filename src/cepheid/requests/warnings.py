@@ -11,11 +11,11 @@ from cepheid.errors import CepheidWarning
 from cepheid.plan.plan_set import PlanSet
 
 
-def of_each(plans: PlanSet[Any], what: Callable[[Any], Iterable[str]]) -> Iterator[str]:
-    """The warnings about each plan; for patterns that were given by name, with the name in front."""
+def with_names(plans: PlanSet[Any], warnings_of: Callable[[Any], Iterable[str]]) -> Iterator[str]:
+    """The warnings about each plan. If patterns were given by name, a warning begins with the name."""
     for plan in plans.each:
-        whose = f"pattern {plan.pattern.name!r}: " if plans.named else ""
-        yield from (whose + warning for warning in what(plan))
+        prefix = f"pattern {plan.pattern.name!r}: " if plans.named else ""
+        yield from (prefix + warning for warning in warnings_of(plan))
 
 
 def of_growth(who: str, growth: Iterable[str]) -> Iterator[str]:

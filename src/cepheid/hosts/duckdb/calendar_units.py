@@ -33,7 +33,8 @@ def date_trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     start = f"date_trunc({quoted(unit)}, {clock})"
     if unit == "week" or zone in UTC_NAMES:
         return guarded([time], instant(start, zone), TIMESTAMP)
-    # If the clock is set back in between, the time's own offset is used, provided that it also applied at the start.
+    # Clocks may be set back between the start and the time. Then the time's own offset is used, provided that it also
+    # applied at the start.
     same_offset = f"({time.text} - ({clock} - {start}))"
     shown = local(Fragment(same_offset, TIMESTAMP), zone)
     return guarded([time], f"CASE WHEN {shown} = {start} THEN {same_offset} ELSE {instant(start, zone)} END", TIMESTAMP)

@@ -1,4 +1,4 @@
-"""Casts with Spark's ANSI results; casts that are missing here (double to string, text to timestamp, …) need Spark."""
+"""Casts with Spark's ANSI results. Casts that are missing here (double to string, text to timestamp, …) need Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPACE = r"[\x00-\x20\x7f]*"
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _INTEGER = rf"\A{_SPACE}([+-]?[0-9]+){_SPACE}\z"
 _DECIMAL = rf"\A{_SPACE}({_NUMBER}){_SPACE}\z"
-# Around a DOUBLE, Java trims the text: 0x7f is not a space, and an F or D may follow.
+# For a DOUBLE, Java trims the text. To Java, 0x7f is not a space, and an F or D may follow the number.
 _BLANK = r"[\x00-\x20]*"
 _DOUBLE = rf"\A{_BLANK}({_NUMBER})[dDfF]?{_BLANK}\z"
 _HEXADECIMAL = rf"\A{_BLANK}[+-]?0[xX]"
@@ -78,7 +78,7 @@ def _float_to_integer(value: Fragment, type_: pa.DataType, mode: Mode) -> Fragme
     cut = _plain(f"trunc({number})", value, type_, mode)
     if type_ != pa.int64():
         return cut
-    # Spark's check accepts 2^63, as it compares with the double nearest to the largest BIGINT.
+    # Spark's check accepts 2^63, because it compares with the double nearest to the largest BIGINT.
     text = f"CASE WHEN {number} = 9223372036854775808 THEN CAST(9223372036854775807 AS BIGINT) ELSE {cut.text} END"
     return replace(cut, text=text)
 

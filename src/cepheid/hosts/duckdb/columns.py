@@ -1,7 +1,6 @@
-"""Names in expressions → the event columns for DuckDB: only those in use, with fields taken out of structs, and
-renamed.
+"""The event columns for DuckDB: only those that expressions name, with fields taken out of structs, and renamed.
 
-The names are positions (`c0`, `c1`, …) because DuckDB, unlike Arrow, ignores case in column names.
+The new names are `c0`, `c1`, …, because DuckDB, unlike Arrow, ignores case in column names.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class EventColumns:
         self._names: dict[Path, str] = {}
 
     def resolve(self, name: Name) -> Fragment:
-        """The column or field that the name means; `taken_from` returns it from now on."""
+        """The column or field that the name means. From now on `taken_from` includes it."""
         path, type_ = self._find(name)
         if arrow.is_dictionary(type_):
             type_ = type_.value_type
@@ -45,18 +44,18 @@ class EventColumns:
         path: list[int] = []
         type_ = pa.null()
         for i, part in enumerate(name.parts):
-            found = [j for j, field in enumerate(fields) if field.name.lower() == part.lower()]
-            if len(found) != 1:
-                what = "ambiguous" if found else "unknown"
+            same = [j for j, field in enumerate(fields) if field.name.lower() == part.lower()]
+            if len(same) != 1:
+                what = "ambiguous" if same else "unknown"
                 message = f"{what} {'field' if i else 'column'} {part!r}"
                 raise _problem(name, message, did_you_mean(part, [field.name for field in fields]), i)
-            path.append(found[0])
-            type_ = fields[found[0]].type
+            path.append(same[0])
+            type_ = fields[same[0]].type
             fields = list(type_) if arrow.is_struct(type_) else []
         return tuple(path), type_
 
     def taken_from(self, events: pa.Table) -> pa.Table:
-        """The named columns of the events, as DuckDB stores them; one column of NULLs if none is named."""
+        """The columns of the events that were named, in DuckDB's form; one column of NULLs if none was."""
         if not self._names:
             return pa.table({"none": pa.nulls(events.num_rows, pa.bool_())})
         return pa.table({name: _as_held(_at(events, path)) for path, name in self._names.items()})

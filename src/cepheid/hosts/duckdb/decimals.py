@@ -1,7 +1,8 @@
-"""Division of decimals, which DuckDB computes in doubles, and conversion of doubles to decimals by way of their text,
+"""Division of decimals, for which DuckDB would use doubles; and conversion of doubles to decimals through their text,
 as in Java.
 
-A quotient is computed on integers of up to 38 digits (HUGEINT), with one digit more than needed, then rounded half up.
+A quotient is computed on integers of up to 38 digits (HUGEINT), with one digit more than needed, and is then rounded
+half up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyarrow import types as arrow
 from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type
 from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer
 
-# From here on doubles (2^52) and floats (2^23) are whole numbers.
+# Doubles (from 2^52) and floats (from 2^23) are whole numbers.
 _WHOLE = {pa.float64(): 4503599627370496, pa.float32(): 8388608}
 # A double that is not whole has 16 digits before the point.
 MAX_PLACES = MAX_DIGITS - 16
@@ -24,7 +25,7 @@ _EXPONENT = "CAST(regexp_extract(v, '[0-9]+$') AS INTEGER)"
 
 
 def quotient(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
-    """`left / right` of decimals, the divisor not 0; None: it needs more than 38 digits."""
+    """`left / right` of decimals, where the divisor is not 0; None if it needs more than 38 digits."""
     shift = type_.scale + 1 - left.type.scale + right.type.scale
     # Spark rounds to 38 places, then to the type's: rounding once gives the same if the divisor is short enough.
     exact_at_once = type_.scale + right.type.precision <= MAX_DIGITS
@@ -35,7 +36,7 @@ def quotient(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
 
 
 def remainder(left: Fragment, right: Fragment, type_: pa.DataType) -> str | None:
-    """`left % right` of decimals, the divisor not 0; None: it needs more than 38 digits."""
+    """`left % right` of decimals, where the divisor is not 0; None if it needs more than 38 digits."""
     scale = max(left.type.scale, right.type.scale)
     if any(side.type.precision + scale - side.type.scale > MAX_DIGITS for side in (left, right)):
         return None
@@ -72,7 +73,7 @@ def as_decimal(number: Fragment, type_: pa.DataType, cast: str) -> str:
 
 
 def rounded_type(type_: pa.DataType, places: int) -> pa.DataType | None:
-    """The type of `round(x, places)`; None: it is not supported here."""
+    """The type of `round(x, places)`; None if it is not supported here."""
     if is_integer(type_) or (is_float(type_) and places <= MAX_PLACES):
         return type_
     if not is_decimal(type_):
@@ -92,7 +93,7 @@ def rounded(number: Fragment, places: int, type_: pa.DataType) -> str:
 
 
 def places_in(args: Sequence[Fragment]) -> int | None:
-    """The second argument of `round`, 0 without one; None: it is not a constant of at least 0."""
+    """The second argument of `round`; 0 if there is none; None if it is not a constant of at least 0."""
     if len(args) == 1:
         return 0
     literal = args[1].literal

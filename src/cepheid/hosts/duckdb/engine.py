@@ -23,7 +23,7 @@ from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import words_of
 
 _SETTINGS = {
-    # Each of these may remove an operation that would have failed (`a + 1 > 5` becomes `a > 4`); Spark does not.
+    # Each of these may remove an operation that would have failed (`a + 1 > 5` becomes `a > 4`), unlike Spark.
     "disabled_optimizers": "expression_rewriter,statistics_propagation",
     "TimeZone": "UTC",
     # The wheel contains all that is used here; nothing may be downloaded.
@@ -36,7 +36,7 @@ class Evaluated(NamedTuple):
     """Lifted columns of a table of events, in the table's order."""
 
     masks: tuple[NDArray[np.uint64], ...]
-    """Words of the mask; bit i of the first is set where bits[i] is true."""
+    """Words of the mask. Bit i of the first word is set where bits[i] is true."""
     values: tuple[pa.ChunkedArray, ...]
 
     def take(self, rows: pa.Array) -> Evaluated:
@@ -64,7 +64,7 @@ class DuckDbEngine:
         self._latest: _Translation | None = None
 
     def type_of(self, expression: Expression, columns: pa.Schema) -> pa.DataType:
-        """The expression's type, as in Spark; PatternError with all its problems, spans included."""
+        """The expression's type, as in Spark. Raises PatternError with all problems and their spans."""
         return translate(expression, EventColumns(columns).resolve, self.time_zone).type
 
     def types_of(
@@ -80,7 +80,7 @@ class DuckDbEngine:
             return error.problems[0]
 
     def to_sql(self, expression: Expression, columns: pa.Schema) -> str:
-        """The DuckDB SQL of the expression; columns are c0, c1, … in the order in which it names them."""
+        """The DuckDB SQL of the expression. Columns are c0, c1, … in the order in which the expression names them."""
         return translate(expression, EventColumns(columns).resolve, self.time_zone).text
 
     def evaluate(
@@ -91,11 +91,11 @@ class DuckDbEngine:
         values: Sequence[Lifted] = (),
         shown: pa.Table | None = None,
     ) -> Evaluated:
-        """All lifted columns, by one query over the columns that they name.
+        """All lifted columns, computed by one query over the columns that they name.
 
         Raises:
-            ConditionError: one fails on an event, as it would on Spark; the message has its text, and the event as it
-                appears in `shown`.
+            ConditionError: one of them fails on an event, as it would on Spark. The message has its text, and the event
+                as it appears in `shown`.
         """
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         columns, fragments = self._translated(bits, values, table.schema)
@@ -113,7 +113,9 @@ class DuckDbEngine:
     def _translated(
         self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
     ) -> tuple[EventColumns, list[Fragment]]:
-        """The columns' SQL; stored, as a matcher makes the same request with every few events."""
+        """The SQL of the lifted columns. The latest is stored, because a live matcher makes the same request for every
+        few events.
+        """
         latest = self._latest
         if latest is None or latest.bits is not bits or latest.values is not values or latest.schema != schema:
             columns = EventColumns(schema)
@@ -138,7 +140,7 @@ class DuckDbEngine:
         held: pa.Table,
         shown: pa.Table | None,
     ) -> ConditionError:
-        """Which condition failed, and on which event: each one that can fail is evaluated alone."""
+        """The error that says which condition failed on which event. Each one that can fail is evaluated alone."""
         for one, fragment in zip(lifted, fragments, strict=True):
             alone = self._failure(fragment, held) if fragment.raises else None
             if alone is None:
@@ -170,7 +172,7 @@ class DuckDbEngine:
 
 @lru_cache(maxsize=1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a forked process has none of its threads
-    """The database of the process, without tables: starting one takes longer than a query over some thousand events."""
+    """The process's only database, without tables: to start one takes longer than a query over some thousand events."""
     database = duckdb.connect()
     for setting, value in _SETTINGS.items():
         database.execute(f"SET GLOBAL {setting} = '{value}'")

@@ -1,8 +1,8 @@
 """Pieces of DuckDB SQL that know their Spark type, and conversions that lose nothing.
 
-How DuckDB stores Spark's types: TIMESTAMP is a DuckDB TIMESTAMP in UTC (comparisons then need no time zone, only
-operations on local time do), TIMESTAMP_NTZ a DuckDB TIMESTAMP, INTERVAL DAY TO SECOND a BIGINT of microseconds; the
-others have the same name.
+How DuckDB stores Spark's types: TIMESTAMP is a DuckDB TIMESTAMP in UTC, so that only operations on local time need a
+time zone. TIMESTAMP_NTZ is a DuckDB TIMESTAMP, and INTERVAL DAY TO SECOND a BIGINT of microseconds. The other types
+have the same name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Fragment:
     text: str
     type: pa.DataType
     raises: bool = False
-    """Whether evaluating it can fail; it must then be evaluated only where Spark would evaluate it."""
+    """Whether evaluating it can fail. It must then be evaluated only where Spark would evaluate it."""
     literal: Literal | None = None
     """Set if the expression is a constant as written."""
 
@@ -67,12 +67,14 @@ def fail(message: str, type_: pa.DataType) -> str:
 
 
 def bound(value: str, body: str) -> str:
-    """`body`, in which `v` is the value: a value that is used several times is written and computed once."""
+    """SQL for `body`, in which `v` stands for the value. So a value that is used several times is written and computed
+    once.
+    """
     return f"list_transform([{value}], lambda v: {body})[1]"
 
 
 def of_literal(literal: Literal, zone: str) -> Fragment:
-    """The constant; its type is always written out, since DuckDB would otherwise choose its own."""
+    """The constant. Its type is always written out, because DuckDB would otherwise choose one."""
     value, type_ = literal.value, same_kind(literal.type)
     if isinstance(value, datetime) and type_ == TIMESTAMP and value.tzinfo is None:
         value = value.replace(tzinfo=ZoneInfo(zone))
@@ -110,10 +112,10 @@ def local(fragment: Fragment, zone: str) -> str:
 
 
 def instant(clock: str, zone: str) -> str:
-    """The instant at which the local time in `zone` is `clock`. As in Java, it is the first of two; in a gap it is
-    moved past the gap.
+    """The instant at which the local time in `zone` is `clock`. As in Java, it is the first of two instants, and a time
+    in a gap is moved past the gap.
 
-    ICU, which DuckDB uses, gives the second of two; the offset of the day before gives the first.
+    ICU, which DuckDB uses, gives the second of two instants. The offset of the day before gives the first.
     """
     if zone in UTC_NAMES:
         return clock
@@ -172,7 +174,7 @@ def as_double(number: Fragment) -> str:
 
 
 def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
-    """A date or timestamp written as text in the full ISO form; other forms need Spark."""
+    """A date or timestamp from text in the full ISO form. Other forms need Spark."""
     text = str(literal.value)
     try:
         if type_ == pa.date32():
@@ -188,7 +190,7 @@ def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment
 
 
 def same_kind(type_: pa.DataType) -> pa.DataType:
-    """One Arrow type for each Spark type: strings, zoned timestamps and lists each have several."""
+    """The one Arrow type that stands for a Spark type here. Strings and timestamps have several in Arrow."""
     if is_string(type_):
         return pa.string()
     if arrow.is_timestamp(type_):

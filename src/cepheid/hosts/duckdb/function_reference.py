@@ -9,10 +9,10 @@ from cepheid.hosts.duckdb.functions import BY_NAME, Function
 _INTRODUCTION = """# Functions available in process
 
 On Spark every deterministic scalar function can be used in a condition. In process DuckDB computes the functions,
-operators and casts of this page; each has been compared with Spark, values, types and failures. Anything else is
+operators and casts of this page. Each has been compared with Spark: its values, types and failures. Anything else is
 refused by name. This page is generated from the table of functions.
 
-FLOATING is FLOAT or DOUBLE, INTEGER any integer type; LOCAL is a TIMESTAMP (read on the clock of the session's time
+FLOATING is FLOAT or DOUBLE. INTEGER is any integer type. LOCAL is a TIMESTAMP (read on the clock of the session's time
 zone), a TIMESTAMP_NTZ or a DATE. Arguments are widened as Spark widens them: integers to larger ones, numbers to
 DOUBLE, a TIMESTAMP to a DATE. A text constant beside a time is read as that time when it is written in full
 (`'2024-12-31'`, `'2024-12-31 23:59:59'`). Times lie in the years 1 to 9999.
@@ -23,13 +23,13 @@ DOUBLE, a TIMESTAMP to a DATE. A text constant beside a time is read as that tim
 |---|---|
 """
 OPERATOR_NOTES = (
-    ("`AND`, `OR`, `NOT`", "What decides first ends it: the rest is not evaluated and cannot fail."),
+    ("`AND`, `OR`, `NOT`", "Operands after the one that decides are not evaluated and cannot fail."),
     ("`=`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`", "NaN equals NaN and is the largest; -0.0 equals 0.0."),
     ("`IS NULL`, `BETWEEN`, `IN`, `IS [NOT] TRUE`, `IS DISTINCT FROM`", ""),
     ("`+`, `-`, `*`", "Overflow of integers fails. Decimals: results of up to 38 digits."),
     ("`/`, `div`, `%`", "Division by zero fails. `/` of integers gives DOUBLE. Decimals: up to 38 digits."),
     ("`round(number[, places])`", "Halves go away from zero. The places are a constant from 0."),
-    ("`LIKE … ESCAPE`, `RLIKE`", "Constant patterns; a regular expression as far as Java and RE2 mean the same."),
+    ("`LIKE … ESCAPE`, `RLIKE`", "Constant patterns. A regular expression must mean the same in Java and RE2."),
     ("`CASE`, `if`, `coalesce`, `nvl`, `ifnull`, `nvl2`, `nullif`", "Only the branch that is taken is evaluated."),
     ("`greatest`, `least`, `abs`, `isnull`, `isnotnull`", ""),
     ("`concat`, <code>&#124;&#124;</code>, `concat_ws`", "STRING only."),

@@ -1,9 +1,9 @@
 """The functions that are available in process: one entry each, with the DuckDB SQL that gives Spark's result exactly.
 
-`tests/hosts/test_functions_against_spark.py` compares every entry with Spark: values, types and failures; the page
-`docs/reference/functions.md` is generated from here. Functions with different results have no entry: for example exp,
-ln, pow and the trigonometric functions, because Java and C round the last digit differently (measured: in 5 % of exp's
-results).
+`tests/hosts/test_functions_against_spark.py` compares the values, types and failures of every entry with Spark. The
+page `docs/reference/functions.md` is generated from here. Functions with different results have no entry: for example
+exp, ln, pow and the trigonometric functions, because Java and C round the last digit differently (measured: in 5 % of
+exp's results).
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("startswith", ("STRING", "STRING"), "BOOLEAN", "starts_with({0}, {1})"),
     Function("endswith", ("STRING", "STRING"), "BOOLEAN", "ends_with({0}, {1})"),
     Function("contains", ("STRING", "STRING"), "BOOLEAN", "contains({0}, {1})"),
-    Function("instr", ("STRING", "STRING"), "INT", "CAST(instr({0}, {1}) AS INTEGER)", "From 1; 0: not in it."),
+    Function(
+        "instr", ("STRING", "STRING"), "INT", "CAST(instr({0}, {1}) AS INTEGER)", "From 1; 0 if it is not contained."
+    ),
     Function("locate", ("STRING", "STRING"), "INT", "CAST(instr({1}, {0}) AS INTEGER)"),
     Function("position", ("STRING", "STRING"), "INT", "CAST(instr({1}, {0}) AS INTEGER)"),
     Function("replace", ("STRING", "STRING", "STRING"), "STRING", "replace({0}, {1}, {2})"),
@@ -154,7 +156,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _clock("minute", "minute"),
     _clock("second", "second"),
     Function("last_day", ("DATE",), "DATE", "last_day({0})"),
-    Function("to_date", ("DATE",), "DATE", "{0}", "Of text: on Spark only."),
+    Function("to_date", ("DATE",), "DATE", "{0}", "From text: on Spark only."),
     *_same("date_add dateadd", ("DATE", "INT"), "DATE", "({0} + {1})"),
     Function("date_sub", ("DATE", "INT"), "DATE", "({0} - {1})"),
     *_same(
@@ -165,15 +167,19 @@ FUNCTIONS: tuple[Function, ...] = (
         ("DATE", "INT"),
         "DATE",
         "CAST({0} + to_months({1}) AS DATE)",
-        "The last day of a shorter month stands for days that it lacks.",
+        "If the month is too short for the day, its last day.",
     ),
-    Function("unix_timestamp", ("TIMESTAMP",), "BIGINT", "epoch_us({0}) // 1000000", "Towards 1970, as Spark has it."),
-    Function("unix_seconds", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('second', {0})) // 1000000", "Downwards."),
+    Function(
+        "unix_timestamp", ("TIMESTAMP",), "BIGINT", "epoch_us({0}) // 1000000", "Rounds towards 1970, as Spark does."
+    ),
+    Function(
+        "unix_seconds", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('second', {0})) // 1000000", "Rounds down."
+    ),
     Function("unix_millis", ("TIMESTAMP",), "BIGINT", "epoch_us(date_trunc('millisecond', {0})) // 1000"),
     Function("unix_micros", ("TIMESTAMP",), "BIGINT", "epoch_us({0})"),
     Function("unix_date", ("DATE",), "INT", "CAST({0} - CAST('1970-01-01' AS DATE) AS INTEGER)"),
     # arrays
-    *_same("size cardinality array_size", ("ARRAY",), "INT", "CAST(len({0}) AS INTEGER)", "NULL of a NULL array."),
+    *_same("size cardinality array_size", ("ARRAY",), "INT", "CAST(len({0}) AS INTEGER)", "NULL for a NULL array."),
 )
 
 BY_NAME: dict[str, list[Function]] = {}

@@ -1,8 +1,8 @@
 """Operators in DuckDB's SQL with Spark's ANSI results: one function for each kind, listed in `OPERATORS`.
 
-Each takes the call, its translated operands and the time zone, and returns the translation; types come from
-`cepheid.plan.conditions`. Spark does not evaluate the right operand if the left one is NULL (or decides AND and OR):
-where the right one can fail, a CASE has the same effect. `NotInProcess` is raised where results would differ.
+Each function takes the call, its translated operands and the time zone, and returns the translation. Types come from
+`cepheid.plan.conditions`. Spark does not evaluate the right operand if the left one is NULL (or decides AND and OR).
+Where the right one can fail, a CASE has the same effect here. `NotInProcess` is raised where results would differ.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _to(arg: Fragment, type_: pa.DataType, zone: str) -> Fragment:
 
 
 def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: bool = False) -> Fragment:
-    """`text` over `args`, NULL if an argument before one that can fail is NULL."""
+    """`text` over `args`. NULL if an argument before one that can fail is NULL: the latter is then not evaluated."""
     last = max((i for i, arg in enumerate(args) if arg.raises), default=0)
     if nulls := " OR ".join(f"{arg.text} IS NULL" for arg in args[:last]):
         text = f"CASE WHEN {nulls} THEN CAST(NULL AS {duckdb_type(type_)}) ELSE {text} END"
@@ -58,7 +58,7 @@ def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: b
 
 
 def _conjunction(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """AND and OR, which stop once they are decided."""
+    """AND and OR. Evaluation stops once the result is decided."""
     terms = [_boolean(call, i, arg, zone) for i, arg in enumerate(args)]
     joined = f" {call.function.upper()} ".join(term.text for term in terms)
     raises = any(term.raises for term in terms)
@@ -179,7 +179,7 @@ def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType
             wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
             text = f"{wide[0].text} {call.function} {wide[1].text}"
         case "*":
-            # For two decimals of up to 18 digits DuckDB's result has 18 digits, and it fails where they do not suffice.
+            # For two decimals of up to 18 digits DuckDB's result has 18 digits; it fails where more are needed.
             if left.type.precision <= 18 and right.type.precision <= 18:
                 left = _to(left, pa.decimal128(19, left.type.scale), zone)
             text = f"{left.text} * {right.text}"

@@ -1,4 +1,4 @@
-"""LIKE and RLIKE: Java's patterns as DuckDB's, if their meaning is the same in both."""
+"""LIKE and RLIKE: translates Java's patterns to DuckDB's, if their meaning is the same in both."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _constant(arg: Fragment, word: str) -> str:
 
 
 def regular_expression(pattern: str) -> str:
-    r"""The RE2 expression that matches where the Java one does; NotInProcess for parts that may differ.
+    r"""The RE2 expression that matches where the Java one does. Raises NotInProcess for parts that may differ.
 
-    Only whether it matches counts, not whether it is greedy. Java's `.` excludes more line ends, its `$` allows one
-    line end after it and its `\s` has one more character: these are written out.
+    It matters only whether the expression matches, not whether it is greedy. Java's `.` excludes more line ends, its
+    `$` allows one line end after it, and its `\s` has one more character. These are written out.
     """
     reader = _Reader(pattern)
     text = reader.alternatives()

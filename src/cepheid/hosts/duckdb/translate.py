@@ -30,7 +30,9 @@ def _cast(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _concat(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """Texts concatenated: NULL if one is NULL. `concat_ws` skips NULLs; its first argument separates the others."""
+    """Concatenated texts. The result is NULL if one of them is NULL. `concat_ws` skips NULLs, and its first argument
+    separates the others.
+    """
     texts = [widened(arg, pa.string(), zone) for arg in args]
     known = [text for text in texts if text is not None]
     if not args or len(known) < len(args):
@@ -71,7 +73,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 
 
 def translate(expression: Expression, resolve: Resolve, zone: str) -> Fragment:
-    """The SQL that gives Spark's result; PatternError with all problems."""
+    """The SQL that gives Spark's result. Raises PatternError with all problems."""
     match expression:
         case Literal():
             return of_literal(expression, zone)
@@ -132,7 +134,7 @@ def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
-    """The argument as the function takes it; None: it has another type."""
+    """The argument as the function takes it; None if its type does not fit."""
     if kind in _KINDS:
         return arg if _KINDS[kind](arg.type) else None
     if kind != "LOCAL":
@@ -145,7 +147,7 @@ def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
 
 
 def _constants_fit(function: Function, args: Sequence[Fragment]) -> bool:
-    """Whether the arguments that must be constants are constants, and not NULL, not empty, not 0."""
+    """Whether the arguments that must be constants are, and none of these is NULL, empty or 0."""
     return all((literal := args[i].literal) is not None and bool(literal.value) for i in function.constants)
 
 

@@ -14,12 +14,20 @@ from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
-from cepheid.hosts.in_process.prepare import Timed, as_batch, evaluated, in_order_of_arrival, lifted, timed, usable
+from cepheid.hosts.in_process.prepare import (
+    TimedEvents,
+    as_batch,
+    evaluated,
+    in_order_of_arrival,
+    lifted,
+    timed,
+    usable,
+)
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
-from cepheid.matchers.working_set import matters, with_any
+from cepheid.matchers.working_set import rows_with_any, with_any
 from cepheid.output.common import filled, merged
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
@@ -27,11 +35,11 @@ from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, releva
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import of_each, warn
+from cepheid.requests.warnings import warn, with_names
 
 PIECE = 1 << 18
-"""Rows handled at once: so many that calls cost almost nothing, so few that what is computed from them stays in the
-cache.
+"""The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
+them stays in the processor's cache.
 """
 
 
@@ -40,12 +48,12 @@ class Detected(NamedTuple):
 
     rows: pa.Table
     sources: Sources
-    """The columns of the rows that have the values of event columns."""
+    """The event columns that columns of the rows have their values from."""
 
 
 def detect_in_process(events: pa.Table, request: Request) -> Detected:
-    """The matches in `events`, as rows in the order of patterns, key and emission; those of intervals in the order of
-    patterns and time.
+    """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
+    the order of patterns and time.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
@@ -59,22 +67,22 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     plans = plans_in_process(events.schema, request, engine)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    for warning in of_each(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
+    for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
     usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
     matcher = family.finite(compiled, until)
     batches = ordered_batches if family.in_order else batches_as_they_come
     relevant = relevant_to_any(compiled.relevant_to)
-    found = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
-    found.append(matcher.finish())
+    results = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
+    results.append(matcher.finish())
     report(counts_of(family.counts, read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    return Detected(_output(plans, request, [rows for rows in found if rows], engine), sources(plans))
+    return Detected(_output(plans, request, [tables for tables in results if tables], engine), sources(plans))
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
-    """Raises PatternError and SchemaError, as `detect_in_process` does."""
+    """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_in_process`."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(events.schema)
     check_columns(plain, request)
@@ -93,18 +101,18 @@ def check_columns(columns: pa.Schema, request: Request) -> None:
     faults = repeated_names(columns.names) + column_faults(columns, named)
     for name in request.key:
         at = columns.get_all_field_indices(name)
-        if at and not _groups(type_ := columns.field(at[0]).type):
+        if at and not _can_be_key(type_ := columns.field(at[0]).type):
             faults.append(
-                f"key: {name!r} is of type {type_}, which is no key in process. Cast it, for example to a string"
+                f"key: {name!r} is of type {type_}, which cannot be a key in process. Cast it, for example to a string"
             )
     if faults:
         raise SchemaError("\n".join(faults))
 
 
-def _groups(type_: pa.DataType) -> bool:
-    """Whether values of the type can be keys here; the plan refuses types that are keys on no host."""
+def _can_be_key(type_: pa.DataType) -> bool:
+    """Whether values of the type can be keys in process. The plan refuses types that can be keys on no host."""
     if pa.types.is_struct(type_):
-        return all(_groups(field.type) for field in type_)
+        return all(_can_be_key(field.type) for field in type_)
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
@@ -115,14 +123,14 @@ def _unseen(pattern: Any, family: Family, events: pa.Table) -> Iterable[str]:
 
 
 def report(counts: ReadCounts, request: Request) -> None:
-    """Puts the counts in the report; without one, warns of those that matter."""
+    """Puts the counts in the report. Without a report, warns of the counts that matter."""
     if request.report is not None:
         request.report.set(lambda: counts)
         return
     if what := counts.unusable:
         warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
     if what := counts.over_limits:
-        warn(f"{what} were over a limit and dropped, as on_limit says")
+        warn(f"{what} were over a limit and were dropped, because on_limit is 'drop'")
 
 
 def warn_of_ties(ties: int, request: Request) -> None:
@@ -134,16 +142,18 @@ def warn_of_ties(ties: int, request: Request) -> None:
 
 
 def batches_as_they_come(
-    events: Timed, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
 ) -> Iterator[Batch]:
     """The events in pieces, with the lifted columns of all patterns. Events that have none of the `relevant` bits are
     left out.
     """
     for start in range(0, len(events), PIECE):
-        yield with_any(lifted(events.slice(start, PIECE), plans, engine), relevant)
+        yield with_any(lifted(events.slice(start, start + PIECE), plans, engine), relevant)
 
 
-def ordered_batches(events: Timed, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine) -> Iterator[Batch]:
+def ordered_batches(
+    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+) -> Iterator[Batch]:
     """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns. Events
     that have none of the `relevant` bits are left out.
     """
@@ -151,27 +161,31 @@ def ordered_batches(events: Timed, plans: LiftedFor, relevant: Words | None, eng
     if is_ordered(ranked):
         yield from batches_as_they_come(events, plans, relevant, engine)
         return
-    found = evaluated(events, plans, engine)
-    rows = _ordered_rows(ranked, found, relevant)
+    computed = evaluated(events, plans, engine)
+    rows = _ordered_rows(ranked, computed, relevant)
     events = events.in_one_piece()
     for start in range(0, len(rows), PIECE):
         piece = rows.slice(start, PIECE)
-        yield as_batch(events.take(piece), found.take(piece), plans, engine.time_zone)
+        yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone)
 
 
-def _ordered_rows(events: Ranked, found: Evaluated, relevant: Words | None) -> pa.Array:
-    """The numbers of the events that matter, in the order of key, time and sequence: only these need sorting."""
+def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -> pa.Array:
+    """The numbers of the relevant events, in the order of key, time and sequence. Only these are sorted."""
     if relevant is None:
         return pa.array(order_of(events))
-    rows = matters(found.masks, relevant)
+    rows = rows_with_any(computed.masks, relevant)
     return pa.array(rows[order_of(events.take(pa.array(rows)))])
 
 
-def _output(plans: PlanSet[Any], request: Request, found: Sequence[list[pa.Table]], engine: DuckDbEngine) -> pa.Table:
-    """The rows of all patterns: each row has its pattern's measures, and NULL in the measures of others."""
+def _output(plans: PlanSet[Any], request: Request, results: Sequence[list[pa.Table]], engine: DuckDbEngine) -> pa.Table:
+    """The rows of all patterns, from results with one table for each pattern. Each row has its pattern's measures, and
+    NULL in the measures of other patterns.
+    """
     family, tables = request.family, []
-    schemas = family.row_schemas(plans)
-    each = [pa.concat_tables([schema.empty_table(), *(rows[i] for rows in found)]) for i, schema in enumerate(schemas)]
+    each = [
+        pa.concat_tables([schema.empty_table(), *(result[i] for result in results)])
+        for i, schema in enumerate(family.row_schemas(plans))
+    ]
     for plan, rows in zip(plans.each, each, strict=True):
         with in_pattern(plan.pattern.name, named=plans.named):
             tables.append(finished_rows(plan, rows, engine))
@@ -182,16 +196,16 @@ def _output(plans: PlanSet[Any], request: Request, found: Sequence[list[pa.Table
 
 
 def finished_rows(plan: PatternPlan, rows: pa.Table, engine: DuckDbEngine) -> pa.Table:
-    """The rows of a matcher with their measures, and with times as users have them."""
+    """The rows of a matcher with their measures, and with times in the form that users gave."""
     given = given_rows(plan, rows, engine.time_zone)
     return given if plan.measures is None else with_measures(given, plan.measures, engine)
 
 
 def warn_of_repeated_hours(rows: pa.Table, zone: str) -> None:
-    """Warns of local times that do not say which instant they are."""
+    """Warns of local times that may mean either of two instants."""
     if count := repeated_hours(rows, zone):
-        what = f"detected_at is in an hour that clocks in {zone} show twice, in {count} of the rows"
-        warn(f"{what}. Give events with instants (a zone) to tell them apart")
+        what = f"in {count} rows detected_at is in an hour that clocks in {zone} show twice"
+        warn(f"{what}. Give events with instants (a zone), which are unambiguous")
 
 
 def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbEngine) -> pa.Table:
@@ -201,7 +215,7 @@ def with_measures(rows: pa.Table, measures: tuple[Measure, ...], engine: DuckDbE
     last = [name for name in others if name == "event"]
     table = rows.select([name for name in others if name not in last])
     for measure in measures:
-        if not rows.num_rows:  # as in most calls of a live matcher: no query for nothing
+        if not rows.num_rows:  # as in most calls of a live matcher: no query is needed
             column = pa.chunked_array([], measure.type)
         elif isinstance(measure.expression, Name):
             column = rows.column(measure.expression.parts[0])

@@ -9,7 +9,7 @@ from cepheid.errors import MatcherFailed, PatternError, SchemaError
 
 
 class FailureGuard:
-    """The part that hosts of live matchers share."""
+    """The base of hosts of live matchers: it refuses calls after a failure half-way."""
 
     _failure: str | None = None
 
@@ -28,4 +28,4 @@ class FailureGuard:
     def _check(self) -> None:
         if self._failure is not None:
             advice = "Restore its last snapshot, or make another one"
-            raise MatcherFailed(f"this matcher has failed half-way before, with {self._failure}\n{advice}")
+            raise MatcherFailed(f"this matcher failed half-way in an earlier call, with {self._failure}\n{advice}")

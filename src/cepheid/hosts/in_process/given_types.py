@@ -1,7 +1,7 @@
-"""Gives output columns that have the values of event columns the types of these columns again.
+"""Converts output columns back to the types of the event columns that their values come from.
 
-Events are processed in the types that Spark has, so that all hosts find the same. The output has the types of the
-input.
+Events are processed in the types that Spark has, so that all hosts find the same matches. The output has the types of
+the input.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet
 
 Sources: TypeAlias = Mapping[str, str]
-"""Output column → the event column whose values it has."""
+"""Output column → the event column that its values come from."""
 
 
 def sources(plans: PlanSet[Any]) -> dict[str, str]:
     """The sources of the key, of the times of the first and the last event, and of measures that are just a column."""
     schema = plans.schema
-    found = {name: name for name in schema.key}
+    source_of = {name: name for name in schema.key}
     if schema.time is not None:
-        found |= {"match_start": schema.time, "match_end": schema.end or schema.time}
+        source_of |= {"match_start": schema.time, "match_end": schema.end or schema.time}
     measures: dict[str, set[str | None]] = {}
     for plan in plans.each:
         for name in plan.computed_times:
-            found.pop(name, None)
+            source_of.pop(name, None)
         for measure in plan.measures or ():
             measures.setdefault(measure.name, set()).add(_column_of(plan, measure))
-    # A measure of several patterns is one column of the output: it has a type if they agree on where it comes from.
-    found |= {
+    # A measure that several patterns have is one column of the output. It has a source if all agree on it.
+    source_of |= {
         name: column
         for name, columns in measures.items()
         for column in columns
         if column is not None and len(columns) == 1
     }
-    return found
+    return source_of
 
 
 def _column_of(plan: PatternPlan, measure: Measure) -> str | None:
@@ -53,31 +53,31 @@ def _column_of(plan: PatternPlan, measure: Measure) -> str | None:
     value = plan.values[slot.column].expression
     if not isinstance(value, Name) or len(value.parts) > 1:
         return None
-    found = [name for name in plan.schema.columns.names if name.lower() == value.parts[0].lower()]
-    return found[0] if len(found) == 1 else None
+    same = [name for name in plan.schema.columns.names if name.lower() == value.parts[0].lower()]
+    return same[0] if len(same) == 1 else None
 
 
-def in_types_of(events: pa.Schema, rows: pa.Table, found: Sources) -> pa.Table:
-    """The rows, with these columns in the types of the event columns, as far as Arrow can convert them. A dictionary is
-    one for all chunks, as joins and files need it.
+def in_types_of(events: pa.Schema, rows: pa.Table, columns: Sources) -> pa.Table:
+    """The rows, with these columns in the types of the event columns, as far as Arrow can convert them. A column's
+    chunks share one dictionary, because joins and files need that.
     """
-    for name, source in found.items():
+    for name, source in columns.items():
         at, event = rows.schema.get_field_index(name), events.get_field_index(source)
         if at < 0 or event < 0:
             continue
         if rows.schema.field(at).type == events.field(event).type:
-            rows = rows.set_column(at, rows.schema.field(at), _of_one_dictionary(rows.column(at)))
+            rows = rows.set_column(at, rows.schema.field(at), _with_one_dictionary(rows.column(at)))
             continue
         type_ = events.field(event).type
         if pa.types.is_dictionary(type_) and pa.types.is_string_view(type_.value_type):  # as of polars
             type_ = pa.dictionary(type_.index_type, pa.string(), type_.ordered)  # Arrow cannot decode one of views
         with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            given = _of_one_dictionary(rows.column(at).cast(type_))
-            rows = rows.set_column(at, rows.schema.field(at).with_type(type_), given)
+            converted = _with_one_dictionary(rows.column(at).cast(type_))
+            rows = rows.set_column(at, rows.schema.field(at).with_type(type_), converted)
     return rows
 
 
-def _of_one_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _with_one_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(column.type):
         return column
     with suppress(pa.ArrowNotImplementedError):

@@ -23,7 +23,7 @@ def prefetched(items: Iterator[T]) -> Iterator[T]:
 
 
 def _begun(items: Iterator[T], thread: ThreadPoolExecutor) -> Callable[[], T | None]:
-    """Starts the next item; the function waits for it and returns it, or None after the last."""
+    """Starts preparing the next item. Returns a function that waits for it and returns it, or None after the last."""
     try:
         return thread.submit(next, items, None).result
     except RuntimeError:  # the main thread has ended, and then no new threads may start

@@ -40,8 +40,8 @@ ARRIVAL = "_arrival"
 
 
 @dataclass(frozen=True)
-class Timed:
-    """Events in their original columns, and their times as instants."""
+class TimedEvents:
+    """Events in their original columns, and their times as instants, one row per event."""
 
     events: pa.Table
     times: tuple[pa.ChunkedArray, ...]
@@ -50,55 +50,58 @@ class Timed:
     def __len__(self) -> int:
         return int(self.events.num_rows)
 
-    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Timed:
-        return Timed(self.events.filter(mask), tuple(time.filter(mask) for time in self.times))
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> TimedEvents:
+        return TimedEvents(self.events.filter(mask), tuple(time.filter(mask) for time in self.times))
 
-    def slice(self, start: int, length: int) -> Timed:
-        return Timed(self.events.slice(start, length), tuple(time.slice(start, length) for time in self.times))
+    def slice(self, start: int, stop: int) -> TimedEvents:
+        """The events from `start` to before `stop`, or to the last one if there are fewer."""
+        count = stop - start
+        return TimedEvents(self.events.slice(start, count), tuple(time.slice(start, count) for time in self.times))
 
-    def take(self, rows: pa.Array) -> Timed:
-        return Timed(self.events.take(rows), tuple(time.take(rows) for time in self.times))
+    def take(self, rows: pa.Array) -> TimedEvents:
+        return TimedEvents(self.events.take(rows), tuple(time.take(rows) for time in self.times))
 
-    def in_one_piece(self) -> Timed:
-        """The same in one piece, from which rows are taken repeatedly: Arrow would join all pieces each time."""
+    def in_one_piece(self) -> TimedEvents:
+        """The same events, each column in one chunk. Otherwise Arrow would join the chunks at each `take`."""
         columns = [wide(column) for column in self.events.columns]
         events = pa.table(columns, names=self.events.schema.names).combine_chunks()
-        return Timed(events, tuple(pa.chunked_array([whole(time)]) for time in self.times))
+        return TimedEvents(events, tuple(pa.chunked_array([whole(time)]) for time in self.times))
 
 
 Read: TypeAlias = dict[str, int]
-"""How many events were read, and how many of them had no key, no time, or ended before they started."""
+"""Counts: the events read, and among them those without a key, without a time, or with an end before their start."""
 
 
-def usable(timed: Timed, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[Timed, Read]:
-    """The events up to `until` that have a key and times and do not end before they start; and the counts of all.
+def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[TimedEvents, Read]:
+    """The events up to `until` (microseconds) that have a key and times and do not end before they start. Also returns
+    the counts of all events up to `until`.
 
     Raises:
-        EventError: there are others, and `nulls` makes them an error.
+        EventError: there are other events, and `nulls` makes them an error.
     """
     if until is not None:
-        reached = pc.less_equal(timed.times[0], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
-        timed = timed.filter(reached.fill_null(fill_value=True))
-    no_key = _any_null([timed.events.column(name) for name in schema.key], len(timed))
-    no_time = _any_null(timed.times, len(timed)) & ~no_key
-    backwards = _reversed(timed.times, len(timed)) & ~no_key & ~no_time
-    read = {"events": len(timed), "null_keys": int(no_key.sum()), "null_times": int(no_time.sum())}
+        reached = pc.less_equal(events.times[0], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
+        events = events.filter(reached.fill_null(fill_value=True))
+    no_key = _any_null([events.events.column(name) for name in schema.key], len(events))
+    no_time = _any_null(events.times, len(events)) & ~no_key
+    backwards = _reversed(events.times, len(events)) & ~no_key & ~no_time
+    read = {"events": len(events), "null_keys": int(no_key.sum()), "null_times": int(no_time.sum())}
     read["reversed"] = int(backwards.sum())
-    unfit = no_key | no_time | backwards
-    if not unfit.any():
-        return timed, read
+    unusable = no_key | no_time | backwards
+    if not unusable.any():
+        return events, read
     if nulls == "error":
-        raise EventError(_unfit(read, schema))
-    return timed.filter(pa.array(~unfit)), read
+        raise EventError(_unusable_text(read, schema))
+    return events.filter(pa.array(~unusable)), read
 
 
-def _unfit(read: Read, schema: Schema) -> str:
+def _unusable_text(read: Read, schema: Schema) -> str:
     times = " or ".join(schema.times)
-    found = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
-    found += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
-    found += [f"{read['reversed']} with {schema.end} before {schema.time}"] * bool(read["reversed"])
+    faults = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
+    faults += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
+    faults += [f"{read['reversed']} with {schema.end} before {schema.time}"] * bool(read["reversed"])
     how = 'Drop them before, or with nulls="drop", which counts them in the report'
-    return f"events that have no place in the order: {', '.join(found)}. {how}"
+    return f"events that cannot be ordered: {', '.join(faults)}. {how}"
 
 
 def _reversed(times: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:
@@ -119,18 +122,20 @@ def _any_null(columns: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.
 
 
 def in_order_of_arrival(events: pa.Table, request: Request, first: int = 0) -> tuple[pa.Table, Request]:
-    """In processing order without a sequence, events are numbered in order of arrival, from `first`, and so ordered."""
+    """Numbers the events in order of arrival, from `first`, and makes the numbers their sequence. Only in processing
+    order without a sequence; otherwise returns the arguments unchanged.
+    """
     if request.time is not None or request.sequence:
         return events, request
     if ARRIVAL in events.schema.names:
-        raise SchemaError(f"column {ARRIVAL!r} has a name that is needed where events have no time: rename it")
+        raise SchemaError(f"the column name {ARRIVAL!r} is reserved where events have no time: rename the column")
     chosen = tuple(events.schema.names) if request.columns is None else request.columns
     numbers = pa.array(np.arange(first, first + events.num_rows))
     return events.append_column(ARRIVAL, numbers), replace(request, sequence=(ARRIVAL,), columns=chosen)
 
 
-def timed(events: pa.Table, request: Request) -> Timed:
-    """The events with their times as instants in microseconds; times without a zone are read in the request's. In
+def timed(events: pa.Table, request: Request) -> TimedEvents:
+    """The events with their times as instants in microseconds. Times without a zone are read in the request's zone. In
     processing order all times are equal.
 
     Raises:
@@ -138,20 +143,20 @@ def timed(events: pa.Table, request: Request) -> Timed:
     """
     if request.time is None:
         nothing = pa.array(np.zeros(events.num_rows, np.int64)).cast(TIME_TYPE)
-        return Timed(events, (pa.chunked_array([nothing]),))
+        return TimedEvents(events, (pa.chunked_array([nothing]),))
     names = [name for name in (request.time, request.end) if name is not None]
     zone = request.time_zone or "UTC"
-    return Timed(events, tuple(instants(events.column(name), name, zone) for name in names))
+    return TimedEvents(events, tuple(instants(events.column(name), name, zone) for name in names))
 
 
 def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
-    """The times of the column `name` as instants in microseconds; times without a zone are read in `zone`.
+    """The times of the column `name` as instants in microseconds. Times without a zone are read in `zone`.
 
     Raises:
         EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
     """
     try:
-        zone_given = time.type.tz if pa.types.is_timestamp(time.type) else None  # a DATE stands for its first instant
+        zone_given = time.type.tz if pa.types.is_timestamp(time.type) else None  # a DATE means its first instant
         time = time.cast(pa.timestamp("us", zone_given))
     except pa.ArrowInvalid as error:
         message = f"a time in {name!r} does not fit microseconds: {error}. Round the column to microseconds first"
@@ -167,27 +172,27 @@ def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
         ) from error
 
 
-def lifted(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
+def lifted(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
     """The events, in their order, as a matcher takes them."""
     return as_batch(piece, evaluated(piece, plan, engine), plan, engine.time_zone)
 
 
-def evaluated(piece: Timed, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
+def evaluated(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     """The lifted columns of the events, in their order."""
     events = as_plain(piece.events.select(lifted_columns(plan)), plan.schema.columns)
     shown = piece.events.select(plan.columns)
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 
-def as_batch(piece: Timed, found: Evaluated, plan: LiftedFor, zone: str) -> Batch:
-    """The events with their lifted columns as a matcher takes them."""
+def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str) -> Batch:
+    """The events with their lifted columns (`computed`), as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         **dict(zip((TIME, END), piece.times, strict=False)),
         **{f"{SEQUENCE_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.sequence)},
-        **{mask_column(word): pa.array(mask) for word, mask in enumerate(found.masks)},
-        **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(found.values)},
+        **{mask_column(word): pa.array(mask) for word, mask in enumerate(computed.masks)},
+        **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     if plan.functions:
@@ -210,6 +215,6 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def wide(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column; texts whose total length does not fit 32-bit offsets have 64-bit ones."""
+    """The column. Texts get 64-bit offsets if their total length does not fit 32-bit ones."""
     large = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type)
     return column if large is None or column.nbytes < _MOST_BYTES else column.cast(large)

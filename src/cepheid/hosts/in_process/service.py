@@ -26,7 +26,7 @@ from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of
-from cepheid.requests.warnings import of_each, of_growth, warn
+from cepheid.requests.warnings import of_growth, warn, with_names
 
 _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
@@ -45,14 +45,14 @@ class TableMatcher(FailureGuard):
         self._sources = sources(plans)
         self.matcher = request.family.service(self.plan, replace(options, columns=self._columns), self._zone)
         growth = of_growth("a matcher", self.matcher.warnings)
-        for warning in (*of_each(plans, request.family.warnings), *growth):
+        for warning in (*with_names(plans, request.family.warnings), *growth):
             warn(warning)
         self._batch_columns = self._batch(pa.Table.from_batches([], self._columns))[0].data.schema
         self._read: Read = dict(_NOTHING_READ)
-        """The counts include those of a call that has failed half-way."""
+        """Counts of events read. They include the events of a call that has failed half-way."""
 
     def process(self, events: pa.Table) -> pa.Table:
-        """Takes the events and returns the rows that become certain."""
+        """Processes the events and returns the rows that become certain."""
         events, _ = in_order_of_arrival(events, self._asked, self._read["events"])
         batch, read = self._batch(events)
         with self._changing():
@@ -63,7 +63,7 @@ class TableMatcher(FailureGuard):
     def advance_time(self, time: datetime) -> pa.Table:
         """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late."""
         if self._request.time is None:
-            raise SchemaError("time: in processing order (time=None) none passes; finish() ends the input")
+            raise SchemaError("time: in processing order (time=None) no time passes; finish() ends the input")
         reached = microseconds(instant_of(time, self._zone, argument="time"))
         with self._changing():
             rows = self._output(self.matcher.advance_time(reached))
@@ -81,7 +81,7 @@ class TableMatcher(FailureGuard):
             return self._output(self.matcher.switch(consistency))
 
     def partial_matches(self, most: int) -> pa.Table:
-        """The open partial matches, at most `most` of each key."""
+        """The open partial matches, at most `most` for each key."""
         self._check()
         rows = given_rows(self.plan, self.matcher.partial_matches(most), self._zone)
         return in_types_of(self._columns, rows, self._sources)
@@ -103,7 +103,7 @@ class TableMatcher(FailureGuard):
         return self.matcher.counts(self._read)
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
-        """The usable events as a matcher takes them, and the counts of all."""
+        """The usable events as a matcher takes them, and the counts of all events."""
         used = pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
         given, read = usable(timed(fitted(events, used), self._request), self.plan.schema, self._request.nulls)
         batch = lifted(given, self.plan, self._engine)
@@ -111,7 +111,7 @@ class TableMatcher(FailureGuard):
         return batch, read
 
     def _warned(self, rows: pa.Table) -> pa.Table:
-        """Once the state has changed for good: a warning may be an error."""
+        """Warns about the rows. Called after the state has changed completely, because a warning may be an error."""
         warn_of_repeated_hours(rows, self._zone)
         return rows
 

@@ -1,7 +1,7 @@
-"""The order of key, time and sequence for tables in this process: tables in this order are detected, others sorted.
+"""Sorts tables in this process by key, time and sequence, unless they are in this order already.
 
-Events are mostly in the order of time already, all keys mixed. Then nothing is compared: a radix sort orders the keys'
-codes, and it is stable, so time and sequence stay in order.
+Events are mostly in the order of time already, with all keys mixed. Then nothing is compared: a radix sort orders the
+codes of the keys. It is stable, so time and sequence stay in order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from cepheid.events.batch import Schema
 from cepheid.events.order import descends, differs, leaves
-from cepheid.hosts.in_process.prepare import Timed, whole, wide
+from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -35,10 +35,10 @@ class Ranked:
 
     keys: list[pa.Array]
     ranks: list[pa.Array]
-    """Time, then the sequence; the time is always there."""
+    """The time, then the columns of the sequence, if there are any."""
 
     @staticmethod
-    def of(events: Timed, schema: Schema) -> Ranked:
+    def of(events: TimedEvents, schema: Schema) -> Ranked:
         columns = {name: _column(events, name, schema) for name in (*schema.key, *schema.sequence)}
         keys = [leaf for name in schema.key for leaf in leaves(columns[name])]
         return Ranked(keys, [whole(events.times[0]), *(columns[name] for name in schema.sequence)])
@@ -76,7 +76,7 @@ def order_of(events: Ranked) -> Rows:
     return np.arange(len(events)) if rows is None else rows
 
 
-def _column(events: Timed, name: str, schema: Schema) -> pa.Array:
+def _column(events: TimedEvents, name: str, schema: Schema) -> pa.Array:
     return whole(wide(as_plain(events.events.select([name]), schema.columns).column(0)))
 
 
@@ -86,8 +86,8 @@ def _by_rank(ranks: Sequence[pa.Array]) -> Rows:
         rows: Rows = np.argsort(ranks[0].cast(pa.int64()).to_numpy(), kind="stable")
         return rows
     columns = {str(i): leaf for i, leaf in enumerate(leaf for column in ranks for leaf in leaves(column))}
-    found: Rows = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
-    return found.astype(np.int64)
+    order: Rows = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
+    return order.astype(np.int64)
 
 
 def _codes(leaf: pa.Array) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Python tables of any kind ⇄ Arrow: the output is a table of the same kind as the input."""
+"""Converts tables of any kind to Arrow and back: the output is a table of the same kind as the input."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from cepheid.hosts.in_process.given_types import in_types_of
 from cepheid.requests.request import repeated_names
 
 FromArrow: TypeAlias = Callable[[pa.Table, Mapping[str, str]], Any]
-"""Makes a table of the input's kind from an Arrow table. The mapping says which columns have the values of which input
-columns: they get the types of these.
+"""Makes a table of the input's kind from an Arrow table. The mapping says from which input columns the values of its
+columns come: such columns get the types of the input columns.
 """
 
 _DECIMAL_DIGITS = 38
@@ -155,7 +155,7 @@ def _times_fault(series: Any, type_: pa.DataType) -> str | None:
 
 _MIXES_ZONES = (
     "holds times with a zone and times without one: which instants these are is not known. "
-    "Give each its zone, or take it from all"
+    "Give all of them a zone, or none"
 )
 _MIXES_DATES = (
     "holds dates and times: the dates have no time of day, and the times would lose theirs. "
@@ -164,8 +164,9 @@ _MIXES_DATES = (
 
 
 def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
-    """How times are mixed, also within lists and dicts, in a column that Arrow has given this type. Arrow takes the
-    zone of the first time for all times; if the first is a date, it takes only the dates of the others.
+    """How times are mixed in a column to which Arrow has given this type, also within lists and dicts; None if they are
+    not. Arrow uses the zone of the first time for all times. If the first is a date, it uses only the dates of the
+    others.
     """
     if pa.types.is_struct(type_):
         rows = [value for value in values if isinstance(value, Mapping)]
@@ -279,14 +280,14 @@ def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
             events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
         elif found.type != field.type:
             fault = f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}"
-            faults.append(fault + (_OF_PANDAS if _has_lost_integers(events.column(i), field.type) else ""))
+            faults.append(fault + (_FLOATS_ADVICE if _has_lost_integers(events.column(i), field.type) else ""))
     if faults:
         raise SchemaError("\n".join(faults))
     return events
 
 
-_OF_PANDAS = (
-    ". pandas makes floats of integers where some are missing, and rounds large ones: "
+_FLOATS_ADVICE = (
+    ". pandas converts integers to floats where some are missing, and rounds large ones: "
     "give the column the type Int64 where the table is made"
 )
 
@@ -301,10 +302,10 @@ def _is_instant(type_: pa.DataType) -> bool:
 
 
 def as_plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table's columns in the types of the schema; other columns stay unchanged.
+    """The table, with its columns in the types of the schema. Columns that the schema lacks stay unchanged.
 
     Raises:
-        EventError: a value does not fit, as nanoseconds do not fit microseconds.
+        EventError: a value does not fit, for example nanoseconds in microseconds.
     """
     for i, field in enumerate(table.schema):
         if schema.get_field_index(field.name) >= 0 and (plain := schema.field(field.name)) != field:

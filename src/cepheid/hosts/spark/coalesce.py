@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 ROWS = 1 << 17
-"""Events handed to the matcher at once. Spark sends 10,000 a batch."""
+"""The number of events handed to the matcher at once. Spark sends 10,000 in a batch."""
 BYTES = 1 << 28
-"""The most bytes of a batch: batches of wide events are shorter, as a column of texts has no more than 2 GB."""
+"""The most bytes of a batch. Batches of wide events have fewer rows, because a column of texts holds at most 2 GB."""
 
 
 def coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

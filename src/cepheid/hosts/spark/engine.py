@@ -1,4 +1,4 @@
-"""The SQL engine of the Spark hosts: Spark's own analyzer, asked through the public DataFrame API alone."""
+"""The SQL engine of the Spark hosts: Spark's own analyzer, used only through the public DataFrame API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BINARY_ORDER = "UTF8_BINARY"
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
-    """The Arrow type of a Spark type; a type that Arrow does not carry becomes an opaque one, which nothing accepts."""
+    """The Arrow type of a Spark type. A type that Arrow does not carry becomes an opaque one, which nothing accepts."""
     if not is_carried(type_):
         return pa.opaque(pa.null(), sql_name(type_), "Spark")
     return to_arrow_type(type_, **IN_UTC)
@@ -37,10 +37,10 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def is_carried(type_: DataType) -> bool:
-    """Whether values come back from a worker unchanged.
+    """Whether values of the type come back from a worker unchanged.
 
-    Intervals of months and types that Spark knows by name only do not. Nor do strings with a collation, as a worker
-    would compare them as bytes.
+    Intervals of months, and types that Spark knows by name only, do not. Strings with a collation do not either: a
+    worker would compare them as bytes.
     """
     match type_:
         case ArrayType():
@@ -67,7 +67,8 @@ class SparkEngine:
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         """The type of each expression, or Spark's reason for refusing it.
 
-        All are asked at once, as over Spark Connect each question is a round trip. If that fails, each half is asked.
+        All expressions are analyzed at once, because over Spark Connect each analysis is a round trip. If that fails,
+        each half of them is analyzed.
         """
         frame = self._events if columns.equals(self._columns) else self._of_types(columns)
         with _quiet():
@@ -90,8 +91,8 @@ class SparkEngine:
 
 
 def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
-    """The expressions also go into a join's condition: nothing else in Spark refuses all four of aggregates, windows,
-    generators and nondeterministic expressions before anything runs.
+    """The types of the expressions. These also go into a join's condition: nothing else in Spark refuses aggregates,
+    windows, generators and nondeterministic expressions before anything runs.
     """
     condition = F.lit(True)  # noqa: FBT003
     for text in texts:
@@ -117,7 +118,7 @@ def _reason(error: PySparkException) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """PySpark logs each refusal, with its stack, on standard error; here a refusal is a normal answer."""
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # not logging's: that would make one of another kind
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # logging.getLogger would make one of another class
     before = logger.disabled
     logger.disabled = True
     try:

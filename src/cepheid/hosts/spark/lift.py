@@ -30,7 +30,7 @@ def named(name: str) -> Column:
 
 
 def raised(message: Column) -> Column:
-    """A condition that fails with the message, which comes first in what the user reads, before any stack."""
+    """A condition that fails with the message. The user reads this message first, before any stack."""
     return F.raise_error(message).cast("boolean")
 
 
@@ -40,7 +40,7 @@ def session_zone(events: DataFrame) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """The events' time column, and how it is read."""
+    """A time column of the events, and how it is read."""
 
     name: str | None
     """None: processing order, in which no time passes."""
@@ -53,12 +53,12 @@ class Times:
         if not isinstance(type_, TimestampNTZType | DateType):
             return Times(name, None)
         zone = zone or session_zone(events)
-        arrow_zone(zone)  # workers give local times back
+        arrow_zone(zone)  # must be known to Arrow, as workers return local times
         return Times(name, zone)
 
     @staticmethod
     def of_each(events: DataFrame, names: Sequence[str], zone: str | None) -> tuple[Times, ...]:
-        """One time column, or those of start and end; in processing order one without a name."""
+        """One time column, or those of start and end. In processing order, one without a name."""
         return tuple(Times.of(events, name, zone) for name in names) or (Times.of(events, None, zone),)
 
     @property
@@ -70,7 +70,7 @@ class Times:
 
     @property
     def _local(self) -> Column:
-        """TIMESTAMP_NTZ: the time that a clock showed. A DATE stands for its first instant."""
+        """TIMESTAMP_NTZ: the time that a clock showed. A DATE means its first instant."""
         return named(str(self.name)).cast("timestamp_ntz")
 
     @property
@@ -86,7 +86,7 @@ class Times:
         return F.lit(False) if self.name is None else named(self.name).isNull()  # noqa: FBT003
 
     def until(self, instant: datetime) -> Column:
-        """Whether an event's time is not later; true in processing order."""
+        """Whether an event's time is up to `instant`. True for an event without a time, and in processing order."""
         if self.zone is None:
             bound = F.expr(f"timestamp_micros({microseconds(instant)})")
         else:
@@ -139,8 +139,8 @@ def _backwards(times: Sequence[Times]) -> Column:
 
 
 def usable(events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls) -> DataFrame:
-    """The events that have a key and unambiguous times, and do not end before they start. Others are an error or are
-    dropped; a local time that is ambiguous or does not exist is always an error.
+    """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
+    are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error.
     """
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
     for time in times:
@@ -152,8 +152,8 @@ def usable(events: DataFrame, key: tuple[str, ...], times: Sequence[Times], null
     if not cases:
         return events
     (first, result), *others = cases
-    kept = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
-    return events.where(kept.otherwise(F.lit(True)))  # noqa: FBT003
+    is_usable = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
+    return events.where(is_usable.otherwise(F.lit(True)))  # noqa: FBT003
 
 
 def _reversed(times: Sequence[Times], nulls: Nulls) -> Column:
@@ -161,7 +161,7 @@ def _reversed(times: Sequence[Times], nulls: Nulls) -> Column:
         return F.lit(False)  # noqa: FBT003
     start, end = times
     message = f"an event ends before it starts: {end.name!r} is before {start.name!r}. "
-    return raised(F.lit(message + 'Mend or drop such events before, or give nulls="drop"'))
+    return raised(F.lit(message + 'Correct or drop such events before, or give nulls="drop"'))
 
 
 def _no_value(column: str, what: str, nulls: Nulls) -> Column:
@@ -177,11 +177,11 @@ class Lift:
 
     shipped: list[Column] = field(default_factory=list)
     layout: dict[str, str] = field(default_factory=dict)
-    """A matcher's column → the shipped column that holds it; one may hold several."""
+    """A matcher's column → the shipped column that holds it. Several matcher's columns may share a shipped one."""
     _sources: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, column: Column, source: str | None = None) -> None:
-        """Adds a column; a column that is an unchanged event column (`source`) is shipped only once."""
+        """Adds a column. If it is an unchanged event column (`source`), it is shipped only once."""
         fresh = f"c{len(self.shipped)}"
         self.layout[name] = fresh if source is None else self._sources.setdefault(source, fresh)
         if self.layout[name] == fresh:
@@ -217,8 +217,8 @@ def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:
     if not isinstance(value.expression, Name) or len(value.expression.parts) > 1:
         return None
     (written,) = value.expression.parts
-    found = [name for name in plan.schema.columns.names if name.lower() == written.lower()]
-    return found[0] if len(found) == 1 else None
+    same = [name for name in plan.schema.columns.names if name.lower() == written.lower()]
+    return same[0] if len(same) == 1 else None
 
 
 def mask_of(bits: Sequence[Lifted]) -> Column:

@@ -1,4 +1,6 @@
-"""Records of text, such as Kafka's messages, as events: one that cannot be read is reported, not an event of NULLs."""
+"""Reads events from records of text, such as Kafka's messages. A record that cannot be read is reported: it does not
+become an event of NULLs.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from cepheid.hosts.spark.stream.progress import MALFORMED
 from cepheid.requests.request import Nulls
 
 _TEXT = "_malformed"
-AS_TOLD = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
-"""Spark's options under which a reader with the columns of `telling` reports what is malformed."""
+READER_OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
+"""Spark's options with which a reader that has the columns of `with_malformed` reports malformed records."""
 
 _SHOWN = 100
-_ADVICE = ". Mend it where it is written, or leave such out with nulls='drop', which counts them"
+_ADVICE = ". Correct it where it is written, or leave such records out with nulls='drop', which counts them"
 
 
-def telling(columns: StructType) -> StructType:
+def with_malformed(columns: StructType) -> StructType:
     """The columns, and one more for the text of a malformed record."""
     return StructType([*columns.fields]).add(_TEXT, StringType())
 
@@ -34,7 +36,7 @@ def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "
     """
     types = cast("StructType", StructType.fromDDL(columns)) if isinstance(columns, str) else columns
     text = F.col("value").cast("string")
-    event = F.from_json(text, telling(types), AS_TOLD).alias("event")
+    event = F.from_json(text, with_malformed(types), READER_OPTIONS).alias("event")
     place = F.concat(
         F.lit("the message of offset "),
         *(F.col("offset"), F.lit(" in partition "), F.col("partition"), F.lit(" of topic "), F.col("topic")),
@@ -45,8 +47,8 @@ def json_events(messages: DataFrame, columns: StructType | str, nulls: Nulls = "
 
 
 def file_events(records: DataFrame, nulls: Nulls) -> DataFrame:
-    """The events in files of JSON or CSV, read AS_TOLD with the columns of `telling`. Malformed records are treated as
-    in `json_events`.
+    """The events in files of JSON or CSV, read with READER_OPTIONS and the columns of `with_malformed`. Malformed
+    records are treated as in `json_events`.
     """
     place = F.concat(F.lit("a record of "), F.col("_metadata.file_path"))
     return _well_formed(records, named(_TEXT).isNotNull(), place, named(_TEXT), nulls).drop(_TEXT)

@@ -26,9 +26,9 @@ def local_session(
 ) -> SparkSession:
     """A Spark session in this process, on all cores unless `cores` says how many.
 
-    A session that is already active is used unchanged, so that its owner's settings stay. Only if a time zone is given,
-    it is set on a new session beside it. `settings` are Spark's, and override those made here. The session ends with
-    the process, or with its `stop()`.
+    A session that is already active is used unchanged, so that its owner's settings stay. If another time zone is
+    given, a new session beside it gets that zone. `settings` are Spark's, and override those made here. The session
+    ends with the process, or with its `stop()`.
     """
     from pyspark.sql import SparkSession
 
@@ -46,17 +46,17 @@ def local_session(
 def _in_zone(session: SparkSession, time_zone: str | None) -> SparkSession:
     if time_zone is None or session.conf.get("spark.sql.session.timeZone") == time_zone:
         return session
-    beside = session.newSession()
-    beside.conf.set("spark.sql.session.timeZone", time_zone)
-    return beside
+    other = session.newSession()
+    other.conf.set("spark.sql.session.timeZone", time_zone)
+    return other
 
 
 def _prepare_environment() -> None:
     """Set what PySpark reads only from the environment, not from its settings."""
-    # Workers would take the first python3 on the path, which may be another version, without cepheid.
+    # Otherwise workers use the first python3 on the path, which may be another version and lack cepheid.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # A name that does not resolve, as in many containers, would stop Spark or make it warn; nothing here is for others.
+    # Spark would stop or warn if the host's name does not resolve, as in many containers. No other host connects here.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     java_home = find_java_home()
     if java_home is not None:
@@ -70,31 +70,31 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # The caller draws progress; Spark's own bar would be drawn over it.
+        # The caller shows progress. Spark's own bar would be drawn over it.
         "spark.ui.showConsoleProgress": "false",
-        # 200, Spark's default, is for clusters: on small data most of the time would go into starting tasks. A few
-        # a core even out keys of different sizes.
+        # Spark's default, 200, is for clusters: on small data most of the time would go into starting tasks. A few
+        # partitions per core even out keys of different sizes.
         "spark.sql.shuffle.partitions": str(4 * cores),
-        # In local mode the driver does all the work, and with its default of 1 GB would spill early. Python's workers
-        # and the page cache need the rest.
+        # In local mode the driver does all the work. With its default of 1 GB it would spill early. Python's workers
+        # and the page cache need the rest of the memory.
         "spark.driver.memory": f"{_quarter_of_memory()}m",
-        # Workers have imported what they need when they are forked.
+        # Workers are forked from a process that has imported what they need.
         "spark.python.daemon.module": "cepheid.hosts.spark.worker_daemon",
         # toPandas and createDataFrame go through Arrow, not row by row.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # The only value with which Spark 4.3 does not add up a batch's bytes again before each of its rows, which takes
-        # two thirds of the time of handing rows to Python. The number of rows bounds a batch, too: 10,000 rows exceed
-        # the limit of 2 GB only if a row has more than 200 kB.
+        # With any other value, Spark 4.3 adds up a batch's bytes again before each of its rows, which takes two thirds
+        # of the time of handing rows to Python. The number of rows bounds a batch, too: 10,000 rows exceed the limit of
+        # 2 GB only if a row has more than 200 kB.
         "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
         # Streaming state of Python operators needs this store.
         "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
-        # A micro-batch uploads what it changed, not whole files, which halves the time of its commit. It does not read
-        # each entry before writing it, only to count the entries.
+        # The first setting: a micro-batch uploads what it changed, not whole files, which halves the time of its
+        # commit. The second: it does not read each entry before writing it, which would only count the entries.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-        # Errors only: Spark warns of its own missing native library and host name in every run. Tried beside it and
-        # dropped: -XX:TieredStopAtLevel=1 starts half a second sooner (4.9 against 5.4 s) and then shuffles and sorts
-        # 20 M rows at little more than half the speed (4.5-5.7 against 2.8 s); ParallelGC starts no sooner.
+        # Only errors are logged: in every run Spark warns of its own missing native library and of the host name. Also
+        # tried and dropped: -XX:TieredStopAtLevel=1 starts half a second sooner (4.9 against 5.4 s) but then shuffles
+        # and sorts 20 M rows at little more than half the speed (4.5-5.7 against 2.8 s); ParallelGC starts no sooner.
         "spark.driver.extraJavaOptions": shlex.join([f"-Dlog4j2.configurationFile=file:{logging}"]),
     }
 

@@ -1,4 +1,4 @@
-"""What travels to Spark's workers: the plan, and the functions that Spark calls there."""
+"""What is sent to Spark's workers: plans, and the functions that Spark calls there."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.requests.request import ERROR
 
 IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
-"""The argument that says to PySpark that times are in UTC; versions before 4.3 assume it."""
+"""The argument with which PySpark takes times as UTC; versions before 4.3 always do so."""
 
 
 def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
-    """Plans, or a pattern's runner, pickled for the workers; their functions are pickled as any user's functions are.
+    """Plans, or a pattern's runner, pickled for the workers. Their functions are pickled as any user's functions are.
 
     Raises:
         PatternError: a function cannot be pickled.
@@ -55,10 +55,10 @@ def _check(plan: PatternPlan) -> None:
 def mapped(
     function: str, task: tuple[object, ...], rows: StructType
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark calls in a worker: it calls Cepheid's `function` with the batches and the task. If that
-    cannot be called, the row's `_error` says why.
+    """The function that Spark calls in a worker. It calls Cepheid's `function` with the batches and the task. If it
+    cannot do so, it returns one row whose `_error` says why.
 
-    It is a function within a function, so it is pickled by value and can report the problem even where cepheid is not
+    It is a nested function: these are pickled by value. So it can report the problem even where cepheid is not
     installed.
     """
     expected, error_column = _version(), ERROR
@@ -71,10 +71,11 @@ def mapped(
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found: str | None = version("cepheid")
+            installed: str | None = version("cepheid")
         except PackageNotFoundError:
-            found = None  # sent as a file or found on PYTHONPATH: its only version is that of its source
-        fault = "" if None in (found, expected) or found == expected else f"has cepheid {found}, not {expected}"
+            installed = None  # sent as a file or on PYTHONPATH: then the package has no version
+        same = None in (installed, expected) or installed == expected
+        fault = "" if same else f"has cepheid {installed}, not {expected}"
         try:
             worker = None if fault else import_module(module)
         except ImportError as error:

@@ -1,4 +1,4 @@
-"""The rows of one output among those of several, on Spark."""
+"""Selects the rows of one output from those of several, on Spark."""
 
 from __future__ import annotations
 

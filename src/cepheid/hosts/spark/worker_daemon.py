@@ -1,8 +1,9 @@
 """The process that Spark's Python workers are forked from: `python -m cepheid.hosts.spark.worker_daemon`.
 
-It runs in local sessions. It imports once what each worker would import after its fork, which takes 1.5 seconds of
-processor time a worker; a streaming query on two cores has four workers. PySpark's own daemon imports nothing, as
-threads do not outlive a fork. Among these modules only pyarrow starts a thread: jemalloc's, which restarts on demand.
+It runs in local sessions. It imports once what each worker would otherwise import after its fork. That takes 1.5
+seconds of processor time for each worker, and a streaming query on two cores has four workers. PySpark's own daemon
+imports nothing, because threads do not survive a fork. Among these modules only pyarrow starts a thread: jemalloc's,
+which restarts on demand.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import gc
 from contextlib import suppress
 
-import pandas as pd  # noqa: F401 - PySpark's workers do
+import pandas as pd  # noqa: F401 - PySpark's workers import it
 import pyspark.worker
 from pyspark.daemon import manager
 
@@ -22,9 +23,9 @@ from cepheid.families import load_matchers
 
 load_matchers()
 
-with suppress(ImportError):  # streams report what is missing
+with suppress(ImportError):  # a stream reports it if this is missing
     import pyspark.sql.streaming.proto.StateMessage_pb2  # noqa: F401
 
 if __name__ == "__main__":
-    gc.freeze()  # PySpark's workers collect garbage after each task, and would look through all modules each time
+    gc.freeze()  # PySpark's workers collect garbage after each task, and would traverse all modules each time
     manager()

@@ -34,7 +34,7 @@ class FiniteIntervalMatcher:
         self._found = Found()
 
     def process(self, batch: Batch) -> list[pa.Table]:
-        """Stores the events; there are no rows before `finish`.
+        """Stores the events. Rows come only from `finish`.
 
         Raises:
             EventError: a time is out of range.
@@ -54,18 +54,18 @@ class FiniteIntervalMatcher:
         together, rows = join(self._batches), []
         for plan, own in zip(self._plans.each, self._own, strict=True):
             with in_pattern(plan.pattern.name, named=self._plans.named):
-                found = all_matches(plan, own.of(together))
-            rows.append(finite_rows(plan, found.rows, named=self._plans.named).sort_by(_ORDER))
+                result = all_matches(plan, own.of(together))
+            rows.append(finite_rows(plan, result.rows, named=self._plans.named).sort_by(_ORDER))
             self._found = replace(
                 self._found,
-                matches=self._found.matches + len(found.rows),
-                dropped_matches=self._found.dropped_matches + found.dropped,
+                matches=self._found.matches + len(result.rows),
+                dropped_matches=self._found.dropped_matches + result.dropped,
             )
         return rows
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was found."""
+        """A value for each of MATCHER_COUNTS."""
         return {name: getattr(self._found, name, 0) for name in MATCHER_COUNTS}
 
 
@@ -73,7 +73,7 @@ class AllMatches(NamedTuple):
     rows: pa.Table
     """Columns as in `row_schema`; all rows are insertions."""
     dropped: int
-    """The number of matches over a limit."""
+    """The number of matches dropped because of a limit."""
 
 
 def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
@@ -83,7 +83,8 @@ def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
         ConditionError, LimitExceeded: as LiveIntervalMatcher.
     """
     starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    # In order of ends, with the longest duration as the delay, nothing is late and old events are forgotten soon.
+    # In the order of their ends and with the longest duration as the delay, no event is late, and old events are
+    # forgotten soon.
     batch = batch.take(pa.array(np.lexsort((starts, ends))))
     longest = min(int((ends - starts).max(initial=0)), FREE)
     pattern = compile_intervals(plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch))

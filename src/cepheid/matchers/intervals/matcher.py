@@ -85,7 +85,7 @@ class LiveIntervalMatcher:
         return self._rows(self.kernel.switch(consistency))
 
     def advance_time(self, time: int) -> pa.Table:
-        """Moves the clock to `time` (microseconds), as if an event had ended then; returns the rows certain by then."""
+        """Moves the clock to `time` (microseconds), as if an event had ended then. Returns the rows certain by then."""
         return self._rows(self.kernel.advance(time))
 
     def finish(self) -> pa.Table:
@@ -99,7 +99,7 @@ class LiveIntervalMatcher:
 
     @property
     def dropped(self) -> int:
-        """The number of matches dropped over `max_matches_per_event` so far."""
+        """The number of matches dropped so far because of `max_matches_per_event`."""
         return int(self.kernel.cursor.dropped)
 
     @property
@@ -109,7 +109,7 @@ class LiveIntervalMatcher:
 
     @property
     def clock(self) -> int:
-        """Microseconds."""
+        """The time that the matcher has reached, in microseconds."""
         return int(self.kernel.cursor.clock)
 
     @property
@@ -119,7 +119,7 @@ class LiveIntervalMatcher:
 
     @property
     def over(self) -> int:
-        """Microseconds: once the clock is after this, without another event, nothing is open and no event is needed."""
+        """Microseconds: without further events, nothing is open and no event is needed once the clock is after this."""
         return self.kernel.over(self._events)
 
     @property
@@ -128,7 +128,7 @@ class LiveIntervalMatcher:
         return len(self.working_set)
 
     def forget(self) -> None:
-        """Forgets the events that can be in no later match, and are in no open one."""
+        """Forgets the events that are in no open match and can be in no later one."""
         if self.working_set.all is None:
             return
         positions = self.kernel.needed(self._events)
@@ -176,11 +176,11 @@ class LiveIntervalMatcher:
         self._duplicate = np.concatenate([self._duplicate, np.zeros(len(batch), np.bool_)])
 
     def _number_duplicates(self, added: int) -> None:
-        """Gives the last `added` events their ordinals. It compares only events with equal times and keys."""
+        """Gives the last `added` events their ordinals. Only events with equal times and keys are compared."""
         if not self._duplicate[-added:].any():
             return
         count = len(self.working_set)
-        times = self._events.start[:count] * 31 + self._end * 37 + self._key  # rarely equal for different ones
+        times = self._events.start[:count] * 31 + self._end * 37 + self._key  # a hash, rarely equal for different ones
         positions = np.flatnonzero(np.isin(times, times[self._duplicate])).astype(np.int32)
         seen: Counter[bytes] = Counter()
         for position, name in zip(positions.tolist(), self._identities(positions).to_pylist(), strict=True):
@@ -222,8 +222,8 @@ class LiveIntervalMatcher:
         return rows_of(self.pattern.plan, emitted, events, place)
 
     def _made_at(self, emitted: EmittedIntervals) -> Ints:
-        """The times of rows with an external clock: the end of the match, or of the event that forbids it, so that they
-        do not depend on the clock; for late events, the watermark.
+        """The times of rows with an external clock. For a match it is its end, or the end of the event that forbids it:
+        so it does not depend on the clock. For a late event it is the watermark.
         """
         ends = np.where(
             emitted.sign == RETRACTION, self._end[np.minimum(emitted.event, len(self._end) - 1)], emitted.end

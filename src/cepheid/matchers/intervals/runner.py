@@ -34,7 +34,7 @@ class IntervalsRunner(Planned):
 
     plan: IntervalPlan
     late_by: End
-    """Which of its times makes an event late."""
+    """The time of an event, its start or its end, that decides whether it is late."""
     why_unlisted = WHY_UNLISTED
 
     @property
@@ -43,7 +43,7 @@ class IntervalsRunner(Planned):
 
     @cached_property
     def compiled(self) -> CompiledIntervals:
-        """Compiled without a delay, as the watermark is the clock."""
+        """The plan, compiled without a delay, because the watermark is the clock."""
         return compile_intervals(self.plan, delay=0, lateness=self.late_by, external_clock=True)
 
     def matcher(self) -> IntervalRowsMatcher:

@@ -39,7 +39,7 @@ class IntervalServiceMatcher:
         columns: pa.Schema,
         zone: str,
     ) -> None:
-        """Without a lateness the input must end: before, nothing is certain, and nothing is forgotten.
+        """Without a lateness, nothing is certain and nothing is forgotten before the input ends.
 
         Raises:
             PatternError: a lateness is given, but no match would be certain before the end.
@@ -61,7 +61,7 @@ class IntervalServiceMatcher:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is retained forever. It does not change with the consistency, as `switch` refuses such a change."""
+        """What is retained forever. The consistency does not change it: `switch` refuses one that would."""
         return () if self._ends else interval_growth(self._plan.pattern, self._late_by)
 
     @property
@@ -101,7 +101,7 @@ class IntervalServiceMatcher:
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
-        with fitting():  # older snapshots have more counts, those of other kinds of pattern
+        with fitting():  # older snapshots also have the counts of other kinds of pattern
             counts = {field.name: int(kept[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts

@@ -64,8 +64,8 @@ class OccurrenceKernels:
         return emitted
 
     def hold(self, count: int) -> Int32s:
-        """The positions, ascending, of those of the `count` events that are still needed; these events are at 0, 1, …
-        from now on.
+        """The positions, ascending, of the events that are still needed, among `count` events. From now on these events
+        have the positions from 0.
         """
         held = np.zeros(count, np.int32)
         for kernel in self.each:
@@ -82,7 +82,7 @@ class OccurrenceKernels:
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """How many open occurrences and how many matches were dropped because of a limit."""
+        """The numbers of open occurrences and of matches that were dropped because of a limit."""
         open_ = sum(int(kernel.cursor.dropped) for kernel in self.each)
         return open_, sum(kernel.dropped_matches for kernel in self.each)
 
@@ -128,7 +128,7 @@ class OccurrenceKernels:
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
-        """In the block there are only these keys, numbered from 0. They may be counted, not visited."""
+        """Within the block there are only these keys, numbered from 0. They may be counted, but not visited."""
         forests = [kernel.forest for kernel in self.each]
         try:
             self.renumber(keys)
@@ -147,14 +147,14 @@ class OccurrenceKernels:
         return is_open
 
     def renumber(self, before: Int32s) -> None:
-        """Key i gets what is open for key before[i]; all other keys must have nothing open."""
+        """Gives key before[i] the number i, with all that is open for it. All other keys must have nothing open."""
         for kernel in self.each:
             kernel.renumber(before)
 
     # Snapshots
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state beside the events, to be taken once `hold` has been called."""
+        """The state without the events. `hold` must have been called before."""
         dropped = {"dropped": np.array(self.dropped)}
         return dropped | {
             f"{number}.{name}": array
@@ -166,7 +166,7 @@ class OccurrenceKernels:
         """Continues from what `state` returned, with the `count` events that were held.
 
         Raises:
-            SnapshotError: the state and the events do not fit.
+            SnapshotError: the state and the events do not belong together.
         """
         for number, kernel in enumerate(self.each):
             prefix = f"{number}."
@@ -222,10 +222,10 @@ class OccurrenceDetector(Replays):
         self._kept = len(positions)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
-        """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
+        """Restores the kernel's `state` and the events that it held (`held`). Counting continues from `found`.
 
         Raises:
-            SnapshotError: the state and the events do not fit; the detector cannot be used afterwards.
+            SnapshotError: the state and the events do not belong together; the detector cannot be used afterwards.
         """
         self.kernel.restore(state, 0 if held is None else len(held))
         if held is not None:
@@ -237,7 +237,7 @@ class OccurrenceDetector(Replays):
         return self.kernel.idle_from(keys)
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:  # noqa: ARG002
-        """Raises PatternError: what is open here is not a partial match, which has a stage."""
+        """Raises PatternError: a partial match has a stage, and open occurrences have none."""
         raise PatternError(WHY_UNLISTED)
 
     @property
@@ -250,7 +250,7 @@ class OccurrenceDetector(Replays):
         return Found(self._matches, 0, *self.kernel.dropped)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
-        """In the block there are only these keys, which are open. They may be counted, not visited."""
+        """Within the block there are only these keys, which are open. They may be counted, but not visited."""
         return self.kernel.only(keys)
 
     @property
@@ -280,7 +280,7 @@ class OccurrenceDetector(Replays):
 
 
 def _with_values(events: Batch, place: ColumnMap) -> Batch:
-    """The events with the lifted columns of one plan, selected from those of all plans and numbered as its slots."""
+    """The events with the lifted columns of one plan only, numbered as in that plan."""
     names = [name for name in events.data.schema.names if not name.startswith(VALUE_PREFIX)]
     values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
     own = events.data.select([*names, *values.values()])

@@ -42,7 +42,7 @@ class OccurrencesRunner(OrderedRunner):
 
 
 class OccurrenceLiveMatcher(OrderedLiveMatcher):
-    """Forgets idle keys at every step, so that their shard's state need not be stored."""
+    """A LiveMatcher that forgets idle keys at every step, so that a shard with no other keys need not be stored."""
 
     def __init__(self, pattern: OccurrencesRunner, live: ConservativeMatcher) -> None:
         super().__init__(pattern, live)

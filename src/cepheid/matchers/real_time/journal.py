@@ -20,7 +20,7 @@ from cepheid.matchers.snapshot import Snapshot
 Steps = npt.NDArray[np.int64]
 
 GONE = -1
-"""In place of the step of a row that was taken."""
+"""The step of a row that was taken out."""
 
 
 class Segment(NamedTuple):
@@ -34,61 +34,61 @@ class Segment(NamedTuple):
 
 
 class Journal:
-    """Segments of rows, in no order. Small ones are joined as they come, so that there are few."""
+    """Segments of rows, in no particular order. Small ones are joined when they are added, so that there are few."""
 
     def __init__(self) -> None:
-        self._runs: list[Segment] = []
+        self._segments: list[Segment] = []
 
     def __len__(self) -> int:
-        return sum(int(np.count_nonzero(run.step != GONE)) for run in self._runs)
+        return sum(int(np.count_nonzero(segment.step != GONE)) for segment in self._segments)
 
     @property
     def size(self) -> int:
-        """The number of rows in memory, including those that were taken."""
-        return sum(len(run.key) for run in self._runs)
+        """The number of rows in memory, including those that were taken out."""
+        return sum(len(segment.key) for segment in self._segments)
 
-    def add(self, run: Segment) -> None:
-        if not len(run.key):
+    def add(self, segment: Segment) -> None:
+        if not len(segment.key):
             return
-        tail = [run]
-        while self._runs and len(self._runs[-1].key) < 2 * sum(len(other.key) for other in tail):
-            tail.append(self._runs.pop())
-        self._runs.append(_joined(tail[::-1]))
+        tail = [segment]
+        while self._segments and len(self._segments[-1].key) < 2 * sum(len(other.key) for other in tail):
+            tail.append(self._segments.pop())
+        self._segments.append(_joined(tail[::-1]))
 
     def take_after(self, points: Steps) -> Segment | None:
-        """Takes the rows of each key after its point, the i-th of `points` for key i."""
-        return self._take([run.step > points[run.key] for run in self._runs])
+        """Takes out the rows of each key after its point; points[i] is that of key i."""
+        return self._take([segment.step > points[segment.key] for segment in self._segments])
 
     def take_all(self) -> Segment | None:
-        return self._take([run.step != GONE for run in self._runs])
+        return self._take([segment.step != GONE for segment in self._segments])
 
     def take_until(self, time: int, column: str) -> Segment | None:
-        """Takes the rows whose time in the column is up to `time` (microseconds)."""
-        return self._take([(run.step != GONE) & (_times(run, column) <= time) for run in self._runs])
+        """Takes out the rows whose time in the column is up to `time` (microseconds)."""
+        return self._take([(segment.step != GONE) & (_times(segment, column) <= time) for segment in self._segments])
 
     def at(self, time: int, column: str) -> pa.RecordBatch | None:
         """The rows whose time in the column is `time` (microseconds)."""
-        found = [run.take((run.step != GONE) & (_times(run, column) == time)) for run in self._runs]
-        return _joined(found).rows if found else None
+        parts = [segment.take((segment.step != GONE) & (_times(segment, column) == time)) for segment in self._segments]
+        return _joined(parts).rows if parts else None
 
     def forget(self, points: Steps) -> None:
-        """Forgets the rows of each key up to its point, and those that were taken."""
-        self._keep([(run.step != GONE) & (run.step > points[run.key]) for run in self._runs])
+        """Forgets the rows of each key up to its point, and those that were taken out."""
+        self._keep([(segment.step != GONE) & (segment.step > points[segment.key]) for segment in self._segments])
 
     def forget_taken(self) -> None:
-        """Forgets the rows that were taken."""
-        self._keep([run.step != GONE for run in self._runs])
+        """Forgets the rows that were taken out."""
+        self._keep([segment.step != GONE for segment in self._segments])
 
     def state(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, pa.RecordBatch]]:
-        """All rows, with their keys and steps, as arrays and batches of a snapshot, under the name."""
+        """All rows with their keys and steps, as arrays and batches for a snapshot, under this name."""
         if not len(self):
             return {}, {}
-        rows, key, step = _joined(self._runs)
+        rows, key, step = _joined(self._segments)
         return {f"{name}.key": key, f"{name}.step": step}, {name: rows}
 
     @staticmethod
     def of(snapshot: Snapshot, name: str, columns: pa.Schema) -> Journal:
-        """The journal that `state` was taken from.
+        """A journal restored from what `state` returned.
 
         Raises:
             SnapshotError: the rows do not have these columns, or a row lacks its key or step.
@@ -101,41 +101,45 @@ class Journal:
             raise SnapshotError(f"the snapshot's rows ({name}) have other columns: {rows.schema}")
         numbered = key.dtype == np.int32 and step.dtype == np.int64 and key.shape == step.shape == (len(rows),)
         if not (numbered and (key >= 0).all() and (step >= 0).all()):
-            raise SnapshotError(f"the snapshot's rows ({name}) are not each of a key and a step")
+            raise SnapshotError(f"the snapshot's rows ({name}) do not each have a key and a step")
         journal.add(Segment(rows, key, step.copy()))
         return journal
 
     @property
     def keys(self) -> Int32s:
         """The keys that have rows, ascending."""
-        found: Int32s = np.unique(np.concatenate([np.zeros(0, np.int32), *(run.key for run in self._runs)]))
-        return found
+        keys: Int32s = np.unique(np.concatenate([np.zeros(0, np.int32), *(segment.key for segment in self._segments)]))
+        return keys
 
     def _keep(self, which: Sequence[Flags]) -> None:
-        retained = [run.take(flags) for run, flags in zip(self._runs, which, strict=True)]
-        self._runs = []
-        for run in retained:
-            self.add(run)
+        retained = [segment.take(flags) for segment, flags in zip(self._segments, which, strict=True)]
+        self._segments = []
+        for segment in retained:
+            self.add(segment)
 
     def _take(self, which: Sequence[Flags]) -> Segment | None:
         taken = []
-        for run, flags in zip(self._runs, which, strict=True):
+        for segment, flags in zip(self._segments, which, strict=True):
             if flags.any():
-                taken.append(run.take(flags))
-                run.step[flags] = GONE
+                taken.append(segment.take(flags))
+                segment.step[flags] = GONE
         return _joined(taken) if taken else None
 
 
-def _times(run: Segment, column: str) -> npt.NDArray[np.int64]:
+def _times(segment: Segment, column: str) -> npt.NDArray[np.int64]:
     """The column in microseconds; it has no NULL."""
-    times: npt.NDArray[np.int64] = run.rows.column(column).cast(pa.int64()).to_numpy()
+    times: npt.NDArray[np.int64] = segment.rows.column(column).cast(pa.int64()).to_numpy()
     return times
 
 
-def _joined(runs: Sequence[Segment]) -> Segment:
-    """One segment, without the rows that were taken."""
-    runs = [run if (there := run.step != GONE).all() else run.take(there) for run in runs]
-    if len(runs) == 1:
-        return runs[0]
-    rows = pa.concat_batches([run.rows for run in runs])
-    return Segment(rows, np.concatenate([run.key for run in runs]), np.concatenate([run.step for run in runs]))
+def _joined(segments: Sequence[Segment]) -> Segment:
+    """One segment, without the rows that were taken out."""
+    segments = [segment if (there := segment.step != GONE).all() else segment.take(there) for segment in segments]
+    if len(segments) == 1:
+        return segments[0]
+    rows = pa.concat_batches([segment.rows for segment in segments])
+    return Segment(
+        rows,
+        np.concatenate([segment.key for segment in segments]),
+        np.concatenate([segment.step for segment in segments]),
+    )

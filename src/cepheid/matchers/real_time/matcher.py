@@ -1,14 +1,15 @@
-"""The matcher that emits what holds for now: it processes events as they come, in any order of time, and retracts what
-proves wrong. No I/O, no clock, no threads.
+"""The matcher that emits at once what holds for now: it processes events as they come, in any order of time, and
+retracts what proves wrong. No I/O, no clock, no threads.
 
-Its meaning: after each call, the rows emitted and not retracted are what a matcher finds in all events accepted so far,
-in order, when time has advanced to the clock. For patterns of stages, `kernel.stages.real_time_reference` defines them;
-for patterns of occurrences they are the occurrences that end up to the clock (`kernel.occurrences.reference`).
+Its meaning: take all events accepted so far, in order, and let time advance to the clock. After each call, the rows
+emitted and not retracted are the rows that a matcher finds in these events. For patterns of stages,
+`kernel.stages.real_time_reference` defines them. For patterns of occurrences, they are the occurrences that end up to
+the clock (`kernel.occurrences.reference`).
 
-Events of a key go through the kernel as they come. An event that comes after a later event of its key, or after an
-expired deadline, rolls back its key, and no other, to a rollback point: a copy of what was open before. The key's
-events since then go through the kernel again, together with the new one, and the results are compared with the earlier
-ones. Events and rows are retained until only late events could roll their key back to before them.
+Events of a key go through the kernel as they come. An event is out of order if it comes after a later event of its key,
+or after an expired deadline. It rolls back its key, and no other, to a rollback point: a copy of what was open before.
+The key's events since then go through the kernel again, together with the new one. The results are compared with the
+earlier ones. Events and rows are retained until only late events could roll their key back to before them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class RealTimeMatcher:
         self.consistency = consistency
         self.watermark = Watermark()
         self.clock = NO_TIME
-        """Microseconds: the time up to which rows hold: the latest event's, or a later one given by the caller."""
+        """Microseconds: the time up to which rows hold. It is the latest event's, or a later one given by the caller.
+        """
         self.ties = 0
         """Replayed events are counted again."""
         self.keys = KeyNumbers()
@@ -91,8 +93,8 @@ class RealTimeMatcher:
         return self._table(self._revise())
 
     def settle(self, time: int) -> pa.Table:
-        """Advances the watermark to within `time`: earlier events are late from now on. If events have a sequence, so
-        are events of a key at `time` that do not come after the key's last one.
+        """Advances the watermark to within `time`: earlier events are late from now on. With a sequence, an event at
+        `time` is late, too, if its sequence is not greater than that of its key's last event.
         """
         if not self.watermark.has(time):
             here = self.waiting.at(time, TIME) if self._in_sequence else None
@@ -119,10 +121,10 @@ class RealTimeMatcher:
         self.revisions.pending.forget_taken()
         settled = self.states.settled
         self.detector.kernel.drop(settled[self.detector.idle_from(settled) <= self.watermark.now])
-        over = self.states.over()
-        self.detector.reported.forget(self.keys.name_of[key] for key in over.tolist())
-        self.detector.reported.pass_time(min(oldest, self.watermark.now))
-        self.keys.free(over)
+        closed = self.states.remove_closed()
+        self.detector.reported.forget(self.keys.name_of[key] for key in closed.tolist())
+        self.detector.reported.forget_expired(min(oldest, self.watermark.now))
+        self.keys.free(closed)
         self._most_kept = max(FEW, 2 * self._kept_rows)
 
     @property
@@ -132,7 +134,7 @@ class RealTimeMatcher:
 
     @property
     def found(self) -> Found:
-        """Numbers of rows emitted, less those retracted. What is dropped over a limit is counted each time."""
+        """The numbers of rows emitted, less those retracted. What a limit drops again in a replay is counted again."""
         return Found(self.revisions.matches, self.revisions.timeouts, *self.detector.kernel.dropped)
 
     @property
@@ -185,7 +187,8 @@ class RealTimeMatcher:
         self.keys = KeyNumbers.of(batches["names"])
         rows = self.schema
         self.waiting, emitted, pending = (
-            Journal.of(snapshot, name, of) for name, of in (("waiting", columns), ("told", rows), ("untold", rows))
+            Journal.of(snapshot, name, fields)
+            for name, fields in (("waiting", columns), ("told", rows), ("untold", rows))
         )
         self.revisions.emitted, self.revisions.pending = emitted, pending
         numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
@@ -199,23 +202,23 @@ class RealTimeMatcher:
         self.ties, self.revisions.matches, self.revisions.timeouts = counts
 
     def _revise(self, events: Batch | None = None) -> list[pa.RecordBatch]:
-        """Processes events, if any, and time up to the clock. Returns retractions, then insertions, each key's in the
-        order in which they became certain.
+        """Processes the events, if any, and advances time to the clock. Returns retractions, then insertions; within
+        each, the rows of a key are in the order in which they became certain.
 
         Raises:
             ConditionError, SkipError, LimitExceeded: the matcher cannot be used afterwards.
         """
-        rolled_back, found = (
+        rolled_back, segments = (
             self._go_through(events) if events is not None and len(events) else (NOTHING_ROLLED_BACK, [])
         )
-        found += self._pass_time()
-        rows = self.revisions.difference(rolled_back, found, until=self._certain_until, clock=self.clock)
+        segments += self._pass_time()
+        rows = self.revisions.difference(rolled_back, segments, until=self._certain_until, clock=self.clock)
         if self._kept_rows > self._most_kept:
             self.forget()
         return rows
 
     def _go_through(self, events: Batch) -> tuple[RolledBack, list[Segment]]:
-        """Runs the events through the kernel, each key's in order; keys with an out-of-order event are rolled back."""
+        """Runs the events through the kernel, each key's in order. First rolls back keys with an out-of-order event."""
         keys, times = self.keys.numbers(events), times_of(events)
         self.states.make_room(len(self.keys.name_of))
         wrong = times < self.states.after[keys]
@@ -240,26 +243,26 @@ class RealTimeMatcher:
         return rolled_back, self.waiting.take_after(points)
 
     def _in_pieces(self, events: Batch, keys: Int32s) -> list[Segment]:
-        """The rows that these events, which are in order, make. Many events of one key are cut in two pieces, so that
-        there is a rollback point close to the last of them. More pieces were slower: each costs a call of the kernel
-        and of making rows. Events of one time stay together: equal ones are numbered among those replayed with them.
+        """The rows that these events, which are in order, produce. Many events of one key are cut into two pieces, so
+        that there is a rollback point close to the last of them. More pieces were slower, because each costs a call of
+        the kernel and one to make rows. Events of one time stay in one piece: equal events are numbered together.
         """
-        found: list[Segment] = []
+        segments: list[Segment] = []
         used, at, left = np.unique(keys, return_index=True, return_counts=True)
         while len(used):
-            piece = left if found else self._first_piece(times_of(events), at, left)
+            piece = left if segments else self._first_piece(times_of(events), at, left)
             whole = len(events) == piece.sum()
             batch = events if whole else events.take(pa.array(ranges(at, at + piece)))
             self.states.fork(used, self._step)
             numbers = self.states.numbers(used)
             visits = Visits(numbers, np.cumsum(piece), np.full(len(used), NO_TIME), np.zeros(len(used), np.bool_))
-            found.append(self._run(batch, visits))
+            segments.append(self._run(batch, visits))
             rows = batch.data.drop_columns([ORDINAL])
             self.waiting.add(Segment(rows, np.repeat(used, piece), np.full(len(batch), self._step)))
             self.states.move(used, times_of(batch)[np.cumsum(piece) - 1] + 1, piece)
             at, left = at + piece, left - piece
             used, at, left = used[left > 0], at[left > 0], left[left > 0]
-        return found
+        return segments
 
     def _first_piece(self, times: Times, at: Positions, count: Positions) -> Positions:
         """(k,) how many of each key's `count` events, from `at` on, come before its next rollback point."""
@@ -283,22 +286,22 @@ class RealTimeMatcher:
             self.states.fork(keys, self._step)
         ends = np.zeros(len(keys), np.int64)
         visits = Visits(self.states.numbers(keys), ends, np.full(len(keys), until), np.full(len(keys), closes))
-        found = self._run(self.detector.working_set.take(np.zeros(0, np.int32)), visits)
-        # Deadlines expire before the events of their time; occurrences end only once all these events are there.
+        segment = self._run(self.detector.working_set.take(np.zeros(0, np.int32)), visits)
+        # Deadlines expire before the events of their time. Occurrences end only after all events of their time.
         after = until + 1 if self.detector.closes_instants and until < FOREVER else until
         self.states.move(keys, np.full(len(keys), after), ends)
-        return [found]
+        return [segment]
 
     def _run(self, batch: Batch, visits: Visits) -> Segment:
         self._step += 1
-        (found,) = self.detector.step(batch, visits)
-        rows = whole(found)
+        (table,) = self.detector.step(batch, visits)
+        rows = whole(table)
         key = [rows.column(name) for name in self.detector.plan.schema.key]
         return Segment(rows, self.keys.known(key, len(rows)), np.full(len(rows), self._step))
 
     @property
     def _certain_until(self) -> int | None:
-        """Microseconds: rows that are certain up to here are emitted now; None: all rows."""
+        """Microseconds: rows that are certain by this time are emitted now; None: all rows are."""
         now = self.watermark.now
         if self.consistency is Consistency.REALTIME or now == FOREVER:
             return None

@@ -28,18 +28,20 @@ class Revisions:
     """A detector's rows that may still be retracted, emitted or not."""
 
     def __init__(self, changes: Changes, *, rebinds: bool) -> None:
-        """`rebinds`: whether a later event may change a row whose match_id stays."""
+        """`rebinds`: whether a later event may change the content of a row but not its match_id."""
         self.changes = changes
         self._rebinds = rebinds
         self.emitted = Journal()
         self.pending = Journal()
-        """Rows that were found and not emitted yet; empty in real time."""
+        """Rows that were found but not emitted yet; empty in real time."""
         self.matches = 0
         """Matches emitted, less those retracted; `timeouts` in the same way."""
         self.timeouts = 0
 
     def roll_back(self, keys: Int32s, points: Steps) -> tuple[RolledBack, list[pa.RecordBatch]]:
-        """Takes the keys' rows after their points: those emitted, as RolledBack, and batches with all of them."""
+        """Takes out the rows of these keys after their rollback points. Returns those that were emitted as RolledBack,
+        and all of them as batches.
+        """
         emitted, pending = (journal.take_after(points) for journal in (self.emitted, self.pending))
         rows = [part.rows for part in (emitted, pending) if part is not None]
         return RolledBack(keys, emitted and emitted.rows), rows
@@ -47,15 +49,16 @@ class Revisions:
     def difference(
         self, rolled_back: RolledBack, found: Sequence[Segment], *, until: int | None, clock: int
     ) -> list[pa.RecordBatch]:
-        """Retracts emitted rows that are not found again, at time `clock` (microseconds), and emits rows that are not
-        emitted yet: those certain up to `until` (microseconds), or all (None).
+        """Compares the rows found now with those that were rolled back. Retracts emitted rows that were not found
+        again, at time `clock` (microseconds). Then inserts rows that are not emitted yet: those certain by `until`
+        (microseconds), or all (None).
         """
         before = Matches(rolled_back.emitted, by_content=self._rebinds)
         rows: list[pa.RecordBatch] = []
-        for run in found:
-            stays = before.taken(run.rows, np.isin(run.key, rolled_back.keys))
-            self.emitted.add(run.take(stays))
-            self.pending.add(run.take(~stays))
+        for segment in found:
+            stays = before.taken(segment.rows, np.isin(segment.key, rolled_back.keys))
+            self.emitted.add(segment.take(stays))
+            self.pending.add(segment.take(~stays))
         if rolled_back.emitted is not None:
             gone = before.taken(rolled_back.emitted, np.ones(len(rolled_back.emitted), np.bool_))
             if gone.any():

@@ -2,8 +2,8 @@
 
 A point is made before a key's next events whenever it has had `every` events since the last point. Points are closer
 together towards the present: the middle one of three is removed if the outer ones are near enough to each other. So a
-key has few points (their number grows with the logarithm of its events), and the number of events that are replayed is
-about that of the events after the out-of-order one.
+key has few points: their number grows with the logarithm of its events. And a rollback replays about as many events as
+came after the out-of-order one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepheid.errors import SnapshotError
 from cepheid.kernel.arrays import NO_TIME, Flags, Int32s, grown
 
 NOTHING = -1
-"""In place of a number in the kernel: nothing was open at the rollback point."""
+"""Stands for a number in the kernel where nothing was open at the rollback point."""
 
 
 KEY_STATE = np.dtype([(name, np.int64) for name in ("key", "number", "behind", "seen", "forked")])
@@ -71,7 +71,7 @@ class RollbackPoints:
         self.number: Int32s = np.zeros(0, np.int32)
         """The key's number in the kernel."""
         self.after = np.zeros(0, np.int64)
-        """Microseconds: an event before this is out of order, as later events or deadlines were processed already."""
+        """Microseconds: an event before this is out of order: later events or deadlines have been processed already."""
         self.seen = np.zeros(0, np.int64)
         """The number of events that the key has had."""
         self.forked = np.zeros(0, np.int64)
@@ -101,8 +101,8 @@ class RollbackPoints:
 
     def keys(self, numbers: Int32s) -> Int32s:
         """The keys that have these numbers in the kernel; numbers of rollback points are left out."""
-        found: Int32s = self._key[numbers]
-        own: Int32s = found[found != NOTHING]
+        keys: Int32s = self._key[numbers]
+        own: Int32s = keys[keys != NOTHING]
         return own
 
     @property
@@ -134,24 +134,25 @@ class RollbackPoints:
 
     def roll_back(self, keys: Int32s, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Rolls each key back to its last point that is not after its time; returns the step of that point."""
-        removed, found = [], []
+        removed, points = [], []
         for key, time in zip(keys.tolist(), times.tolist(), strict=True):
             forks = self.forks[key]
             while forks[-1].after > time:
                 removed.append(forks.pop().number)
-            found.append(forks[-1])
+            points.append(forks[-1])
         before = self.number[keys]
         self._kernel.drop(before)
         self._drop(removed)
-        source = np.array([fork.number for fork in found], np.int32)
+        source = np.array([point.number for point in points], np.int32)
         self._kernel.fork(source[source != NOTHING], before[source != NOTHING])
-        self.after[keys] = [fork.after for fork in found]
-        self.seen[keys] = self.forked[keys] = [fork.seen for fork in found]
-        return np.array([fork.step for fork in found], np.int64)
+        self.after[keys] = [point.after for point in points]
+        self.seen[keys] = self.forked[keys] = [point.seen for point in points]
+        return np.array([point.step for point in points], np.int64)
 
     def settle(self, least: int, step: int) -> tuple[npt.NDArray[np.int64], int]:
-        """Removes points that are not needed once events before `least` (microseconds) are late. Returns for each key
-        the step up to which nothing is replayed, and the earliest time from which open partial matches may be restored.
+        """Removes points that are not needed once events before `least` (microseconds) are late. Returns two things:
+        for each key the step up to which nothing will be replayed, and the earliest time (microseconds) of a point that
+        still has open partial matches, or `least`.
         """
         points, oldest, removed = np.full(len(self.forks), step, np.int64), least, []
         for key in np.flatnonzero(self.forked >= 0).tolist():
@@ -169,13 +170,13 @@ class RollbackPoints:
         self._drop(removed)
         return points, oldest
 
-    def over(self) -> Int32s:
+    def remove_closed(self) -> Int32s:
         """Removes and returns the keys that have no rollback points and nothing open."""
         used = np.flatnonzero(self._is_settled).astype(np.int32)
-        over: Int32s = used[~self._kernel.is_open(self.number[used])]
-        self._drop(self.number[over].tolist())
-        self.number[over], self.after[over], self.seen[over] = NOTHING, NO_TIME, 0
-        return over
+        closed: Int32s = used[~self._kernel.is_open(self.number[used])]
+        self._drop(self.number[closed].tolist())
+        self.number[closed], self.after[closed], self.seen[closed] = NOTHING, NO_TIME, 0
+        return closed
 
     @property
     def settled(self) -> Int32s:
@@ -249,7 +250,9 @@ class RollbackPoints:
 
 
 def _agree(states: npt.NDArray[Any], forks: npt.NDArray[Any], open_keys: Int32s) -> bool:
-    """Whether each number in the kernel belongs to one key or one point, and each point to a key that has points."""
+    """Whether each number in the kernel belongs to one key or one point, and each point to a key that has points. The
+    points of a key must be in order.
+    """
     numbers = np.concatenate([states["number"], forks["number"][forks["number"] != NOTHING]])
     keys, forked = states["key"], states["key"][states["forked"] >= 0]
     once = len(np.unique(numbers)) == len(numbers) and len(np.unique(keys)) == len(keys)

@@ -116,12 +116,12 @@ class Detector(Replays):
 
     @property
     def drops_deadlines_silently(self) -> bool:
-        """Whether partial matches are kept in sets: nothing is emitted at their deadlines."""
+        """Whether partial matches are in sets. Nothing is emitted at the deadlines of sets."""
         return self.kernel.drops_deadlines_silently
 
     def partial_matches(self, now: int, most: int, keys: Int32s | None = None) -> pa.Table:
-        """The open partial matches (`open_schema`) once time has advanced to `now` (microseconds) for all keys, of
-        `keys`, which are open (None: of all keys); for each key at most the `most` that started last.
+        """The open partial matches (rows of `open_schema`) of `keys`, which are open (None: all keys), once time has
+        advanced to `now` (microseconds) for all keys. For each key at most `most` are listed: those that started last.
 
         Raises:
             SchemaError: a key column has the name of another column of these rows.
@@ -135,7 +135,9 @@ class Detector(Replays):
         return pa.Table.from_batches(rows, schema)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
-        """In the block there are only these keys, which are open: to be counted and listed, not visited."""
+        """Within the block the detector has only these keys, which are open. They may be counted and listed, but not
+        visited.
+        """
         return self.kernel.only(keys)
 
     def forget(self) -> None:
@@ -146,7 +148,9 @@ class Detector(Replays):
         self._kept = len(self.working_set)
 
     def _is_told(self, emitted: Emitted) -> bool:
-        """In a replay, counts what was emitted before. False if rows are needed, as for timeouts that may repeat."""
+        """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
+        same, for timeouts that may repeat.
+        """
         timeouts = int(emitted.timeout.sum())
         if not self._replays or (timeouts and self.reported.may_repeat):
             return False
@@ -166,7 +170,7 @@ class Detector(Replays):
         return rows
 
     def _failed(self, failure: ConditionFailed) -> ConditionError:
-        """Which condition failed on which event."""
+        """The error that says which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
         return ConditionError(f"{failure.reason} in {where}, at the event {self.working_set.shown(failure.event)}")
@@ -200,7 +204,9 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
 
 
 def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
-    """The distinct positions among these, which are in a working set, ascending; and the place of each among them."""
+    """`events` has positions in a working set of this length. Returns the distinct positions, ascending, and for each
+    event the index of its position among them.
+    """
     if len(events) < length // 8:  # few of many, as in a call of a live matcher
         distinct, place = np.unique(events, return_inverse=True)
         return distinct, place.astype(np.int32)
@@ -213,7 +219,7 @@ def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
 
 
 def _condition(pattern: Pattern, number: int) -> str:
-    """Which of the plan's conditions this number is, and its text."""
+    """The plan's condition with this number, described with its text for a message."""
     leaves = pattern.leaves
     if number >= len(leaves):
         loop = pattern.loops_until[number - len(leaves)]

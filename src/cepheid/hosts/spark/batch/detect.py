@@ -30,16 +30,16 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import of_each, warn
+from cepheid.requests.warnings import warn, with_names
 
 WORK = "cepheid.hosts.spark.batch.worker.find_matches"
 
 
 def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
-    """The matches in `events`, in no order, as a plan: an action on it runs it.
+    """The matches in `events`, in no particular order. The DataFrame is lazy: an action on it runs the detection.
 
-    Ties and dropped events are counted, without warnings, as they are found after this returns. The counts are those of
-    the first action on the result; a `limit` or `show` may stop it before everything is counted.
+    Ties and dropped events are counted, without warnings, because they are found only after this returns. The counts
+    are those of the first action on the result. A `limit` or `show` may stop it before everything is counted.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
@@ -49,27 +49,30 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     """
     family = request.family
     plans = plans_on_spark(events, request)
-    for warning in of_each(plans, family.warnings):
+    for warning in with_names(plans, family.warnings):
         warn(warning)
     zone = request.time_zone or session_zone(events)
     until = None if request.as_of is None else instant_of(request.as_of, zone)
-    read, found = Observation(), Observation()
+    read_counts, matcher_counts = Observation(), Observation()
     if request.report is not None:
-        request.report.set(lambda: counts_of(family.counts, read.get | found.get))
+        request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get))
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
-    usable_events = counted(events if until is None else events.where(times[0].until(until)), request, times, read)
+    read_events = events if until is None else events.where(times[0].until(until))
+    usable_events = counted(read_events, request, times, read_counts)
     shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
     rows = rows_of_all(family, plans)
     spark_rows = row_type(rows)
     task = (family.kind, packed(plans), tuple(lift.layout.items()), until and microseconds(until), zone)
     by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
-    found_rows = without_worker_messages(by_key.mapInArrow(mapped(WORK, task, spark_rows), spark_rows), found)
-    return found_rows.select(*output_columns(plans, rows.names, family.last_columns))
+    from_workers = by_key.mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    return without_worker_messages(from_workers, matcher_counts).select(
+        *output_columns(plans, rows.names, family.last_columns)
+    )
 
 
 def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:
-    """Raises PatternError and SchemaError, as `detect_on_spark` does."""
+    """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_on_spark`."""
     check_columns(events, request)
     return planned(request, arrow_schema(events.schema), SparkEngine(events))
 
@@ -79,7 +82,7 @@ def check_columns(events: DataFrame, request: Request) -> None:
     names = events.columns
     faults = repeated_names(names) or [*_alike(events, names)]
     if request.time is None and not request.sequence:
-        faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that has it")
+        faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that orders it")
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]
@@ -87,7 +90,7 @@ def check_columns(events: DataFrame, request: Request) -> None:
         used += [("functions see all columns", name) for name in names if name not in chosen]
     types = {field.name: field.dataType for field in events.schema}
     faults += [
-        f"{what}: {name!r} is of type {sql_name(types[name])}, which a worker cannot be sent. {_advice(what)}"
+        f"{what}: {name!r} is of type {sql_name(types[name])}, which cannot be sent to a worker. {_advice(what)}"
         for what, name in used
         if name in types and not is_carried(types[name])
     ]
@@ -102,7 +105,7 @@ def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
     first: dict[str, str] = {}
     for name in names:
         if (other := first.setdefault(name.lower(), name)) != name:
-            yield f"Spark does not tell the columns {other!r} and {name!r} of the events apart: rename one"
+            yield f"Spark does not distinguish the columns {other!r} and {name!r} of the events: rename one"
 
 
 def _advice(what: str) -> str:
@@ -116,14 +119,14 @@ def _advice(what: str) -> str:
 
 
 def counted(events: DataFrame, request: Request, times: Sequence[Times], read: Observation) -> DataFrame:
-    """The usable events. The counts are taken before the others are dropped."""
+    """The usable events. Events are counted before unusable ones are dropped."""
     counts = counts_read(request.key, times)
     events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
     return usable(events, request.key, times, request.nulls)
 
 
 def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame:
-    """The events that have one of the bits; None: all of them."""
+    """The events that have at least one of the bits; None: all events."""
     if relevant is None:
         return events
     words = [lift[mask_column(word)].bitwiseAND(F.lit(bits)) != 0 for word, bits in enumerate(relevant)]
@@ -145,10 +148,10 @@ def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """Each key's events in one partition."""
     key = _key(schema, lift)
     if not key:
-        warn("no key: all events are one sequence, which one Spark task works through alone")
+        warn("no key: all events are one sequence, which a single Spark task processes")
     by_key = shipped.repartition(*key) if key else shipped.repartition(1)
     # If no event is left to sort, Spark's adaptive execution replaces the sort and everything before it by an empty
-    # relation, and the counts of what was read would be lost. It does not see through an observation.
+    # relation. The counts of events read would then be lost. It does not replace an observation.
     return by_key.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
 
 
@@ -157,24 +160,24 @@ def _key(schema: Schema, lift: Lift) -> list[Column]:
 
 
 def row_type(rows: pa.Schema) -> StructType:
-    """The type of the workers' rows: their messages, then the matchers' columns. Event columns have their own types, as
-    only those are accepted that come back from a worker unchanged.
+    """The type of the workers' rows: their messages, then the matchers' columns. Event columns have their own types:
+    only types that come back from a worker unchanged are accepted.
     """
     return from_arrow_schema(output_schema(rows), prefer_timestamp_ntz=True)
 
 
-def without_worker_messages(rows: DataFrame, found: Observation) -> DataFrame:
-    """The matcher's rows alone. The workers' messages are counted, or fail the query.
+def without_worker_messages(rows: DataFrame, matcher_counts: Observation) -> DataFrame:
+    """Only the matcher's rows. The counts in the workers' messages go to the observation; an error fails the query.
 
-    It fails in a filter, because a column that raises is left out where a later select does not need it.
+    It fails in a filter, because Spark omits a column that raises if a later select does not need it.
     """
     sums = [F.coalesce(F.sum(named(COUNTS)[name]), F.lit(0)).alias(name) for name in MATCHER_COUNTS]
-    counted = rows.observe(found, *sums)
+    counted = rows.observe(matcher_counts, *sums)
     return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
 def output_columns(plans: PlanSet[Any], names: Sequence[str], last: Sequence[str]) -> Iterator[Column]:
-    """The output's columns, made from the rows of the plans: measures replace what they are computed from."""
+    """The output's columns, made from the matchers' rows: measures replace the columns that they are computed from."""
     slots = {name for plan in plans.each for name in plan.slots}
     yield from (named(name) for name in names if name not in slots and name not in last)
     yield from measure_columns(plans.each)
@@ -182,7 +185,9 @@ def output_columns(plans: PlanSet[Any], names: Sequence[str], last: Sequence[str
 
 
 def measure_columns(plans: Sequence[PatternPlan]) -> Iterator[Column]:
-    """The measures. Each of several patterns measures only its own rows: its expressions might fail on NULLs."""
+    """The measures. With several patterns, each pattern's measures are computed only for its own rows: on the NULLs of
+    other rows an expression might fail.
+    """
     if len(plans) == 1:
         yield from (expression(measure.sql).alias(measure.name) for measure in plans[0].measures or ())
         return

@@ -1,8 +1,7 @@
-"""What runs in a Spark worker: a matcher for each pattern, over the sorted events of a partition.
+"""The code that runs in a Spark worker: a matcher for each pattern, over the sorted events of a partition.
 
-Besides the matches a worker reports two things: why it cannot continue, and what it counted. Both are separate rows,
-with all other columns NULL, which the host takes out again: an exception would reach the user only below the worker's
-stack.
+Besides the matches, a worker reports why it cannot continue, and what it counted. Both are separate rows, in which all
+other columns are NULL. The host removes these rows. An exception would reach the user only below the worker's stack.
 """
 
 from __future__ import annotations
@@ -30,21 +29,23 @@ _OUTPUT_ROWS = 1 << 16
 
 
 class Task(NamedTuple):
-    """What a worker is to do."""
+    """What a worker needs for detecting matches."""
 
     kind: str
     """The kind of the patterns."""
     plans: bytes
-    """Pickled plans: they come with the function that Spark pickles, and are read only after the versions agree."""
+    """Pickled plans. They come with the function that Spark pickles, but are read only once the versions agree."""
     layout: tuple[tuple[str, str], ...]
-    """The matcher's columns, each with the shipped column that holds it; one may hold several."""
+    """The matcher's columns, each with the shipped column that holds it. Several may share a shipped column."""
     until: int | None
     zone: str
     """The zone of times without one."""
 
 
 def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The matches in a partition, whose events are arranged as the kind of pattern needs; `given` is a Task's."""
+    """The matches in a partition, whose events are in the order that the kind of pattern needs. `given` has the fields
+    of a Task.
+    """
     task = Task(*given)
     family = family_named(task.kind)
     plans, compiled = compiled_plans(task.kind, task.plans)
@@ -73,7 +74,7 @@ def rows_of_all(family: Family, plans: PlanSet[Any]) -> pa.Schema:
 
 @lru_cache(maxsize=8)
 def compiled_plans(kind: str, packed: bytes) -> tuple[PlanSet[Any], CompiledSet]:
-    """The plans, and the same compiled. They are cached, as Spark uses a worker for many tasks, one after the other."""
+    """The plans, and the same compiled. They are cached: Spark uses a worker for many tasks, one after the other."""
     plans: PlanSet[Any] = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
     return plans, family_named(kind).compile(plans)
 
@@ -96,7 +97,7 @@ def _message(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.
 
 
 def output_schema(rows: pa.Schema) -> pa.Schema:
-    """`rows` with the columns of the worker's messages. Any column may be NULL, as all others are in those messages."""
+    """`rows` with the columns of the worker's messages. Any column may be NULL: in a message all others are."""
     counts = pa.struct([pa.field(name, pa.int64()) for name in MATCHER_COUNTS])
     messages = [pa.field(ERROR, pa.string()), pa.field(COUNTS, counts)]
     return pa.schema([*messages, *(field.with_nullable(nullable=True) for field in rows)])

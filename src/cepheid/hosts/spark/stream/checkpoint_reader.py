@@ -1,7 +1,7 @@
 """The state of a streaming query, read from its checkpoint with Spark's state reader, also while the query runs.
 
 It is the state after the last committed micro-batch. The ledger says which query the checkpoint belongs to and what its
-plan is made from. So nothing else is needed, unless the pattern has functions.
+plan is made from. So nothing else is needed unless the pattern has functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, source_of
-from cepheid.hosts.spark.stream.store import SHARD, from_ledger, ledger
+from cepheid.hosts.spark.stream.store import SHARD, from_ledger, pattern_of_ledger
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema
@@ -53,42 +53,46 @@ class CheckpointedPattern(NamedTuple):
         return str(self.made_for["pattern.name"])
 
 
-def kept_in(checkpoint: str, name: str | None) -> CheckpointedPattern:
+def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
     """What is stored for the pattern with this name; None: for the only pattern.
 
     Raises:
         SnapshotError: there is no checkpoint with that pattern.
     """
-    found = _all_kept(checkpoint)
+    found = _checkpointed_patterns(checkpoint)
     if not found:
         raise SnapshotError(
             f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
         )
-    chosen = [kept for kept in found if name in (None, kept.name)]
+    chosen = [stored for stored in found if name in (None, stored.name)]
     if len(chosen) != 1:
-        known = ", ".join(sorted(repr(kept.name) for kept in found))
-        wanted = "it is to be said which" if name is None else f"{name!r} is to be one of them"
-        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of the patterns {known}; {wanted}: pattern=…")
+        known = ", ".join(sorted(repr(stored.name) for stored in found))
+        problem = "" if name is None else f"; {name!r} is none of them"
+        raise SnapshotError(
+            f"the checkpoint at {checkpoint!r} has the patterns {known}{problem}. Choose one: pattern=…"
+        )
     return chosen[0]
 
 
-def open_in(kept: CheckpointedPattern, request: Request, most: int) -> DataFrame:
-    """The open partial matches, read when an action asks for them; state that Spark has cleaned up by then is missing.
+def open_partial_matches(stored: CheckpointedPattern, request: Request, most: int) -> DataFrame:
+    """The open partial matches. They are read by an action; state that Spark has cleaned up by then is missing.
 
     Raises:
         SnapshotError: the checkpoint was written for another pattern than the request's, or by another version of
             Cepheid.
     """
     spark = _session()
-    columns = StructType.fromJson(kept.asked["events"])
+    columns = StructType.fromJson(stored.asked["events"])
     events = spark.createDataFrame([], columns)
-    source = source_of(events, request, "start", kept.made_for[SESSION_ZONE])
+    source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
-    if changed := differences({**kept.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}):
-        raise SnapshotError(f"the checkpoint at {kept.checkpoint!r} is of another query: {'; '.join(changed)}")
-    look = matching.runner, matching.columns, json.dumps(kept.made_for), _now(spark, kept), most
-    parts = _parts(spark, kept)
+    if changed := differences(
+        {**stored.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}
+    ):
+        raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
+    look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
+    parts = _parts(spark, stored)
     runner = unpacked_runner(matching.runner)
     rows = _row_type(given_schema(runner.plan, runner.open_schema))
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
@@ -97,17 +101,17 @@ def open_in(kept: CheckpointedPattern, request: Request, most: int) -> DataFrame
 
 def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
     """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
-    missing, as a second tier's is before its first match.
+    missing: for example one of a second tier, before its first match.
     """
-    return {kept.name: _open_count(kept._replace(batch=batch)) for kept in _all_kept(checkpoint)}
+    return {stored.name: _open_count(stored._replace(batch=batch)) for stored in _checkpointed_patterns(checkpoint)}
 
 
 def query_of(checkpoint: str) -> str:
-    """The id of the checkpoint's query, which Spark writes there when it starts."""
+    """The id of the checkpoint's query. Spark writes it there when the query starts."""
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
 
 
-def _all_kept(checkpoint: str) -> list[CheckpointedPattern]:
+def _checkpointed_patterns(checkpoint: str) -> list[CheckpointedPattern]:
     """What is stored for each pattern that has had events.
 
     Raises:
@@ -120,12 +124,12 @@ def _all_kept(checkpoint: str) -> list[CheckpointedPattern]:
     ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
     if not ours:
         names = ", ".join(operator.operatorName for operator in operators)
-        raise SnapshotError(f"the checkpoint at {checkpoint!r} is of another kind of query ({names}). {_NEEDED}")
-    return [kept for operator in ours for kept in _kept(spark, checkpoint, operator)]
+        raise SnapshotError(f"the checkpoint at {checkpoint!r} belongs to another kind of query ({names}). {_NEEDED}")
+    return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
 
 
-def _open_count(kept: CheckpointedPattern) -> int:
-    return int(_heads(_session(), kept).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+def _open_count(stored: CheckpointedPattern) -> int:
+    return int(_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
 
 
 def _session() -> SparkSession:
@@ -142,46 +146,48 @@ def _variables(properties: str | None) -> set[str]:
     return {variable["stateName"] for variable in known.get("stateVariables", [])}
 
 
-def _kept(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[CheckpointedPattern]:
+def _patterns_of(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[CheckpointedPattern]:
     """What the operator stores for each pattern."""
-    kept = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
-    for row in _state(spark, kept, "ledger").collect():
+    stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+    for row in _state(spark, stored, "ledger").collect():
         made_for, asked = from_ledger(bytes(row.value.ledger))
-        yield kept._replace(number=ledger(row.key[SHARD]), made_for=made_for, asked=asked)
+        yield stored._replace(number=pattern_of_ledger(row.key[SHARD]), made_for=made_for, asked=asked)
 
 
-def _state(spark: SparkSession, kept: CheckpointedPattern, variable: str) -> DataFrame:
+def _state(spark: SparkSession, stored: CheckpointedPattern, variable: str) -> DataFrame:
     """The variable's state after one micro-batch, even if the query has continued since."""
-    reader = spark.read.format("statestore").options(operatorId=kept.operator, batchId=kept.batch)
-    return reader.option("stateVarName", variable).load(kept.checkpoint)
+    reader = spark.read.format("statestore").options(operatorId=stored.operator, batchId=stored.batch)
+    return reader.option("stateVarName", variable).load(stored.checkpoint)
 
 
 def _shard() -> Column:
     return F.col("key")[SHARD]
 
 
-def _heads(spark: SparkSession, kept: CheckpointedPattern) -> DataFrame:
-    return _of_pattern(spark, kept, "head")
+def _heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
+    return _of_pattern(spark, stored, "head")
 
 
-def _of_pattern(spark: SparkSession, kept: CheckpointedPattern, variable: str) -> DataFrame:
+def _of_pattern(spark: SparkSession, stored: CheckpointedPattern, variable: str) -> DataFrame:
     """The variable's state in the pattern's shards."""
-    shards = kept.made_for["shards"]
-    return _state(spark, kept, variable).where(_shard().between(kept.number * shards, (kept.number + 1) * shards - 1))
+    shards = stored.made_for["shards"]
+    return _state(spark, stored, variable).where(
+        _shard().between(stored.number * shards, (stored.number + 1) * shards - 1)
+    )
 
 
-def _now(spark: SparkSession, kept: CheckpointedPattern) -> int:
+def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:
     """The watermark of the shard that was called last."""
-    passed = _heads(spark, kept).agg(F.max("value.passed")).collect()[0][0]
+    passed = _heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
     return NO_TIME if passed is None else int(passed)
 
 
-def _parts(spark: SparkSession, kept: CheckpointedPattern) -> DataFrame:
+def _parts(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     """The head, the snapshot and the log entries of each shard."""
-    snapshots, log = (_of_pattern(spark, kept, variable) for variable in ("snapshot", "log"))
+    snapshots, log = (_of_pattern(spark, stored, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
     head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
-    heads = _part(_heads(spark, kept), HEAD, head)
+    heads = _part(_heads(spark, stored), HEAD, head)
     return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
         _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
     )

@@ -4,7 +4,7 @@ Spark lifts the columns and tracks the watermark. Events that can matter are pac
 batch, and go to the shards' matchers (`shard.py`) through `transformWithState`. Rows come out as values and are
 unpacked. One call for each key was tried and dropped: with 10 k keys a batch it is four times slower.
 
-Spark's own stateful operators drop late events. Here they reach the matchers, because to Spark the output of
+Spark's own stateful operators drop late events. Here late events reach the matchers, because to Spark the output of
 `mapInArrow` has no watermark.
 """
 
@@ -48,21 +48,21 @@ _DELAY = "spark.watermarkDelayMs"
 """Spark's key in the metadata of a column that has a watermark."""
 _COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
 _PATTERNS, _OUTPUTS = "cepheid.patterns", "cepheid.outputs"
-"""Metadata of the time column of a stream's matches: the names of all their patterns, in all tiers, and the outputs
-among the rows.
+"""Keys of the metadata that the time column of a stream's matches has: the names of all patterns, in all tiers, and the
+outputs among the rows.
 """
 _OPERATOR = "TransformWithState"
 """The name of the shards' operator in Spark's plans."""
 
 
 def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
-    """The rows that become certain as the watermark passes, for a query in append mode.
+    """The rows that become certain as the watermark advances, for a query in append mode.
 
     Raises:
         PatternError, SchemaError: the pattern, the names, the types or the session's settings are wrong.
 
-    The query fails with Spark's exceptions, with our message first, as actions on a batch do. It also fails if its
-    checkpoint belongs to another query.
+    The query fails with Spark's exceptions, our message first, for the same reasons as an action on a batch. It also
+    fails if its checkpoint belongs to another query.
     """
     earlier = Earlier.of(events)
     late_by = _late_by(events, request, earlier)
@@ -87,7 +87,9 @@ def _columns(source: StreamSource) -> Iterator[Column]:
 
 
 def _checked_source(events: DataFrame, request: Request, late_by: LateBy, earlier: Earlier) -> StreamSource:
-    """Raises as `detect_on_stream`, with all faults; without the plan's if the tiers are wrong, as none can be made."""
+    """The stream's source. Raises as `detect_on_stream`, with all faults. If the tiers are wrong, no plan can be made,
+    and the faults of the plan are left out.
+    """
     time = _watermarked_column(request, late_by)
     of_tiers = [*_tier_faults(request, time, earlier)]
     faults = [*of_tiers, *_time_faults(events, request, time, earlier), *_faults(events, request)]
@@ -105,7 +107,7 @@ def _checked_source(events: DataFrame, request: Request, late_by: LateBy, earlie
 
 
 def _late_by(events: DataFrame, request: Request, earlier: Earlier) -> LateBy:
-    """The watermark belongs to the time that has one; with both or none, to the start."""
+    """Which time of an event has the watermark; the start if both have one or none has."""
     marked = [
         name
         for name in (request.time, request.end)
@@ -124,13 +126,13 @@ def _has_watermark(events: DataFrame, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The tiers that events come from in the same query."""
+    """The earlier tiers of the same query, if the events are made from their matches."""
 
     patterns: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
-    """The time columns of their matches. The watermark is then that of the matches' events: a watermark on the matches
-    themselves would not move until there are any.
+    """The time columns of their matches. These need no watermark of their own: that of the events in the matches
+    applies. A watermark on the matches would not advance until there are any.
     """
 
     @staticmethod
@@ -146,7 +148,7 @@ class Earlier:
 def events_by_shard(source: StreamSource) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
     request = source.request
-    # Only a shard knows the watermark, and so which events are late. Events that cannot matter may be late, too.
+    # Only a shard knows the watermark, and so which events are late. Late events include some that cannot matter.
     only_relevant = "late" not in source.outputs
     layout = tuple(source.lift.layout.items())
     packing = (layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant)
@@ -162,21 +164,21 @@ def _time_faults(events: DataFrame, request: Request, time: str | None, earlier:
         return
     elif earlier.times:
         yield (
-            f"time: these events are matches of this query, and come when they are certain, which {time!r} is not. "
-            f"Name {earlier.times[0]!r}"
+            "time: these events are matches of this query. They come when they are certain, so their time is "
+            f"{earlier.times[0]!r}, not {time!r}"
         )
     elif time in marked:
         if request.lateness is not None:
             yield f"lateness: {time!r} has a watermark already. Leave out one of them"
     elif marked:
         yield (
-            f"time: the stream has a watermark on {marked[0]!r} already, and Spark keeps one. Name that column, or "
-            "read the stream without it"
+            f"time: the stream has a watermark on {marked[0]!r} already, and Spark has only one. Name that column, or "
+            "read the stream without the watermark"
         )
     elif request.lateness is None:
         yield (
-            "lateness: say how late an event of the stream may come, as in lateness='2 minutes'; what comes later is "
-            "late, and a match waits so long"
+            "lateness: say how late an event of the stream may come, as in lateness='2 minutes'. Events that come "
+            "later count as late; a match waits that long"
         )
 
 
@@ -191,12 +193,12 @@ def _faults(events: DataFrame, request: Request) -> Iterator[str]:
         )
     if not _has_protobuf():
         yield (
-            "PySpark reaches the state of streams with the package protobuf, which it does not bring and which is not "
-            "installed here: pip install 'cepheid[spark]', also where the workers are"
+            "PySpark reaches the state of streams with the package protobuf, which it does not install itself and "
+            "which is missing here: pip install 'cepheid[spark]', also where the workers are"
         )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
-        yield f"Spark keeps such state in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})"
+        yield f"Spark stores the state of streams in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})"
 
 
 def _has_protobuf() -> bool:
@@ -211,8 +213,8 @@ def _tier_faults(request: Request, time: str | None, earlier: Earlier) -> Iterat
     """The faults of events that are made from matches of the same query."""
     if repeated := [name for name in request.names if name in earlier.patterns]:
         yield (
-            f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint go by the "
-            "name. Give one of them another, as in Pattern.begin('a', name='…')"
+            f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint use the "
+            "names. Rename one of them, as in Pattern.begin('a', name='…')"
         )
     if time not in earlier.times:
         return
@@ -225,13 +227,13 @@ def _tier_faults(request: Request, time: str | None, earlier: Earlier) -> Iterat
         )
     if "late" in earlier.outputs:
         yield (
-            "events: late events are among these rows, as the outputs that they were asked for with say, and are "
-            "no matches. Leave 'late' out there, and write late events in a query of their own"
+            "events: these rows include late events, as 'late' is among their outputs, and late events are no matches. "
+            "Leave out 'late' there, and write late events in a query of their own"
         )
 
 
 def _is_stateful(events: DataFrame) -> bool:
-    """Whether shards are part of the plan of the events. Metadata alone does not say so: files store the metadata of
+    """Whether the plan of the events contains shards. Metadata alone does not show that: files store the metadata of
     columns, so matches that are read from files have it, too.
     """
     shown = StringIO()
@@ -248,21 +250,21 @@ def _watermarked(source: StreamSource) -> DataFrame:
     seen = [F.count(column).alias(name) for name, column in counts.items()]
     for name in request.names:
         events = events.observe(f"{READ}.{name}", *seen)
-    kept = usable(events, request.key, source.times, request.nulls)
+    usable_events = usable(events, request.key, source.times, request.nulls)
     shipped = [*lift.shipped, _shard(request).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
     if times.zone is not None:
         time = _WATERMARK
         shipped.append(times.watermarked.alias(time))
-    lifted = kept.select(*shipped)
+    lifted = usable_events.select(*shipped)
     if request.lateness is None:
         return lifted
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
 def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
-    """The shards' rows as values; the shards' counts go to the query's metrics."""
+    """Calls the shards. Returns their rows as values; their counts go to the query's metrics."""
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     for number, pattern in enumerate(request.names):
@@ -274,12 +276,14 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) ->
 
 def _shard(request: Request) -> Column:
     if not request.key:
-        warn("no key: all events are one sequence, which one Spark task works through alone")
+        warn("no key: all events are one sequence, which a single Spark task processes")
         return F.lit(0)
     return F.pmod(F.hash(*(named(name) for name in request.key)), F.lit(request.shards))
 
 
 def checked(rows: DataFrame) -> DataFrame:
-    """The rows; the query fails with the error of a worker if there is one. A stream's failed batch changes nothing."""
+    """The rows. If there is a worker's error among them, the query fails with it. A stream's failed batch changes
+    nothing.
+    """
     wrong = named(ERROR)
     return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003

@@ -16,7 +16,9 @@ from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheu
 
 
 class ProgressListener(StreamingQueryListener):
-    """Calls `report` with each micro-batch, or writes a file. With a checkpoint, only for that checkpoint's query."""
+    """Calls `report` with the progress of each micro-batch, or writes it to a file. With a checkpoint, it does so only
+    for that checkpoint's query.
+    """
 
     def __init__(self, report: Callable[[Progress], object] | Path, checkpoint: str | None) -> None:
         self._report = report
@@ -47,7 +49,7 @@ class ProgressListener(StreamingQueryListener):
         pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """If the query later continues from its checkpoint, it counts from 0, as Prometheus' counters may."""
+        """If the query later continues from its checkpoint, the sums start from 0, as Prometheus' counters may."""
         self._so_far.pop(str(event.id), None)
 
     def _is_meant(self, progress: Progress) -> bool:
@@ -68,6 +70,6 @@ def with_open(progress: Progress, checkpoint: str) -> Progress:
 
 def write(file: Path, text: str) -> None:
     """Replaces the file atomically, for others that read it meanwhile."""
-    beside = file.with_name(f"{file.name}.new")
-    beside.write_text(text)
-    beside.replace(file)
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(text)
+    draft.replace(file)

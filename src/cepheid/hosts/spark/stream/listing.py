@@ -25,7 +25,7 @@ HEAD, SNAPSHOT, ENTRY = range(3)
 
 
 class Look(NamedTuple):
-    """What a worker is to list."""
+    """What a worker needs for listing partial matches."""
 
     runner: bytes
     """The pattern's runner, as `unpacked_runner` takes it."""
@@ -34,7 +34,7 @@ class Look(NamedTuple):
     made_for: str
     """What the checkpoint was written for, as JSON."""
     now: int
-    """The watermark, in microseconds, for all shards, also for those that were not called then."""
+    """The watermark, in microseconds, for all shards, also for those that were not called at that time."""
     most: int
     """The most partial matches that are listed for each key."""
 
@@ -54,15 +54,15 @@ class Shard(NamedTuple):
 
 
 def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The open partial matches of the shards, whose parts come in order; `given` has a Look's fields."""
+    """The open partial matches of the shards. Their parts come in order; `given` has the fields of a Look."""
     look = Look(*given)
     runner = unpacked_runner(look.runner)
     rows, made_for = given_schema(runner.plan, runner.open_schema), json.loads(look.made_for)
     schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
     parts = (row for batch in batches for row in batch.to_pylist())
     try:
-        for number, kept in groupby(parts, key=lambda row: row[SHARD]):
-            shard = _shard(number, [*kept])
+        for number, stored in groupby(parts, key=lambda row: row[SHARD]):
+            shard = _shard(number, [*stored])
             matcher = restored(runner, shard, shard.head, made_for, look.columns).matcher
             matcher.advance_time(look.now)
             listed = given_rows(runner.plan, matcher.partial_matches(look.most), made_for["time_zone"])

@@ -8,8 +8,8 @@ _TALKATIVE = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
 def without_notices() -> None:
-    """In the process that PySpark starts once a query to look at its state, what it does is not printed step by step.
-    It reports errors in another way. Its first line comes before anything of ours is imported, and stays.
+    """Silences the process that PySpark starts once for each query to look at its state: it would print each step.
+    Errors are reported in another way. Its first line is printed before this package is imported, and stays.
     """
     main = sys.modules.get("__main__")
     if getattr(getattr(main, "__spec__", None), "name", None) == _TALKATIVE:

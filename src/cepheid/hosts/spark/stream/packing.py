@@ -19,19 +19,19 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
-from cepheid.hosts.spark.stream.store import EVENTS, SHARD, ledger
+from cepheid.hosts.spark.stream.store import EVENTS, SHARD, ledger_shard
 from cepheid.matchers.pattern_events import PatternEvents, projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import filled
 from cepheid.requests.request import ERROR
 
-# On this thread alone: there are as many workers as cores, and waking other threads costs more than small values do.
+# In this thread only: there are as many workers as cores, and for small values it costs more to wake other threads.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
 _UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class Packing(NamedTuple):
-    """What a worker is to do with the events."""
+    """What a worker needs for packing events."""
 
     layout: tuple[tuple[str, str], ...]
     """The matchers' columns, each with the shipped column that holds it."""
@@ -55,7 +55,7 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     """
     packing = Packing(*given)
     own = own_events(packing)
-    ledgers = [*map(ledger, range(len(own)))]
+    ledgers = [*map(ledger_shard, range(len(own)))]
     for number, events in enumerate(coalesced(batches)):
         if number == 0:
             yield _packed(ledgers, [b""] * len(ledgers))
@@ -67,7 +67,7 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
 
 
 def own_events(packing: Packing) -> list[PatternEvents]:
-    """For each pattern, how its events are selected from those of all."""
+    """For each pattern, the selection of its events from the shared ones."""
     plans, compiled = compiled_plans(packing.kind, packing.plans)
     relevant_to = compiled.relevant_to if packing.only_relevant else [None] * len(plans.each)
     return projections(plans, relevant_to)
@@ -75,13 +75,13 @@ def own_events(packing: Packing) -> list[PatternEvents]:
 
 @lru_cache(maxsize=1024)
 def unpacked_runner(packed: bytes) -> PatternRunner:
-    """The runner is the same object for all calls in a worker, so that it is compiled once."""
+    """The pattern's runner. It is the same object for all calls in a worker, so that it is compiled once."""
     runner: PatternRunner = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
     return runner
 
 
 def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
-    """Compressed, as this costs less than moving the bytes through Spark's state."""
+    """The rows as an Arrow stream. It is compressed, which costs less than moving the bytes through Spark's state."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
         stream.write(table)
@@ -95,7 +95,7 @@ def events_of(values: Sequence[bytes]) -> Batch | None:
 
 
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows that the shards returned, one value each, in the columns of the given schema."""
+    """The rows that the shards returned, one value for each call, in the columns of the given schema."""
     (schema,) = given
     for batch in batches:
         for value in batch.column(0):
@@ -118,8 +118,8 @@ def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packi
 
 
 def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:
-    """The events as matchers take them, and their shards. Spark's times have the session's zone, which may change
-    between runs.
+    """The events as matchers take them, and their shards. Columns are cast, because Spark's times have the session's
+    zone, which may change between runs.
     """
     columns = [events.column(shipped) for _, shipped in packing.layout]
     typed = [

@@ -12,7 +12,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.spark.stream.notices import without_notices
-from cepheid.hosts.spark.stream.store import EVENTS, Entry, Head, ledger
+from cepheid.hosts.spark.stream.store import EVENTS, Entry, Head, pattern_of_ledger
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
 from cepheid.requests.request import ERROR
 
@@ -27,8 +27,8 @@ SHARD_ROWS = StructType(
         *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
     ]
 )
-"""What a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of its pattern,
-its counts and its times.
+"""The columns that a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of
+its pattern, its counts and its times.
 """
 
 _HEAD = StructType(
@@ -61,22 +61,22 @@ class SparkStore:
         self._ledger = handle.getValueState("ledger", _LEDGER)
 
     def head(self) -> Head | None:
-        kept = self._head.get()
-        return None if kept is None else Head(kept[0], bytes(kept[1]), *kept[2:])
+        stored = self._head.get()
+        return None if stored is None else Head(stored[0], bytes(stored[1]), *stored[2:])
 
     def snapshot(self) -> bytes:
-        kept = self._snapshot.get()
-        return b"" if kept is None else bytes(kept[0])
+        stored = self._snapshot.get()
+        return b"" if stored is None else bytes(stored[0])
 
     def log(self) -> list[Entry]:
         entries = sorted(self._log.iterator())  # numbers differ, so entries are not compared
         return [Entry(passed, bytes(events), bytes(digest)) for _, (passed, events, digest) in entries]
 
     def entry(self, number: int) -> Entry:
-        kept = self._log.getValue((number,))
-        if kept is None:
+        stored = self._log.getValue((number,))
+        if stored is None:
             raise SnapshotError(f"the log is damaged: entry {number} is not there")
-        passed, events, digest = kept
+        passed, events, digest = stored
         return Entry(passed, bytes(events), bytes(digest))
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
@@ -99,12 +99,12 @@ class SparkStore:
         for number in range(1, 1 + (0 if before is None else before.entries)):
             self._log.removeKey((number,))
 
-    def ledger(self) -> bytes | None:
-        """The ledger, which only the shard without events has."""
-        kept = self._ledger.get()
-        return None if kept is None else bytes(kept[0])
+    def read_ledger(self) -> bytes | None:
+        """The ledger. Only a ledger shard has one."""
+        stored = self._ledger.get()
+        return None if stored is None else bytes(stored[0])
 
-    def keep_ledger(self, known: bytes) -> None:
+    def write_ledger(self, known: bytes) -> None:
         self._ledger.update((known,))
 
 
@@ -131,25 +131,27 @@ class ShardProcessor(StatefulProcessor):
         )
 
     def _reported(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
-        """Failures become rows, as in `batch/worker.py`: an exception would reach the user below the worker's stack."""
+        """Steps the shard. Failures become rows, as in `batch/worker.py`: an exception would reach the user below the
+        worker's stack.
+        """
         try:
             yield from self._step(shard, values, watermark, fired)
         except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.spark.stream.shard import ANEW, LIVE, Matching, Shard, check_ledger, step
+        from cepheid.hosts.spark.stream.shard import ANEW, CACHE, Matching, Shard, check_ledger, step
 
-        pattern = ledger(shard) if shard < 0 else shard // self._shards
-        if pattern >= len(self._matchings):  # a timer's call, which may come before the ledger's
+        pattern = pattern_of_ledger(shard) if shard < 0 else shard // self._shards
+        if pattern >= len(self._matchings):  # called by a timer, perhaps before the ledger's shard
             raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
-            known = self._store.ledger()
+            known = self._store.read_ledger()
             if (following := check_ledger(matching, known)) != known:
-                self._store.keep_ledger(following)
+                self._store.write_ledger(following)
             return
-        stepped = step(matching, Shard(self._store, LIVE, (self._query, shard)), values, watermark)
+        stepped = step(matching, Shard(self._store, CACHE, (self._query, shard)), values, watermark)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark itself deletes the timer that fired
                 self._handle.deleteTimer(stepped.former_timer)

@@ -33,14 +33,14 @@ class PatternProgress:
     opened: int = 0
     """How many more partial matches are open than before; negative if there are fewer."""
     open_partial_matches: int | None = None
-    """None: not known, as the query has continued from a checkpoint that was not given."""
+    """None: not known, because the query has continued from a checkpoint that was not given."""
     matching: timedelta = timedelta(0)
     """The time in matchers, added up over all shards, which work in parallel."""
     state: timedelta = timedelta(0)
     """The time for reading and writing the shards' state, added up over all shards; Spark's commit comes after it."""
 
     def after(self, earlier: PatternProgress) -> PatternProgress:
-        """Both together."""
+        """This progress and an earlier one, combined: counts and times are added."""
         names = [field.name for field in fields(self) if field.name != "open_partial_matches"]
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(earlier, name) for name in names}
         open_ = self.open_partial_matches
@@ -57,7 +57,7 @@ class Progress:
     """The query's id, which stays the same when it continues from its checkpoint."""
     name: str | None
     batch: int
-    """The number of the micro-batch; of several, the last one's."""
+    """The number of the micro-batch; the last one's if there are several."""
     batches: int
     watermark: datetime | None
     """The watermark at the start of the micro-batch; None if there was none yet."""
@@ -66,16 +66,16 @@ class Progress:
     total: timedelta
     """The time from its start to its end."""
     work: timedelta
-    """The part of it in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
+    """The part of `total` in Spark's job: reading, lifting, packing, shuffling, matching, state and the sink."""
     commit: timedelta
     """The time for committing the state, as Spark counts it: added up over all tasks."""
     malformed: int
-    """Records that were left out as they could not be read as events; only for sources read with `json_events`."""
+    """Records that were left out because they could not be read as events; only for sources read with `json_events`."""
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
 
     def after(self, earlier: Progress) -> Progress:
-        """Both together: counts and times are added, everything else is as in this one."""
+        """This progress and an earlier one, combined: counts and times are added, all else is taken from this one."""
         before = earlier.patterns
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""One call of a shard of a stream: its previous state, new events and the watermark → rows and the next state.
+"""One call of a shard of a stream: from its previous state, new events and the watermark to rows and the next state.
 
 All keys of a shard are in one matcher.
 """
@@ -17,10 +17,10 @@ from cepheid.events.batch import Batch
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.stream.packing import events_of, to_stream, unpacked_runner
 from cepheid.hosts.spark.stream.shard_log import (
-    Live,
-    Restored,
+    MatcherCache,
+    ReadyMatcher,
+    catch_up,
     first_head,
-    goes_on_from,
     next_head,
     restored,
     snapshot_of,
@@ -32,11 +32,13 @@ from cepheid.matchers.snapshot import AnotherMatcher, differences
 from cepheid.output.times import given_rows
 from cepheid.requests.counts import OPENED, STREAM_TIMES
 
-ANEW = "To go on with the checkpoint, detect as it was made; else give the query a checkpoint of its own"
+ANEW = (
+    "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
+)
 
 
 class Matching(NamedTuple):
-    """What a shard is to do."""
+    """What the shards of a pattern need to run."""
 
     runner: bytes
     """The pattern's runner, as `unpacked_runner` takes it."""
@@ -49,15 +51,15 @@ class Matching(NamedTuple):
     named: bool
     """Whether the pattern was given by name: errors then name it."""
     asked: str
-    """What the plan is made from, as JSON; stored for `partial_matches`, which reads checkpoints."""
+    """What the plan is made from, as JSON. It is stored for `partial_matches`, which reads checkpoints."""
 
 
 class Shard(NamedTuple):
     """The shard that is called."""
 
     store: Store
-    live: Live
-    """The matchers of this worker."""
+    cache: MatcherCache
+    """This worker's matchers of earlier calls."""
     place: tuple[str, int]
     """The query, and the shard's number in it."""
 
@@ -74,19 +76,19 @@ class Stepped(NamedTuple):
     times: dict[str, int]
 
 
-LIVE = Live()
-"""The matchers of this worker."""
+CACHE = MatcherCache()
+"""This worker's matchers of earlier calls."""
 
 
 def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    """Time advances to the watermark (milliseconds), then the events come; those with an earlier time are late.
+    """Advances time to the watermark (milliseconds), then processes the events: those with an earlier time are late.
 
     The order matters: if the events came first, whether one is late would depend on when its shard was last called.
-    Only events that are matches of another pattern come first: they arrive as soon as the watermark passes their times.
+    Events that are matches of another pattern do come first: they arrive as soon as the watermark is past their times.
 
     Raises:
         ConditionError, LimitExceeded, SkipError: as `detect`.
-        SnapshotError: the state is damaged, or of another query.
+        SnapshotError: the state is damaged, or belongs to another query.
     """
     with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
         return _step(matching, shard, values, watermark)
@@ -96,7 +98,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     runner, store = unpacked_runner(matching.runner), shard.store
     began = perf_counter_ns()
     head = store.head()
-    matcher, goes_on, before, renewed = _matcher(matching, shard, head)
+    matcher, continues_log, before, renewed = _matcher(matching, shard, head)
     called = perf_counter_ns()
     rows = [*renewed]
     if not matching.of_matches:
@@ -113,13 +115,13 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     matched = perf_counter_ns()
     if not matcher.is_idle:
         entry = None if events is None else Entry.of(passed, _as_one(values, events))
-        if (following := next_head(head if goes_on else None, entry, matcher.now, open_, timer)) is not None:
+        if (following := next_head(head if continues_log else None, entry, matcher.now, open_, timer)) is not None:
             store.append(following, entry)
         else:
             snapshot = snapshot_of(matcher, made_for)
             following = first_head(snapshot, matcher.now, open_, timer)
             store.write(following, snapshot, head)
-        shard.live.keep(shard.place, following, matcher)
+        shard.cache.put(shard.place, following, matcher)
     elif head is not None:
         store.clear(head)
     in_state = called - began + perf_counter_ns() - matched
@@ -147,17 +149,17 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
 
 
 def of_another_query(changed: Sequence[str]) -> SnapshotError:
-    return SnapshotError(f"the checkpoint is of another query: {'; '.join(changed)}. {ANEW}")
+    return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {ANEW}")
 
 
-def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
+def _matcher(matching: Matching, shard: Shard, head: Head | None) -> ReadyMatcher:
     runner = unpacked_runner(matching.runner)
     if head is None:
         return _unchanged(runner.matcher())
     check_format(head.format)
     try:
-        known = shard.live.take(shard.place, runner)
-        if known is not None and goes_on_from(known, shard.store, head, matching.columns):
+        known = shard.cache.take(shard.place, runner)
+        if known is not None and catch_up(known, shard.store, head, matching.columns):
             return _unchanged(known.matcher)
         return restored(runner, shard.store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
@@ -166,8 +168,8 @@ def _matcher(matching: Matching, shard: Shard, head: Head | None) -> Restored:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
 
 
-def _unchanged(matcher: LiveMatcher) -> Restored:
-    return Restored(matcher, goes_on=True, counts=matcher.counts)
+def _unchanged(matcher: LiveMatcher) -> ReadyMatcher:
+    return ReadyMatcher(matcher, continues_log=True, counts=matcher.counts)
 
 
 def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:

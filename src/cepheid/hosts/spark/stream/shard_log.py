@@ -21,7 +21,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import Batch
 from cepheid.hosts.spark.stream.packing import events_of
-from cepheid.hosts.spark.stream.store import FORMAT, Entry, Head, ShardState, Store, check_format, named_behind
+from cepheid.hosts.spark.stream.store import FORMAT, Entry, Head, ShardState, Store, check_format, state_name_after
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import fitting, with_columns
 from cepheid.plan.limits import MOST, Limits
@@ -33,57 +33,58 @@ _MOST_ENTRIES = 1000
 _NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST)
 
 
-class Known(NamedTuple):
+class CachedMatcher(NamedTuple):
     """A matcher of an earlier call, and the head that it wrote."""
 
     head: Head
     matcher: LiveMatcher
 
 
-class Live:
+class MatcherCache:
     """Matchers of earlier calls in this process, by place: the query and the shard's number.
 
     A shard that is called again in the same process need not be restored. `take` checks that the pattern is the same,
-    as workers outlive a query that is restarted with other limits or measures; `goes_on_from` checks the state. There
-    is one matcher per place, even if the shard has moved to another worker meanwhile and never comes back.
+    because workers outlive a query that is restarted with other limits or measures. `catch_up` checks the state. A
+    place has at most one matcher. It stays even if the shard has moved to another worker and never comes back.
     """
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._known: dict[tuple[str, int], Known] = {}
+        self._matchers: dict[tuple[str, int], CachedMatcher] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._matchers)
 
-    def take(self, place: tuple[str, int], pattern: PatternRunner) -> Known | None:
-        """Removes and returns the place's matcher, if it is for this pattern. It then belongs to the caller."""
-        known = self._known.pop(place, None)
+    def take(self, place: tuple[str, int], pattern: PatternRunner) -> CachedMatcher | None:
+        """Removes the place's matcher; returns it if it is for this pattern. It then belongs to the caller."""
+        known = self._matchers.pop(place, None)
         return known if known is not None and known.matcher.pattern is pattern else None
 
-    def keep(self, place: tuple[str, int], head: Head, matcher: LiveMatcher) -> None:
+    def put(self, place: tuple[str, int], head: Head, matcher: LiveMatcher) -> None:
         """Stores the matcher. If there are too many, the one stored longest ago is dropped."""
-        self._known.pop(place, None)
-        self._known[place] = Known(head, matcher)
-        if len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
+        self._matchers.pop(place, None)
+        self._matchers[place] = CachedMatcher(head, matcher)
+        if len(self._matchers) > self._most:
+            del self._matchers[next(iter(self._matchers))]
 
 
-def goes_on_from(known: Known, store: Store, head: Head, columns: pa.Schema) -> bool:
-    """Whether the matcher has reached the head. If it is older, it first replays what other workers have written since.
+def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema) -> bool:
+    """Brings the matcher to the head: it replays what other workers have written since its last call. Returns whether
+    that was possible.
 
-    It cannot do so if a new snapshot was written since, or if it has seen more than the head, as after a failed
-    attempt.
+    It is not possible if a new snapshot was written since, or if the matcher has seen more than the head, as after a
+    failed attempt.
 
     Raises:
         SnapshotError, ConditionError, SkipError: as `restored`.
     """
     before, matcher = known
     if before.room != head.room or before.entries > head.entries or before.passed > head.passed:
-        return False  # another room means another snapshot: the name shows that, too, but only after reading entries
+        return False  # another room means another snapshot; the name shows that, too, but only once entries are read
     log = [store.entry(number) for number in range(before.entries + 1, head.entries + 1)]
     if log and log[0].passed < before.passed:
-        return False  # a failed attempt advanced its time: the events would be late
-    if reduce(named_behind, log, before.state) != head.state:
+        return False  # a failed attempt advanced its time: the events in the log would be late
+    if reduce(state_name_after, log, before.state) != head.state:
         return False
     if log or before.passed < head.passed:
         _replay(matcher, log, head.passed, columns, matcher.pattern.plan.limits)
@@ -100,7 +101,7 @@ def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int,
     log_bytes = before.log_bytes + len(entry.events)
     if log_bytes > before.room or before.entries == _MOST_ENTRIES:
         return None
-    return after._replace(state=named_behind(before.state, entry), entries=before.entries + 1, log_bytes=log_bytes)
+    return after._replace(state=state_name_after(before.state, entry), entries=before.entries + 1, log_bytes=log_bytes)
 
 
 def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
@@ -112,47 +113,48 @@ def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> H
     return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
 
 
-class Restored(NamedTuple):
-    """A restored matcher."""
+class ReadyMatcher(NamedTuple):
+    """A matcher that has reached the shard's state, cached, restored or new."""
 
     matcher: LiveMatcher
-    goes_on: bool
-    """Whether the log may be continued: not under other limits, nor if the pattern was renewed."""
+    continues_log: bool
+    """Whether entries may be appended to the stored log. Not if the limits have changed, or if the pattern was renewed.
+    """
     counts: Mapping[str, int]
-    """Before these rows."""
+    """The counts before `rows`."""
     rows: tuple[pa.Table, ...] = ()
-    """The rows that renewing the pattern emits."""
+    """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
 
 
 def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
-    """A snapshot as `restored` takes it: it says under which limits the log after it will be written."""
+    """A snapshot as `restored` takes it. It also has the limits under which the log after it will be written."""
     return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.plan.limits)})
 
 
 def restored(
-    pattern: PatternRunner, kept: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
-) -> Restored:
-    """The matcher of the snapshot after the events of the log, with time advanced to the head's. The pattern's limits
-    may differ from those of the log: they apply from now on.
+    pattern: PatternRunner, stored: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
+) -> ReadyMatcher:
+    """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
+    may differ from those of the log. They apply after the replay.
 
-    With on_limit="raise" the log is replayed without limits. No call that wrote it was over a limit, but within a call
-    sets are counted only now and then, so the whole log in one call might be found over it.
+    With on_limit="raise" the log is replayed without limits. No call that wrote the log exceeded a limit. But within a
+    call, sets are counted only from time to time, so that the whole log in one call might seem to exceed one.
 
     Raises:
         SnapshotError: the stored state is damaged, or belongs to another query.
         ConditionError, SkipError: as the calls that wrote the log would have raised.
     """
     check_format(head.format)
-    log = kept.log()
+    log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, written_with = pattern.restored(kept.snapshot(), made_for, columns)
+    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
     _replay(matcher, log, head.passed, columns, limits)
     counts, renewed = matcher.counts, matcher.renewed()
-    goes_on = limits == pattern.plan.limits and renewed is None
-    return Restored(matcher, goes_on, counts, () if renewed is None else (renewed,))
+    continues_log = limits == pattern.plan.limits and renewed is None
+    return ReadyMatcher(matcher, continues_log, counts, () if renewed is None else (renewed,))
 
 
 def _replay(matcher: LiveMatcher, log: Sequence[Entry], passed: int, columns: pa.Schema, limits: Limits) -> None:

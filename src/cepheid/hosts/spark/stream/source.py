@@ -25,7 +25,7 @@ from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
 from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
-from cepheid.requests.warnings import of_each, of_growth
+from cepheid.requests.warnings import of_growth, with_names
 
 SESSION_ZONE = "session.time_zone"
 """A key of `made_for` that only streams have."""
@@ -44,7 +44,7 @@ class StreamPattern(NamedTuple):
     made_for: Mapping[str, object]
     """What a checkpoint must have been written for, besides what the query adds."""
     asked: Mapping[str, object]
-    """What its plan is made from; stored for `partial_matches`, which reads checkpoints."""
+    """What its plan is made from. It is stored for `partial_matches`, which reads checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,18 @@ class StreamSource:
     times: tuple[Times, ...]
     """One time column, or start and end."""
     late_by: LateBy
-    """Which of them has the watermark."""
+    """Which time has the watermark."""
     lift: Lift
     columns: pa.Schema
     """The columns of the lift's layout: those of the events of all patterns, as matchers take them."""
     zone: str
-    """The session's zone, in which SQL and functions see times. It belongs to the checkpoint: in another zone, values
-    computed from waiting events and from new events would not agree.
+    """The session's zone, in which SQL and functions see times. It must stay the same for a checkpoint: in another
+    zone, values computed from waiting events and from new events would not agree.
     """
 
     @property
     def watermarked(self) -> tuple[str, Times]:
-        """The times that the watermark is of, and the matchers' column of them."""
+        """The time that has the watermark: the matchers' column for it, and how it is read."""
         return (names.END, self.times[-1]) if self.late_by == "end" else (names.TIME, self.times[0])
 
     @property
@@ -87,12 +87,12 @@ class StreamSource:
     def warnings(self) -> Iterator[str]:
         """What the user should know before the stream starts."""
         family = self.request.family
-        yield from of_each(self.plans, family.warnings)
-        yield from of_each(self.plans, lambda plan: of_growth(_STREAM, family.growth(plan, self.late_by)))
+        yield from with_names(self.plans, family.warnings)
+        yield from with_names(self.plans, lambda plan: of_growth(_STREAM, family.growth(plan, self.late_by)))
 
 
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
-    """For each pattern, what its shards are to do: the fields of a `shard.Matching`."""
+    """For each pattern, what its shards need: the fields of a `shard.Matching`."""
     request = source.request
     together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
     if request.named:
@@ -122,7 +122,7 @@ def source_of(events: DataFrame, request: Request, late_by: LateBy, zone: str) -
         runner = family.runner(plans.each[number], late_by)
         each.append(
             StreamPattern(
-                packed(runner),  # before anything in it is compiled
+                packed(runner),  # first, because the next lines compile its pattern, which must not be packed with it
                 columns_of_one,
                 given_schema(runner.plan, runner.schema),
                 family.compatibility(runner, request.time_zone or zone),

@@ -16,14 +16,19 @@ SHARD, EVENTS = "_shard", "_events"
 FORMAT = 1
 """The format of head, log and ledger: increased when older versions can no longer read it. Snapshots have their own."""
 
-PUT_BACK = "Put the checkpoint back as it was, from a copy, or give the query one of its own"
+PUT_BACK = "Restore the checkpoint from a copy, or give the query a new one"
 
 
-def ledger(pattern: int) -> int:
-    """The number of the pattern's shard without events, which stores what the checkpoint was written for. It is called
-    in every batch that has events. Applied to such a shard's number, this gives the pattern's number.
+def ledger_shard(pattern: int) -> int:
+    """The number of the pattern's ledger shard. It has no events: it stores what the checkpoint was written for. It is
+    called in every batch that has events.
     """
     return -1 - pattern
+
+
+def pattern_of_ledger(shard: int) -> int:
+    """The number of the pattern whose ledger shard this is."""
+    return -1 - shard
 
 
 class Head(NamedTuple):
@@ -32,11 +37,11 @@ class Head(NamedTuple):
     format: int
     """FORMAT of the version that wrote it."""
     state: bytes
-    """The name of the snapshot with the log after it: see `named_behind`."""
+    """The name of the snapshot with the log after it: see `state_name_after`."""
     entries: int
     log_bytes: int
     room: int
-    """Bytes that the log may have."""
+    """The number of bytes that the log may have."""
     passed: int
     """The watermark, in microseconds."""
     open: int
@@ -62,9 +67,9 @@ class Entry(NamedTuple):
         return _digest(self.passed, self.events) == self.digest
 
 
-def named_behind(state: bytes, entry: Entry) -> bytes:
-    """The name of a state with one more entry. A new snapshot has a random name, so equal names mean the same snapshot
-    and log. The name does not cover the time since then: that is in the head.
+def state_name_after(state: bytes, entry: Entry) -> bytes:
+    """The name of a state after one more entry. A new snapshot has a random name, so equal names mean the same snapshot
+    and log. The name does not depend on how far time has advanced since: the head has that.
     """
     return blake2b(state + entry.digest, digest_size=16).digest()
 
@@ -95,7 +100,7 @@ class Store(ShardState, Protocol):
         """Replaces all of the stored state."""
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        """Appends an entry to the log; None: there were no events, and only the head is new."""
+        """Appends an entry to the log. None: there were no events, and only the head is new."""
 
     def clear(self, before: Head) -> None: ...
 
@@ -106,8 +111,8 @@ def check_format(written: int) -> None:
         SnapshotError: another version wrote it, in a format that this one does not read.
     """
     if written != FORMAT:
-        advice = "Go on with the version of Cepheid that wrote it, or give the query a checkpoint of its own"
-        raise SnapshotError(f"the checkpoint is of format {written}, and this version reads {FORMAT}. {advice}")
+        advice = "Use the version of Cepheid that wrote it, or give the query a new checkpoint"
+        raise SnapshotError(f"the checkpoint has format {written}, and this version reads {FORMAT}. {advice}")
 
 
 def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
@@ -115,7 +120,7 @@ def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
     return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
 
 
-def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+def from_ledger(stored: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments from which `ledger_bytes` made the ledger.
 
     Raises:
@@ -123,12 +128,11 @@ def from_ledger(kept: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     try:
         with fitting("the checkpoint's ledger"):
-            content = json.loads(kept)
-            written, *of = content["format"], content["made_for"], content["asked"]
+            content = json.loads(stored)
+            written, made_for, asked = content["format"], content["made_for"], content["asked"]
     except SnapshotError as error:
         raise SnapshotError(f"{error}. {PUT_BACK}") from error
     check_format(written)
-    made_for, asked = of
     return made_for, asked
 
 
