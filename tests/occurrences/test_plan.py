@@ -204,7 +204,7 @@ def test_depth() -> None:
     expression = pattern.expression
     for _ in range(300):
         expression = expression.within("1 second")
-    with pytest.raises(PatternError, match="more than 200 operators within each other"):
+    with pytest.raises(PatternError, match="operators are nested more than 200 levels deep"):
         detect(shop(), OccurrencePattern.of(expression).taxonomy("type"), time="at")
 
 

@@ -23,10 +23,10 @@ SCHEMA = "intervals/schema.json"
 
 
 def read_document(marked: MarkedText) -> IntervalPattern:
-    """The pattern of the document.
+    """The pattern in the document.
 
     Raises:
-        PatternError: all its problems, with line and column.
+        PatternError: lists all problems of the document, with line and column.
     """
     document = cast("dict[str, Any]", marked.value)
     problems = [*shared_problems(document, SCHEMA, marked)]
@@ -39,7 +39,7 @@ def read_document(marked: MarkedText) -> IntervalPattern:
 
 
 def write_document(pattern: IntervalPattern) -> dict[str, Value]:
-    """The document that reads as `pattern`."""
+    """The document from which `read_document` reads `pattern`."""
     return {**head_document(pattern), KEY: interval_text(pattern)}
 
 
@@ -47,8 +47,8 @@ _CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": 
 
 
 def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where a problem of the pattern stands in the document that the pattern was read from; None if it is not about a
-    part of the document. A problem that is not about a condition stands at its clause.
+    """The place of a problem in the document from which the pattern was read; None if it is not about a part of the
+    document. A problem that is not about a condition is placed at its clause.
     """
     where = problem.where or ""
     if where == "taxonomy":

@@ -1,4 +1,4 @@
-"""What is wrong with a pattern file of stages: its structure, and the values that a schema cannot check."""
+"""The problems of a pattern file of stages: its structure, and the values that a schema cannot check."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from cepheid.lang.document.problems import (
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """Where the document breaks the schema, and which values are not valid."""
+    """The places where the document violates the schema, and the values that are not valid."""
     yield from structure_problems(marked, PATTERN_SCHEMA)
     yield from _value_problems(marked)
 
 
 def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The stages of the list at `path`, each group before the stages in it; entries that are not stages are skipped."""
+    """The stages of the list at `path`, each group before its own stages. Entries that are not stages are skipped."""
     for index, stage in enumerate(stages if isinstance(stages, list) else ()):
         if isinstance(stage, dict):
             yield (*path, index), stage
@@ -38,7 +38,7 @@ def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]
 
 
 def _value_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot check; only for parts whose structure is right."""
+    """The problems that the schema cannot find, in parts whose structure is valid."""
     document = marked.value
     if not isinstance(document, dict):
         return

@@ -78,7 +78,7 @@ def check_depth(pattern: OccurrencePattern) -> list[Problem]:
     """A problem if the expression is too deep for the recursive functions that follow."""
     if depth_of(pattern.expression) <= MAX_DEPTH:
         return []
-    return [Problem(f"more than {MAX_DEPTH} operators within each other", hint="Split the pattern into several.")]
+    return [Problem(f"operators are nested more than {MAX_DEPTH} levels deep", hint="Split the pattern into several.")]
 
 
 def _context_problems(pattern: OccurrencePattern, policy: Policy) -> Iterator[Problem]:
