@@ -151,8 +151,8 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
         (
             "rand() > 1",
             (
-                "rand() does not depend on the events alone, so the same events could give different matches (column 1)\n"
-                "  rand() > 1\n  ^^^^^^"
+                "rand() does not depend on the events alone, so the same events could give different matches "
+                "(column 1)\n  rand() > 1\n  ^^^^^^"
             ),
         ),
         (

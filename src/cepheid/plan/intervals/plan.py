@@ -62,7 +62,7 @@ class IntervalPlan(Measured, InSql):
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """None: a match starts and ends with events."""
+        """Empty, because a match starts and ends with events."""
         return {}
 
     @property
@@ -72,7 +72,7 @@ class IntervalPlan(Measured, InSql):
 
     @property
     def positives(self) -> int:
-        """The number of events in a match, which are the variables with the lowest numbers."""
+        """The number of events in a match. Their variables have the lowest numbers."""
         return len(self.pattern.positives)
 
     def number(self, variable: str) -> int:
