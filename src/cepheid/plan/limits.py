@@ -27,11 +27,11 @@ class Limits:
     None: 10 million if partial matches are stored one by one. Otherwise the limit is 10 million nodes of sets, because
     nodes decide the memory, and few nodes may represent any number of partial matches.
 
-    If partial matches are stored one by one, the limit is exact at every event. A set is counted again when one event
-    has passed for every 64 nodes that the count visited, and after the key's last event of a call. So a large set may
-    exceed the limit for some events within a call, but never from one call to the next. Nodes are counted when the
-    space for them is used up. Space is allocated for up to four times the nodes in use, at 28 bytes each (36 with a
-    limit given): 10 million nodes are 280 MB, and 1.1 GB with their space.
+    If partial matches are stored one by one, the limit is exact at every event. Sets are counted less often: the next
+    count comes one event later for every 64 nodes that the last count visited, and always after the key's last event of
+    a call. So a large set may exceed the limit for some events within a call, but never from one call to the next.
+    Nodes are counted when the space for them is used up. Space is allocated for up to four times the nodes in use, at
+    28 bytes each (36 with a limit given): 10 million nodes are 280 MB, and 1.1 GB with their space.
     """
     max_matches_per_event: int = 10_000_000
     """The most matches that one event, one deadline or the end of the input may complete."""

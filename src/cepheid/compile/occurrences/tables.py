@@ -48,7 +48,7 @@ TREE_SETTINGS = np.dtype(
         ("lists", np.int64),  # how many a key has
         ("time_value", np.int64),  # or NONE
         ("most_open", np.int64),  # the most occurrences that a key stores
-        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the earliest start first; 0: it is an error
+        ("limits_drop", np.int64),  # 1: over a limit, the occurrences with the earliest start are dropped; 0: an error
     ]
 )
 

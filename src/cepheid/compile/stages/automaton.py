@@ -375,8 +375,8 @@ class _Step:
     @property
     def _is_plain(self) -> bool:
         """Whether the stage takes exactly one event, outside groups. As in FlinkCEP, its window then belongs to the
-        state that waits for the event, and does not count where the event is taken on the way out of the previous
-        stage.
+        state that waits for the event. The window does not count where the event is taken on the way out of the
+        previous stage.
         """
         return self.stage.quantifier == Quantifier() and self.sequence.group is None
 

@@ -83,7 +83,7 @@ SETTINGS = np.dtype(
         ("most_partial_matches", np.int64),  # of a key
         ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete
-        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
+        ("limits_drop", np.int64),  # 1: over a limit, the oldest are dropped; 0: it is an error
     ]
 )
 

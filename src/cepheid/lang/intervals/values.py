@@ -119,7 +119,7 @@ class Counts:
 class Related:
     """A relation between the spans of two parts.
 
-    With `counts`, the right part is one event, and the variables of the whole tree up to that event are, from left to
+    With `counts`, the right part is one event. The variables of the whole tree up to that event are then, from left to
     right, in the order of (start, end).
     """
 

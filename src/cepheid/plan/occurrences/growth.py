@@ -10,8 +10,8 @@ from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 
 
 def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
-    """For each operator, the longest duration that an occurrence may have so that anything can still use it, in
-    microseconds.
+    """For each operator, the longest duration of an occurrence that anything can still use, in microseconds; -1 if no
+    root needs the operator.
     """
     windows = [-1] * len(operators)
     for root in roots:

@@ -67,8 +67,8 @@ def _ends_with_not(stages: Sequence[Stage]) -> bool:
 
 
 def _turning_alike(group: Stage) -> Iterator[Stage]:
-    """Loops without a fixed number of turns, in a loop over a group, for which the next event may belong to their own
-    next turn or to the next turn of the loop around them.
+    """Loops without a fixed number of turns, inside a loop over a group, where the next event may begin a new turn of
+    either loop.
 
     The same events could then be taken in two ways, and one may break while the other continues.
     """
