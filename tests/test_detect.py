@@ -62,7 +62,7 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
         {"as_of": "2024-01-01 00:00:00.0000001"},
         "as_of: 2024-01-01 00:00:00.0000001 has nanoseconds: round it to microseconds",
     ),
-    ({"as_of": pd.NaT}, "as_of: NaT is no time"),
+    ({"as_of": pd.NaT}, "as_of: NaT is not a time"),
     (
         {"as_of": "9999-12-31T23:59:59", "time_zone": "America/Lima"},
         "as_of: 9999-12-31 23:59:59-05:00 is before the year 1 or after 9999 in UTC",

@@ -52,7 +52,7 @@ def test_absent_stages() -> None:
     maybe = A.next("b").where("letter = 'b'").optional().not_next("n").where("letter = 'b'").next("x")
     assert_matches(A.next("b").where("letter = 'b'").optional(), ROWS, [{"a": 0}])
     assert_matches(A.next("b").where("letter = 'b'").optional(), ROWS, [{"a": 0, "b": None}])
-    with pytest.raises(PatternError, match="not_next cannot stand behind the optional"):
+    with pytest.raises(PatternError, match="not_next cannot follow the optional"):
         assert_matches(maybe, ROWS, [])
     absent = A.not_followed_by("n").where("letter = 'z'").followed_by("c").where("letter = 'c'")
     assert_matches(absent, ROWS, [{"a": 0, "c": 4}])

@@ -107,11 +107,11 @@ def test_what_goes_on_coming(cepheid: Cepheid, chain: Path) -> None:
     a table ends, so that it is no problem.
     """
     chain.write_text(CHAIN.replace("  WITHIN 2 hours\n", "  WITHOUT (stop s2 ORDER start(s2) > end(a))\n"))
-    uncertain = "the negation of 's2': events that forbid a match may come however late by their starts, so that no "
+    uncertain = "the negation of 's2': an event with any later start may still forbid a match, so that no "
     ways = "choose a scope that bounds them (gap, seq_between or during_span), or let the pattern emit in real time."
     warnings = [
         f"{uncertain}match is ever certain. Either {ways}",
-        "without within an interval pattern needs all its events for ever. Add within(…).",
+        "without within(…) an interval pattern stores all its events for ever. Add within(…).",
     ]
     for events in ([], ["--events", "works.csv", *TIMES]):
         lines = [f"Warning: {warning}" for warning in warnings]

@@ -120,7 +120,7 @@ def test_types_are_the_patterns() -> None:
     )
     assert refused(PAIR.taxonomy("kind", {"A": [], "B": "A"}), **NAMES) == (
         "no type 'C' in the taxonomy (event 'c', column 1)\n  C\n  ^\nKnown here: A, B. "
-        'Types that are kinds of none are declared, too: "C": []'
+        'Types that are not kinds of others are declared, too: "C": []'
     )
 
 

@@ -88,9 +88,10 @@ def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
 def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
     """Once, where it is made, with what to do; its plan says it, too. With an unlimited delay all is kept anyhow."""
     grows = {
-        "EVENT PAL(A a before B b)": "without within an interval pattern needs all its events for ever. Add within(…).",
+        "EVENT PAL(A a before B b)": "without within(…) an interval pattern stores all its events for ever. "
+        "Add within(…).",
         "EVENT PAL(A a) WITHOUT (D d ORDER end(d) < start(a)) WITHIN 1 hour": (
-            "nothing bounds the negation of 'd', whose events are kept. Give it a scope."
+            "nothing bounds the negation of 'd', whose events are stored for ever. Give it a scope."
         ),
     }
     for pattern, message in grows.items():

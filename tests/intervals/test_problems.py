@@ -76,7 +76,7 @@ def test_all_problems_come_at_once() -> None:
         "no event has the variable 'y' (order)\n"
         "Known here: a, A, c, d\n"
         "the right part of before[…] is not one event but c, d: it cannot be counted (before[…])\n"
-        "Write the pattern so that one event stands right of it, or use relate(…) or ordered(…)."
+        "Write the pattern so that one event is on its right, or use relate(…) or ordered(…)."
     )
 
 
@@ -112,7 +112,7 @@ def test_problems_of_conditions_have_their_place() -> None:
         "no column named 'nn' (where, column 66)",
         "no column named 'foo'",
         "'d' is negated (where, column 13)",
-        "A condition on a negated event stands with its negation",
+        "A condition on a negated event belongs to its negation",
         "'a' is an event, not a value (where, column 25)\n",
         "Write a.column, start(a) or end(a).",
         "count(…) looks over several events, and here each variable is one (where, column 45)",
@@ -145,7 +145,7 @@ def test_parameters() -> None:
         "no parameter is named 'who' (where, column 10)\n"
         "  a.user = $who AND start(b) > $since\n"
         "           ^^^^\n"
-        "Case counts: 'Who' is there. Write $Who, or name it 'who'.\n"
+        "Names are case-sensitive, and 'Who' is there. Write $Who, or name it 'who'.\n"
         "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')\n"
         "Known here: Who, most, since, who"
     )
@@ -153,10 +153,10 @@ def test_parameters() -> None:
 
 def test_negations_that_say_nothing() -> None:
     """Without a part on one side, or without an order of its own endpoints."""
-    assert "there is no event left of it (negation of 'd')" in refused("EVENT SEQ(!D d, A a)")
+    assert "there is no event on its left (negation of 'd')" in refused("EVENT SEQ(!D d, A a)")
     without = IntervalPattern.pal(a="A").without("d", "D", ordered="start(a) < end(a)")
     assert "nothing says where the negated event may not lie (negation of 'd')" in refused(without)
-    assert "'d' is negated, so no event of a match (relate)" in refused(
+    assert "'d' is negated, so it is not an event of a match (relate)" in refused(
         IntervalPattern.pal(a="A").without("d", "D", ordered="start(d) < end(a)").relate("a", "before", "d")
     )
 
@@ -175,7 +175,7 @@ def test_scopes_between_a_part_and_itself(scope: str) -> None:
 
 def test_counts_that_cannot_be() -> None:
     """More events than the left part has."""
-    assert "the counts of overlap[…] are 2 together, but its left part has 1 events" in refused(
+    assert "the counts of overlap[…] add up to 2, but its left part has 1 events" in refused(
         "EVENT PAL(A a overlap[1, 0, 0, 1, 0] B b)"
     )
 

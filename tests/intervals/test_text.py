@@ -122,7 +122,7 @@ ERRORS = {
         "Did you mean 'gap'?"
     ),
     "EVENT PAL((A overlap B) (!D))": (
-        "a relation behind a negation is expected, found ')' (interval pattern, column 29)\n"
+        "a relation after the negation is expected, found ')' (interval pattern, column 29)\n"
         "  EVENT PAL((A overlap B) (!D))\n"
         "                              ^"
     ),
@@ -131,7 +131,7 @@ ERRORS = {
         "a pattern has one hierarchy (interval pattern, column 25)\n"
         "  EVENT PAL((A before B), (C before D))\n"
         "                          ^^^^^^^^^^^^\n"
-        "Write the other relations behind RELATE."
+        "Write the other relations after RELATE."
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
         f"{LENGTH.format('3 fortnights')} (interval pattern, column 23)\n"
@@ -139,7 +139,7 @@ ERRORS = {
         "                        ^^^^^^^^^^^^"
     ),
     "EVENT PAL(A a) WHERE a.n = 1 WHERE a.n = 2": (
-        "WHERE stands here a second time (interval pattern, column 30)\n"
+        "WHERE is given a second time (interval pattern, column 30)\n"
         "  EVENT PAL(A a) WHERE a.n = 1 WHERE a.n = 2\n"
         "                               ^^^^^"
     ),
@@ -168,7 +168,7 @@ ERRORS = {
         "Did you mean 'before'?"
     ),
     "EVENT PAL(A a) REALTIME 2": (
-        "0 (nothing is taken back) or 1 (at once) is expected, found '2' (interval pattern, column 25)\n"
+        "0 (nothing is retracted) or 1 (at once) is expected, found '2' (interval pattern, column 25)\n"
         "  EVENT PAL(A a) REALTIME 2\n"
         "                          ^"
     ),
@@ -211,7 +211,7 @@ def test_all_problems_come_at_once() -> None:
         "a pattern has one hierarchy",
         LENGTH.format("3 houers"),
         "no consistency is named 'realtme'",
-        "WITHIN stands here a second time",
+        "WITHIN is given a second time",
         ") is expected, but the text ends here",
     ]
 

@@ -288,7 +288,7 @@ foo: 1
         "stage 1 has no key 'wher' (p.yaml, line 5, column 3)",
         f"'times' must be {times}, got 0 (p.yaml, line 6, column 10)",
         "'next' must be text that is not empty, or a list of stages, got 1 (p.yaml, line 7, column 9)",
-        f"times(3, 1) cannot be: write {call} (p.yaml, line 8, column 10)",
+        f"times(3, 1) is not possible: write {call} (p.yaml, line 8, column 10)",
         "item 1 of 'where' has no key 'or' (p.yaml, line 9, column 12)",
         "item 1 of 'where' needs the key 'subtype' (p.yaml, line 9, column 12)",
         "item 2 of 'where' must be SQL text, 'or: SQL text' or 'subtype: TYPE', got 5 (p.yaml, line 9, column 20)",
@@ -296,7 +296,7 @@ foo: 1
         "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
         f"'window' must be {length}'1 minute 30 seconds', got 5 (p.yaml, line 15, column 27)",
         f"'begin' is for the first stage: a later one is {later} (p.yaml, line 16, column 5)",
-        f"times(2, 1) cannot be: write {call} (p.yaml, line 17, column 20)",
+        f"times(2, 1) is not possible: write {call} (p.yaml, line 17, column 20)",
         f"not a length of time: '3 ours'. {units} (p.yaml, line 17, column 36)",
         "'times_or_more' must be a whole number of at least 1, got 1.5 (p.yaml, line 18, column 18)",
         '\'not_next\' must be text that is not empty, got [{"begin": "f"}] (p.yaml, line 19, column 13)',
@@ -388,7 +388,7 @@ STAGE = "stages: [{begin: a}]"
         ),
         (STAGE + "\nname: a\nname: b", "the key 'name' is here twice, first on line 2 (p.yaml, line 3, column 1)"),
         (STAGE + "\n[a]: b", "a key must be text (p.yaml, line 2, column 1)"),
-        ("stages: &a [*a]", "not YAML: anchors and aliases are not read: write it out (p.yaml, column 9)"),
+        ("stages: &a [*a]", "not YAML: anchors and aliases are not supported: write the value out (p.yaml, column 9)"),
         (STAGE + "\nname: !!python/name:os.system", "the tag 'tag:yaml.org,2002:python/name:os.system' is not read"),
         (STAGE + "\nname: !!int x", "the tag 'tag:yaml.org,2002:int' is not read: leave it out (p.yaml, line 2, col"),
         ("[" * 5000, "not YAML: nested deeper than 20 levels (p.yaml, column 21)"),
@@ -430,7 +430,7 @@ def test_files_are_utf8(tmp_path: Path) -> None:
     path.write_text(LATE_CHAIN, encoding="utf-8-sig")
     assert read_pattern(path) == late_chain
     path.write_bytes("name: a\nskip: é".encode("latin-1"))
-    with pytest.raises(PatternError, match=r"a pattern file is UTF-8 text, this is not \(.*p.yaml, line 2\)"):
+    with pytest.raises(PatternError, match=r"a pattern file must be UTF-8 text, this one is not \(.*p.yaml, line 2\)"):
         read_pattern(path)
 
 

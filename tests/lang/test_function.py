@@ -67,10 +67,10 @@ def test_functions_of_groups_are_found() -> None:
     assert [name for _, name, _ in named(pattern)] == ["Rule.holds", "is_big", "rises"]
 
 
-NAMELESS = "a function needs a name, which stands for it where patterns are compared; got {} (stage 'a', {})\n"
+NAMELESS = "a function needs a name, which identifies it when patterns are compared; got {} (stage 'a', {})\n"
 GIVE = 'Give it one: where(f, name="dearer").'
 UNCALLABLE = (
-    "function {} cannot be called with the event alone, nor with the event and what has matched (stage 'a', where)\n"
+    "function {} must take the event alone, or the event and what has matched so far (stage 'a', where)\n"
     "Write def f(event) or def f(event, matched); give other parameters a default."
 )
 
@@ -120,9 +120,9 @@ def test_pattern_files_have_no_functions() -> None:
         with pytest.raises(PatternError) as caught:
             write(pattern)
         assert str(caught.value) == (
-            "function is_big cannot stand in a pattern file (stage 'a')\n"
+            "function is_big cannot be written to a pattern file (stage 'a')\n"
             "Write the condition in SQL, or keep the pattern in Python.\n"
-            "function rises cannot stand in a pattern file (stage 'b')\n"
+            "function rises cannot be written to a pattern file (stage 'b')\n"
             "Write the condition in SQL, or keep the pattern in Python."
         )
 

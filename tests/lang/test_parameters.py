@@ -128,8 +128,8 @@ def test_nanoseconds_are_not_cut(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (pd.NaT, "NaT is no time"),
-        (np.datetime64("NaT"), "NaT is no time"),
+        (pd.NaT, "NaT is not a time"),
+        (np.datetime64("NaT"), "NaT is not a time"),
         (np.float64("nan"), "a number, text, True or False, a date or a datetime is expected, got float64"),
         (np.timedelta64(1, "s"), "a number, text, True or False, a date or a datetime is expected, got timedelta64"),
         (np.array([1, 2]), "a number, text, True or False, a date or a datetime is expected, got ndarray"),

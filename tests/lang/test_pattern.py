@@ -204,13 +204,13 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (
             lambda: ANY.times_or_more(0),
             (
-                "times_or_more(0) cannot be: write times_or_more(n) with n at least 1; for none or more, "
+                "times_or_more(0) is not possible: write times_or_more(n) with n at least 1; for none or more, "
                 "one_or_more().optional()"
             ),
         ),
-        (lambda: ANY.times(0), f"times(0) cannot be: {_TIMES}"),
-        (lambda: ANY.times(-1, 2), f"times(-1, 2) cannot be: {_TIMES}"),
-        (lambda: ANY.times(3, 2), f"times(3, 2) cannot be: {_TIMES}"),
+        (lambda: ANY.times(0), f"times(0) is not possible: {_TIMES}"),
+        (lambda: ANY.times(-1, 2), f"times(-1, 2) is not possible: {_TIMES}"),
+        (lambda: ANY.times(3, 2), f"times(3, 2) is not possible: {_TIMES}"),
         (lambda: ANY.times(2).times(3), "times: stage 'a' has a quantifier already"),
         (lambda: ANY.times(2).one_or_more(), "one_or_more: stage 'a' has a quantifier already"),
         (lambda: ANY.next(ANY).times(2).times_or_more(2), "times_or_more: group (a) has a quantifier already"),

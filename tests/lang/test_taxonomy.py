@@ -51,10 +51,10 @@ def test_deep_taxonomies() -> None:
             [
                 "the name of the column that holds the types is expected, got ''",
                 "'a' is declared twice as a kind of 'b'",
-                "a type is named by text that is not empty, got 3",
-                "'d' is a kind of a type or of a list of types (an empty one if of none), got 4",
-                "'e' is a kind of a type, which is named by text that is not empty, got ''",
-                "'e' is a kind of a type, which is named by text that is not empty, got None",
+                "a type's name must be text that is not empty, got 3",
+                "'d' must be a kind of a type or of a list of types, which may be empty, got 4",
+                "'e' is a kind of a type, whose name must be text that is not empty, got ''",
+                "'e' is a kind of a type, whose name must be text that is not empty, got None",
             ],
         ),
         ("type", ["a"], ['types and what they are kinds of are expected, as in {"transfer": "payment"}, got [\'a\']']),
@@ -80,9 +80,9 @@ def test_subtypes_stand_in_the_order_of_the_calls() -> None:
     [
         (
             lambda: ANY.subtype(int),
-            "a type is named by text that is not empty, got type: <class 'int'> (stage 'a', subtype)",
+            "a type's name must be text that is not empty, got type: <class 'int'> (stage 'a', subtype)",
         ),
-        (lambda: ANY.subtype(""), "a type is named by text that is not empty, got str: '' (stage 'a', subtype)"),
+        (lambda: ANY.subtype(""), "a type's name must be text that is not empty, got str: '' (stage 'a', subtype)"),
         (
             lambda: Pattern.begin(ANY).subtype("x"),
             "subtype: a group has no condition of its own; give the stages in it",

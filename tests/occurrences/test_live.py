@@ -228,8 +228,8 @@ def test_idle_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "policy", "warned"),
     [
-        ("A; B", "unrestricted", "that an event to come may be joined with. Bound them with within(…), or take the "),
-        ("(A; B)_5s", "chronicle", "that no other has used up, as in a context within(…) forgets none. Take the "),
+        ("A; B", "unrestricted", "that a future event may be joined with. Bound them with within(…), or take the "),
+        ("(A; B)_5s", "chronicle", "that no other has used up, as in a context within(…) drops none. Take the "),
         ("A & B", "continuous", "that no other has used up"),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_policy_that_is_recent_already() -> None:
     told = [str(warning.message) for warning in caught]
     assert len(told) == 2
     assert told[1] == (
-        "a matcher keeps what is open: all occurrences that an event to come may be joined with. "
+        "a matcher keeps what is open: all occurrences that a future event may be joined with. "
         "Bound them with within(…)"
     )
 

@@ -104,8 +104,8 @@ REFUSED = [
     ("T = A", "a condition in brackets is expected, as in T = ?v: A [ v.amount > 10 ]"),
     ("T = [x] A", "a type is expected, found '[' (column 5)"),
     ("?a:?b:C", "a type or '(' is expected: an occurrence has one variable, found '?' (column 4)"),
-    ("(" * 60 + "A" + ")" * 60, "more than 50 parentheses within each other (column 51)"),
-    (";".join("A" * 300), "more than 200 operators within each other (column 1)"),
+    ("(" * 60 + "A" + ")" * 60, "parentheses are nested more than 50 levels deep (column 51)"),
+    (";".join("A" * 300), "operators are nested more than 200 levels deep (column 1)"),
 ]
 
 
@@ -120,9 +120,9 @@ def test_what_is_no_expression(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("A; B - C", "Write (A; B) - C or A; (B - C), as it is meant."),
-        ("A | B; C", "Write (A | B); C or A | (B; C), as it is meant."),
-        ("A ∧ B −[x] C", "Write (A ∧ B) − C or A ∧ (B − C), as it is meant."),  # noqa: RUF001
+        ("A; B - C", "Write (A; B) - C or A; (B - C), whichever is meant."),
+        ("A | B; C", "Write (A | B); C or A | (B; C), whichever is meant."),
+        ("A ∧ B −[x] C", "Write (A ∧ B) − C or A ∧ (B − C), whichever is meant."),  # noqa: RUF001
     ],
 )
 def test_which_parentheses(text: str, hint: str) -> None:
@@ -157,16 +157,16 @@ def test_the_caret() -> None:
     [
         (lambda: A >> "B", ">> takes an expression such as event('a'), got str: 'B'"),
         (lambda: A.minus_if(None, "x"), "minus_if takes an expression such as event('a'), got None"),  # type: ignore[arg-type]
-        (lambda: event(""), "a type is named by text that is not empty, got str: ''"),
-        (lambda: A.named("1a"), "begins with no digit, got str: '1a'"),
+        (lambda: event(""), "a type's name must be text that is not empty, got str: ''"),
+        (lambda: A.named("1a"), "does not begin with a digit, got str: '1a'"),
         (lambda: A.named("a").named("b"), "named('b'): this is named 'a' already; one name is enough"),
         (lambda: A.where(3), "a condition is SQL text, as in 'a.user = b.user', got int: 3"),  # type: ignore[arg-type]
         (lambda: A.within("soon"), "not a length of time: 'soon'"),
         (lambda: A.plus(timedelta(seconds=-1)), "a length of time must not be negative"),
         (lambda: OccurrencePattern.of(3), "an expression such as event('a') >> event('b'), or its text, is expected"),  # type: ignore[arg-type]
         (lambda: OccurrencePattern.of("A").policy("newest"), "policy: 'newest' is not known; allowed are 'unr"),
-        (lambda: OccurrencePattern.of("A").restrict("T", "", "x"), "a type is named by text that is not empty"),
-        (lambda: pattern_to_document(OccurrencePattern.of("A")), "names the column of the types (taxonomy)"),
+        (lambda: OccurrencePattern.of("A").restrict("T", "", "x"), "a type's name must be text that is not empty"),
+        (lambda: pattern_to_document(OccurrencePattern.of("A")), "must name the column of the types (taxonomy)"),
     ],
 )
 def test_wrong_arguments(make: Any, message: str) -> None:

@@ -42,7 +42,7 @@ def test_all_problems_at_once() -> None:
         "no variable is named 'x' (condition, column 9)",
         "'l' is an occurrence, not a value (condition, column 20)",
         "count(…) looks over several events, and a variable is one occurrence (condition, column 26)",
-        "whose 'price'? Columns stand behind a variable (condition, column 43)",
+        "whose 'price'? A column needs a variable before it (condition, column 43)",
         "start takes one variable (condition, column 51)",
         "no column named 'usr' (condition, column 3)",
         "no variable is named 'm' (measure 'A', column 1)",
@@ -69,7 +69,7 @@ def test_all_problems_at_once() -> None:
             "no parameter is named 'least' (condition, column 11)",
         ),
         ("T = Buy[price > $least] T", "no parameter is named 'least' (type 'T', column 9)"),
-        ("(Buy + {30000000 days}) + {6525001 days}", "delays within each other are more than 36525000 days together"),
+        ("(Buy + {30000000 days}) + {6525001 days}", "nested delays add up to more than 36525000 days"),
         ("(?a:Buy; ?A:Buy)", "the variable 'A' is bound twice"),
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (condition, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (condition, column 1)"),
@@ -122,11 +122,23 @@ def test_problems_of_parameters() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Buy - Login", "chronicle is defined for sequence, and, or and within alone, and here is minus (policy)"),
-        ("Buy + 1s", "chronicle is defined for sequence, and, or and within alone, and here is a delay (policy)"),
-        ("?b:Buy", "chronicle is defined for sequence, and, or and within alone, and here is a variable (policy)"),
-        ("Buy[TRUE]", "chronicle is defined for sequence, and, or and within alone, and here is a filter (policy)"),
-        ("Buy; Buy", "chronicle is defined where each type stands once, and 'Buy' is twice (policy)"),
+        (
+            "Buy - Login",
+            "chronicle is defined only for sequence, and, or and within, and the pattern has minus (policy)",
+        ),
+        (
+            "Buy + 1s",
+            "chronicle is defined only for sequence, and, or and within, and the pattern has a delay (policy)",
+        ),
+        (
+            "?b:Buy",
+            "chronicle is defined only for sequence, and, or and within, and the pattern has a variable (policy)",
+        ),
+        (
+            "Buy[TRUE]",
+            "chronicle is defined only for sequence, and, or and within, and the pattern has a filter (policy)",
+        ),
+        ("Buy; Buy", "chronicle is defined only if each type appears once, and 'Buy' appears twice (policy)"),
         ("Any; Buy", "chronicle is not defined for a type with others below it, such as 'Any' (policy)"),
         ("T = Buy[price > 1] T", "chronicle is not defined for restricted types such as 'T' (policy)"),
     ],
@@ -204,7 +216,7 @@ def test_depth() -> None:
     expression = pattern.expression
     for _ in range(300):
         expression = expression.within("1 second")
-    with pytest.raises(PatternError, match="more than 200 operators within each other"):
+    with pytest.raises(PatternError, match="operators are nested more than 200 levels deep"):
         detect(shop(), OccurrencePattern.of(expression).taxonomy("type"), time="at")
 
 

@@ -129,7 +129,7 @@ def problems_of(plan: BuildPlan, pattern: Pattern, **options: object) -> list[st
         (
             "current_date > d",
             (
-                "current_date does not depend on the events alone, so the same events could give other matches "
+                "current_date does not depend on the events alone, so the same events could give different matches "
                 "(stage 'two', where, column 1)\n  current_date > d\n  ^^^^^^^^^^^^"
             ),
         ),

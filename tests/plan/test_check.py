@@ -86,14 +86,14 @@ def test_names(pattern: Pattern, expected: str) -> None:
             A.one_or_more().consecutive().allow_combinations(),
             (
                 "consecutive and allow_combinations exclude each other (stage 'a')\n"
-                "allow_combinations also passes over events that match, consecutive passes over no event: choose one."
+                "allow_combinations also skips events that match, consecutive skips no event: choose one."
             ),
         ),
         (
             A.one_or_more().greedy().allow_combinations(),
             (
                 "greedy and allow_combinations exclude each other (stage 'a')\n"
-                "allow_combinations also passes over events that match, "
+                "allow_combinations also skips events that match, "
                 "greedy takes every event that it can: choose one."
             ),
         ),
@@ -101,7 +101,7 @@ def test_names(pattern: Pattern, expected: str) -> None:
             A.one_or_more().allow_combinations().longest().within("1 hour"),
             (
                 "longest and allow_combinations exclude each other (stage 'a')\n"
-                "allow_combinations also passes over events that match, longest gives one loop: choose one."
+                "allow_combinations also skips events that match, longest gives one loop: choose one."
             ),
         ),
         (
@@ -200,21 +200,21 @@ LAST_NOT = (
         (
             AB.optional().not_next("n").next("c"),
             (
-                "not_next cannot stand behind the optional stage 'b' (stage 'n')\n"
+                "not_next cannot follow the optional stage 'b' (stage 'n')\n"
                 "Use two patterns: one with the optional stage, not optional there, and one without it."
             ),
         ),
         (
             A.next(Pattern.begin("b").next("c")).times(0, 2).not_followed_by("n").next("d"),
             (
-                "not_followed_by cannot stand behind the optional group (b, c) (stage 'n')\n"
+                "not_followed_by cannot follow the optional group (b, c) (stage 'n')\n"
                 "Use two patterns: one with the optional stage, not optional there, and one without it."
             ),
         ),
         (
             A.next(Pattern.begin("b").optional().not_next("n").next("c")),
             (
-                "not_next cannot stand behind the optional stage 'b' (stage 'n')\n"
+                "not_next cannot follow the optional stage 'b' (stage 'n')\n"
                 "Use two patterns: one with the optional stage, not optional there, and one without it."
             ),
         ),
@@ -235,23 +235,23 @@ def test_places_of_not_stages(pattern: Pattern, expected: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        (Pattern((), window=timedelta(0)), "within must be longer than nothing, got 0:00:00"),
+        (Pattern((), window=timedelta(0)), "within must be longer than zero, got 0:00:00"),
         (
             Pattern((replace(A.stages[0], window=-timedelta(1)),)),
-            "within_previous must be longer than nothing, got -1 day, 0:00:00 (stage 'a')",
+            "within_previous must be longer than zero, got -1 day, 0:00:00 (stage 'a')",
         ),
         (
             AB.within_previous("2 hours").within("1 hour"),
             (
                 "within_previous is longer than within: 2 hours, 1 hour (stage 'b')\n"
-                "An event so late would be behind the end of the match: make it shorter, or leave it out."
+                "An event so late would be after the end of the match: make it shorter, or leave it out."
             ),
         ),
         (
             A.next(A.next("b").one_or_more(window="2 hours")).within("1 hour"),
             (
                 "the loop's window is longer than within: 2 hours, 1 hour (stage 'b')\n"
-                "An event so late would be behind the end of the match: make it shorter, or leave it out."
+                "An event so late would be after the end of the match: make it shorter, or leave it out."
             ),
         ),
     ],

@@ -54,21 +54,27 @@ def test_no_warnings(pattern: Pattern) -> None:
 
 
 WAIT = (
-    "stage 'b': partial matches wait for it until an event matches, however long that takes, so there can be ever more."
+    "stage 'b': partial matches wait for it until an event matches, however long that takes, "
+    "so their number can grow without bound."
 )
 KEPT = (
-    "stage 'b': partial matches wait for it for ever, as followed_by_any keeps them also when an event matches, "
-    "so there can be ever more."
+    "stage 'b': partial matches wait for it for ever, as followed_by_any lets them wait on after an event has matched, "
+    "so their number can grow without bound."
 )
-NEVER = "stage 'b': partial matches stay in its loop for ever, as no event ends it, so there can be ever more."
+NEVER = (
+    "stage 'b': partial matches stay in its loop for ever, as no event ends it, so their number can grow without bound."
+)
 RUNNING = (
     "stage 'b': partial matches stay in its loop for as long as events match, and each of these may start another, "
-    "so there can be ever more."
+    "so their number can grow without bound."
 )
-DOUBLED = "stage 'b': each event that its loop could take doubles the partial matches in it, so there can be ever more."
+DOUBLED = (
+    "stage 'b': each event that its loop could take doubles the partial matches in it, "
+    "so their number can grow without bound."
+)
 GAPS = (
     "stage 'b': partial matches wait in its loop until the next event matches, however long that takes, "
-    "so there can be ever more."
+    "so their number can grow without bound."
 )
 PREVIOUS = "Add within(…), or within_previous(…) to this stage"
 UNTIL = "Add within(…), or until(…) to this stage"

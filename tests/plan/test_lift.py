@@ -124,12 +124,12 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
         (
             "b * 1.1 > one.b",
             "DECIMAL(23, 1) has more than 18 digits, too many for a condition across events",
-            "Cast to DOUBLE or to DECIMAL(18, 1) what goes into it.",
+            "Cast the values in it to DOUBLE or to DECIMAL(18, 1).",
         ),
         (
             "one.tags = tags",
             "a condition across events cannot hold ARRAY<STRING>",
-            "Known there: BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND.",
+            "It can hold BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND.",
         ),
         ("f * one.f > 1", "'*' on FLOAT is not known across events", "Cast one side to DOUBLE."),
         ("d - one.d > interval 1 day", "'-' is not known for dates across events", "Cast the dates to TIMESTAMP."),
@@ -142,7 +142,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
         (
             "time > one.d",
             "DATE cannot become TIMESTAMP in a condition across events",
-            "Cast one side, so that both have one type; a cast of one event's value is the host's to compute.",
+            "Cast one side, so that both have one type; the host can compute a cast of one event's value.",
         ),
         ("sum(two.s) = 'a'", "sum cannot be applied to STRING", None),
         (

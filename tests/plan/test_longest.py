@@ -12,7 +12,7 @@ B = Pattern.begin("b")
 STRICT, RELAXED = B.next("c"), B.followed_by("c")
 ENDS_WITH_NOT = (
     "longest is not for a group that ends with a NOT: its last turn would never be certain ({})\n"
-    "Put another stage, one that is not optional, behind it."
+    "Put another stage, one that is not optional, after it."
 )
 ALIKE = (
     "longest: where {} may go on, a new turn of the group may begin as well ({})\n"

@@ -106,5 +106,5 @@ def test_the_case_of_names_counts(plan: BuildPlan) -> None:
         plan(pattern)
     assert str(error.value) == (
         "no parameter is named 'Limit' (stage 'one', where, column 5)\n  n > $Limit AND n > $Limit\n      ^^^^^^\n"
-        "Case counts: 'limit' is there. Write $limit, or name it 'Limit'."
+        "Names are case-sensitive, and 'limit' is there. Write $limit, or name it 'Limit'."
     )

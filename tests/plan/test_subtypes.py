@@ -74,7 +74,7 @@ def test_problems(plan: BuildPlan) -> None:
     assert problems_of(plan, named.taxonomy("n")) == [
         (
             "the column of the types must be STRING, 'n' is INT (taxonomy)\n"
-            "Cast it to STRING in a column of its own: types are named by text."
+            "Cast it to STRING in a column of its own: names of types are text."
         )
     ]
 

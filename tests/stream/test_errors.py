@@ -73,9 +73,9 @@ def test_state_that_can_only_grow(stream: DataFrame) -> None:
         detect(stream, endless, **OPTIONS)
     (warning,) = caught
     assert str(warning.message) == (
-        "a stream does not end, and keeps what is open: stage 'b': partial matches wait for it until an event "
-        "matches, however long that takes, so there can be ever more. Add within(…), or within_previous(…) to this "
-        "stage."
+        "a stream does not end, and keeps what is open: stage 'b': partial matches wait for it until an event matches, "
+        "however long that takes, so their number can grow without bound. Add within(…), or within_previous(…) to "
+        "this stage."
     )
 
 

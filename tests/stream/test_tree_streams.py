@@ -161,8 +161,8 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PatternError) as caught:
         detect(by_end, PAIR, **INTERVALS)
     assert str(caught.value) == (
-        "the negation of 'd': events that forbid a match may come however late by their ends, so that no match is ever "
-        "certain\nEither let lateness be that of starts (give 'start' the watermark), or choose a scope that bounds "
+        "the negation of 'd': an event with any later end may still forbid a match, so that no match is ever "
+        "certain\nEither measure lateness at starts (give 'start' the watermark), or choose a scope that bounds "
         "them (gap, seq_between or during_span), or let the pattern emit in real time."
     )
     now = detect(events, PAIR.emitting("realtime"), **INTERVALS, lateness="1 minute", outputs="matches")
@@ -171,7 +171,7 @@ def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
     with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
         detect(events, PAIR, **INTERVALS | {"key": None}, lateness="1 minute")
     endless = interval_pattern("EVENT PAL(A a before B b)").taxonomy("type")
-    with pytest.warns(CepheidWarning, match="without within an interval pattern needs all its events for ever"):
+    with pytest.warns(CepheidWarning, match="without within(…) an interval pattern stores all its events for ever"):
         detect(events, endless, **INTERVALS, lateness="1 minute")
     joined = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")
     with pytest.warns(CepheidWarning, match="keeps what is open: all occurrences"):

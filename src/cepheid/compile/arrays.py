@@ -1,4 +1,4 @@
-"""What the arrays of all kinds of pattern have in common."""
+"""What the arrays for all kinds of pattern have in common."""
 
 from __future__ import annotations
 

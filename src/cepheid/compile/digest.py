@@ -1,4 +1,4 @@
-"""A digest of what numbers in a matcher's state stand for, so that state is never read with another meaning."""
+"""A digest of what the numbers in a matcher's state stand for, so that state is never read with another meaning."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 _SIZE = 16
 _PURPOSE = b"cepheid layout1"
-"""The number changes with the digested form, so that no digest has two meanings."""
+"""The number changes whenever the digested form changes, so that a digest never has two meanings."""
 
 
 def digest_of(layout: dict[str, Any]) -> str:
-    """128 bits in hexadecimal."""
+    """The digest of the layout: 128 bits in hexadecimal."""
     text = json.dumps(layout, separators=(",", ":"))
     return blake2b(text.encode(), digest_size=_SIZE, person=_PURPOSE).hexdigest()

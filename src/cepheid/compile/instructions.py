@@ -1,4 +1,4 @@
-"""The instructions of compiled scripts, and the kinds of slots that they read. `compile.script` writes them."""
+"""The instructions of compiled scripts, and the kinds of slots that they read. `compile.script` emits them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import IntEnum
 
 
 class Op(IntEnum):
-    """Instructions. _I works on integers, _F on doubles; a and b are the instruction's arguments."""
+    """Instructions. _I works on integers, _F on doubles; `a` and `b` are the instruction's arguments."""
 
     CONSTANT = 0
-    """Push constants[a]; NULL if b."""
+    """Push constants[a], or NULL if b is not 0."""
     CURRENT = 1
     """Push column a of the current event."""
     AT_EVENT = 2
@@ -17,9 +17,9 @@ class Op(IntEnum):
     COUNT = 3
     """Push slot a."""
     SUM = 4
-    """Push slot a; NULL if the count in slot b is 0."""
+    """Push slot a, or NULL if the count in slot b is 0."""
     CHECK_SUM = 7
-    """Fail if the sum of carry slot a has left 64 bits."""
+    """Fail if the sum that belongs to carry slot a no longer fits 64 bits."""
     AVERAGE_F = 5
     AVERAGE_DECIMAL = 6
     ADD_I = 10
@@ -27,7 +27,7 @@ class Op(IntEnum):
     SUBTRACT_I = 11
     MULTIPLY_I = 12
     DIVIDE_DECIMAL = 13
-    """The dividend is multiplied by constants[b] first; rounded half up."""
+    """The dividend is multiplied by constants[b] first; the result is rounded half up."""
     INTEGER_DIVIDE = 14
     REMAINDER_I = 15
     NEGATE_I = 16
@@ -82,16 +82,16 @@ class SlotKind(IntEnum):
     """How a slot changes when its stage takes an event."""
 
     LAST = 0
-    """The event; in a slot further back, what the slot one nearer held before."""
+    """The event taken; with `back` above 0, the event that the slot with `back` - 1 held before."""
     FIRST = 1
-    """The event, if the slot is empty and the slot one nearer, if any, is not."""
+    """The event taken, if the slot is empty and, with `back` above 0, the slot with `back` - 1 is not."""
     COUNT = 2
     CARRY = 10
-    """How often the sum in the source slot has wrapped around, upwards less downwards; changes before the sum does."""
+    """How often the sum in the source slot has wrapped around, upwards minus downwards. Updated before the sum."""
     SUM_I = 13
     SUM_F = 14
     SUM_I_AS_F = 15
-    """A sum of integers as doubles, as avg takes it."""
+    """A sum of integers as doubles, which avg needs."""
     LEAST_I = 16
     LEAST_F = 17
     GREATEST_I = 18
@@ -99,5 +99,5 @@ class SlotKind(IntEnum):
 
     @property
     def accumulates(self) -> bool:
-        """Whether the slot holds a number; the others hold the position of an event, -1 for none."""
+        """Whether the slot holds a number. The others hold the position of an event, or -1 for none."""
         return SlotKind.COUNT <= self <= SlotKind.SUM_I_AS_F

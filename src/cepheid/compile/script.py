@@ -1,9 +1,10 @@
-"""Scripts as programs for the kernel's interpreter: one stack machine, typed instructions, no types left at run time.
+"""Scripts as programs for the kernel's interpreter: a stack machine with typed instructions, so that there are no types
+at run time.
 
-Every value is 64 bits wide: an integer (also booleans, dates, times, scaled decimals and string codes) or a double; the
-instruction knows which. What a script reads from a partial match's past is stored in slots. Taking an event updates
-them, so that reading one costs O(1): positions of events (first, last, k-th last, that of the least or greatest value),
-counts and sums.
+Every value is 64 bits wide: an integer (also a boolean, date, time, scaled decimal or string code) or a double. The
+instruction knows which. What a script reads from a partial match's past is stored in slots: positions of events (the
+first, the last, the k-th last, the one with the least or greatest value), counts and sums. Taking an event updates the
+slots, so that reading one costs O(1).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from cepheid.plan.conditions.types import is_string
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 read the slot that is one nearer."""
+    """One slot. `column` -1 counts events. LAST and FIRST with `back` above 0 read the slot with `back` - 1."""
 
     kind: SlotKind
     stage: int
@@ -76,14 +77,14 @@ _ORDERING = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.LEAST, Operator.GRE
 
 @dataclass
 class Program:
-    """Instructions and constants of all scripts of a plan, one after the other; `slots` is in the order of updates."""
+    """The instructions and constants of all scripts of a plan, in a row; `slots` is in the order of updates."""
 
     slots: tuple[Slot, ...]
     columns: Sequence[pa.DataType]
     instructions: list[Instruction] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
     strings: dict[int, str] = field(default_factory=dict)
-    """Constants that are strings, by their number: the matcher sets their codes before it runs."""
+    """The constants that are strings, by number. The matcher sets their codes before it runs."""
 
     def add(self, script: Script) -> tuple[int, int]:
         """Appends a script and returns the range of its instructions."""
@@ -141,7 +142,9 @@ class Program:
             self._emit(Op.CHECK_SUM, self.slots.index(_carry_slot(total_slot)))
         if aggregate.fold is Fold.SUM:
             self._emit(Op.SUM, total, count)
-            if pa.types.is_decimal(aggregate.type):  # a sum of 18 digits may have 19: check it where it is read
+            if pa.types.is_decimal(
+                aggregate.type
+            ):  # a sum of 18 digits may have got 19: it is checked where it is read
                 self._emit(Op.SCALE_UP, self._range(aggregate.type), self._constant(1))
         else:
             self._emit(Op.AVERAGE_DECIMAL if pa.types.is_decimal(aggregate.type) else Op.AVERAGE_F, total, count)
@@ -170,7 +173,9 @@ class Program:
                 self._emit_on_operands(operation)
 
     def _emit_on_operands(self, operation: Operation) -> None:
-        """The operands, then the operator; an operand that can fail is skipped where the one before it is NULL."""
+        """Emits the operands, then the operator. An operand that can fail is skipped if the operand evaluated before it
+        is NULL.
+        """
         operands, order = operation.operands, evaluation_order(operation)
         may_skip = len(operands) == 2 and operation.operator is not Operator.NULL_SAFE_EQUAL
         if not (may_skip and can_fail(operands[order[1]])):
@@ -247,7 +252,7 @@ class Program:
 
 
 def encode(value: Constant, type_: pa.DataType) -> int:
-    """A constant that is not a string as 64 bits; the bits of a double read as an integer."""
+    """A constant that is not a string, as 64 bits. The bits of a double are read as an integer."""
     assert isinstance(value, int | float), value
     return int(np.float64(value).view(np.int64)) if pa.types.is_floating(type_) else int(value)
 
@@ -277,7 +282,7 @@ def orders_texts(script: Script) -> bool:
 
 
 def source_of(slot: Slot, slots: tuple[Slot, ...]) -> int | None:
-    """The number of the slot that `slot` reads when it changes."""
+    """The number of the slot that `slot` reads when it changes; None: it reads no other."""
     if slot.kind is SlotKind.CARRY:
         return slots.index(replace(slot, kind=SlotKind.SUM_I))
     return slots.index(replace(slot, back=slot.back - 1)) if slot.back else None

@@ -1,4 +1,4 @@
-"""Checks of arguments of the fluent interface: errors that no later call could correct are raised at once."""
+"""Checks of the arguments of the fluent interface. An error that no later call could correct is raised at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_times(minimum: int, maximum: int | None) -> None:
     most = minimum if maximum is None else maximum
     if minimum < 0 or most < max(minimum, 1):
         raise PatternError(
-            f"times({minimum}{'' if maximum is None else f', {maximum}'}) cannot be: "
+            f"times({minimum}{'' if maximum is None else f', {maximum}'}) is not possible: "
             "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
         )
 
@@ -24,7 +24,7 @@ def check_times_or_more(minimum: int) -> None:
         raise PatternError(f"times_or_more takes a whole number, got {minimum!r}; write times_or_more(3)")
     if minimum < 1:
         raise PatternError(
-            f"times_or_more({minimum}) cannot be: write times_or_more(n) with n at least 1; "
+            f"times_or_more({minimum}) is not possible: write times_or_more(n) with n at least 1; "
             "for none or more, one_or_more().optional()"
         )
 

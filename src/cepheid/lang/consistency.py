@@ -8,18 +8,18 @@ from cepheid.errors import PatternError, did_you_mean
 
 
 class Consistency(Enum):
-    """When matches are emitted, if events come out of order."""
+    """When matches are emitted if events arrive out of order."""
 
     CONSERVATIVE = "conservative"
-    """When time has reached the end of the match plus the delay; nothing is retracted."""
+    """Emit when time has reached the end of the match plus the delay. Nothing is retracted."""
     EARLIEST = "earliest"
-    """As soon as only a late event could forbid it; nothing is retracted."""
+    """Emit as soon as only a late event could still forbid the match. Nothing is retracted."""
     REALTIME = "realtime"
-    """At once; retracted when a negated event comes that forbids it."""
+    """Emit at once. Retract the match when a negated event arrives that forbids it."""
 
 
 def consistency_named(name: str) -> Consistency:
-    """The consistency of that name; PatternError, with the possible names, if there is none."""
+    """The consistency with this name; PatternError, which lists the possible names, if there is none."""
     names = [consistency.value for consistency in Consistency]
     if name.lower() not in names:
         raise PatternError(f"no consistency is named {name!r}. {did_you_mean(name, names)}")
@@ -27,7 +27,7 @@ def consistency_named(name: str) -> Consistency:
 
 
 class End(Enum):
-    """One of the times of an event; one that is an instant has its start alone."""
+    """One of the two times of an event."""
 
     START = "start"
     END = "end"

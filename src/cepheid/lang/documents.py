@@ -55,12 +55,12 @@ _KINDS = (_Kind(Pattern, stages), _Kind(OccurrencePattern, occurrences), _Kind(I
 
 
 def read_pattern(path: str | pathlib.Path) -> AnyPattern:
-    """The pattern in a YAML or JSON file: of occurrences with the key `occurrence`, of intervals with the key
-    `interval`, otherwise of stages.
+    """The pattern in a YAML or JSON file. The key `occurrence` marks a pattern of occurrences and the key `interval` an
+    interval pattern; without these keys it is a pattern of stages.
 
     Raises:
         OSError: the file cannot be read.
-        PatternError: it does not hold a pattern; all problems, with line and column.
+        PatternError: the file does not hold a pattern; lists all problems, with line and column.
     """
     return pattern_from_text(read_text(path), source=str(path))
 
@@ -77,14 +77,16 @@ def read_text(path: str | pathlib.Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise PatternError(Problem(f"a pattern file is UTF-8 text, this is not ({path}, line {line})")) from None
+        raise PatternError(
+            Problem(f"a pattern file must be UTF-8 text, this one is not ({path}, line {line})")
+        ) from None
 
 
 def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
-    """The pattern in a YAML or JSON document; `source` names it in messages.
+    """The pattern in a YAML or JSON document; `source` is its name in messages.
 
     Raises:
-        PatternError: all problems of the document, with line and column.
+        PatternError: lists all problems of the document, with line and column.
     """
     marked = load_marked(text, source=source)
     keys = [kind.documents.KEY for kind in _KINDS]
@@ -105,26 +107,26 @@ def _documents_in(marked: MarkedText) -> _Documents:
 
 
 def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
-    """The document that reads as `pattern`, without defaults, but always with the name.
+    """The document from which `read_pattern` reads `pattern`. It leaves out defaults, except for the name.
 
     Raises:
-        PatternError: it has conditions in Python, or it is a pattern of occurrences without a taxonomy.
+        PatternError: the pattern has conditions in Python, or is a pattern of occurrences without a taxonomy.
     """
     documents = next(kind.documents for kind in _KINDS if isinstance(pattern, kind.pattern))
     return documents.write_document(pattern)
 
 
 def pattern_to_yaml(pattern: AnyPattern) -> str:
-    """The same document as YAML text."""
+    """The document of `pattern_to_document` as YAML text."""
     return dump_yaml(pattern_to_document(pattern))
 
 
 def located_in_document(problem: Problem, text: str, *, source: str) -> Problem:
-    """A problem of the pattern that was read from `text`, placed in that document.
+    """The problem with its place in `text`, the document from which the pattern was read.
 
-    A problem in a condition is placed by the condition's text, in the stage that `problem.where` names; where the file
-    writes the text differently (quotes with escapes, folded lines), the place is the whole condition. A problem of a
-    whole stage is placed at the stage's name; a problem of `within`, `skip`, `taxonomy` or a parameter is placed there.
+    A problem in a condition is placed at the condition's text, in the stage that `problem.where` names. If the file
+    writes that text differently (escapes in quotes, folded lines), the place is the whole condition. A problem of a
+    whole stage is placed at the stage's name, and a problem of `within`, `skip`, `taxonomy` or a parameter at that key.
     Other problems are returned unchanged.
     """
     marked = load_marked(text, source=source)

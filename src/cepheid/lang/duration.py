@@ -28,20 +28,20 @@ _SHORT = {
     "d": "day",
 }
 _ALSO = {"secs": "second", "mins": "minute", "hr": "hour", "hrs": "hour"}
-"""Short names that are also read, but that messages do not advise."""
+"""More short names that are accepted. Messages do not suggest them."""
 LONGEST = timedelta(days=36_525_000)
-"""100,000 years: that long after the last possible event time, microseconds still fit 64 bits."""
+"""100,000 years. Even this long after the last possible event time, microseconds fit in 64 bits."""
 WORD = "[a-zA-Z\u00b5\u03bc]+"
 """A unit, as a regular expression; micro is either the micro sign (U+00B5) or the Greek letter (U+03BC)."""
 _PART = re.compile(rf"\s*(\d+)\s*({WORD})\s*")
 
 
 def parse_duration(length: object, *, or_zero: bool = False) -> timedelta:
-    """`length`, text or a timedelta (also of NumPy or pandas), as a timedelta.
+    """The length of time as a timedelta. `length` is text, or a timedelta of Python, NumPy or pandas.
 
     Raises:
-        PatternError: not text or a timedelta, not positive (or zero, with `or_zero`), longer than LONGEST, or not of
-            the form "<whole number> <unit>", repeated.
+        PatternError: `length` is not text or a timedelta, is not positive (zero is allowed with `or_zero`), is longer
+            than LONGEST, or is text that is not of the form "<whole number> <unit>", repeated.
     """
     try:
         length = plain_value(length)
@@ -81,7 +81,7 @@ def _parse_text(text: str) -> timedelta:
 
 
 def _unit(word: str) -> timedelta | None:
-    """The length of the unit: singular, plural or short, in upper or lower case."""
+    """The length of the unit with this name: singular, plural or short, in upper or lower case; None if unknown."""
     word = word.lower().replace("\u03bc", "\u00b5")
     return _UNITS.get((_SHORT | _ALSO).get(word, word.removesuffix("s")))
 

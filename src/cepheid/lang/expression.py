@@ -1,7 +1,7 @@
-"""Conditions and measures as values: SQL text in Spark's dialect as a small tree in which every node knows its span.
+"""Conditions and measures as values. SQL text in Spark's dialect becomes a small tree, and every node has its span.
 
-`cepheid.lang.sql.parser` makes them from text. Names are resolved later: whether `late.origin` is a stage's column or a
-field of a struct column is known only when the pattern meets a schema.
+`cepheid.lang.sql.parser` makes the trees. Names are resolved later, when the pattern meets a schema: only then is it
+known whether `late.origin` is a stage's column or a field of a struct column.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Constant: TypeAlias = bool | int | float | Decimal | str | bytes | date | dateti
 class Literal:
     """A constant as written, with the type Spark gives it.
 
-    A zoned timestamp whose text has no zone has a naive value, in the session's time zone.
+    If the text of a zoned timestamp has no zone, the value is naive and is meant in the session's time zone.
     """
 
     value: Constant
@@ -46,15 +46,22 @@ class Name:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator or function applied to arguments; its name in lower case, as written.
+    """An operator or function applied to arguments. `function` is its name as written, in lower case.
 
     Operators: and, or (two arguments or more), not, =, <=>, !=, <, <=, >, >=, +, -, *, /, div, %, negate, |, &, ^, ~,
-    <<, >>, is_null, is_not_null, between, in, like (with a third argument: ESCAPE), ilike, rlike, like_any, like_all,
-    index `a[i]`, field `f(x).name` (a literal name), lambda (parameters as names, then the body), interval (its text;
-    only intervals of months, others are Literals). `||` is concat. `case` is condition, result, …, else; `case_of` is
-    operand, value, result, …, else; a missing else is a NULL literal at the word END. `cast` and `try_cast` take the
-    target as a Literal: its text, and the type. `x NOT IN (…)` and similar forms are not(in(…)), both with the span of
-    the whole.
+    <<, >>, is_null, is_not_null, between, in, like (an optional third argument is the ESCAPE character), ilike, rlike,
+    like_any, like_all. `||` is concat.
+
+    Calls with special arguments:
+
+    - index: `a[i]`.
+    - field: `f(x).name`; the name is a Literal.
+    - lambda: the parameters as Names, then the body.
+    - interval: its text. Only intervals with months are calls; others are Literals.
+    - case: condition, result, …, else.
+    - case_of: operand, value, result, …, else. A missing else is a NULL literal at the word END, also in case.
+    - cast, try_cast: the value, and the target as a Literal with the type's text and the type.
+    - `x NOT IN (…)` and similar forms: not(in(…)); both calls have the span of the whole.
     """
 
     function: str

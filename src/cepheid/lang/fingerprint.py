@@ -9,18 +9,23 @@ from cepheid.lang.document.marked_text import Value
 
 _SIZE = 16
 _PURPOSE = b"cepheid pattern1"
-"""The number changes with the digested form, so a digest never has two meanings."""
+"""The number changes whenever the digested form changes, so that a digest never has two meanings."""
 
 
 def pattern_fingerprint(document: dict[str, Value]) -> str:
-    """128 bits in hexadecimal over everything that decides which matches are found: stages, conditions as written,
-    quantifiers, windows, skip strategy, taxonomy and the values of parameters; or the expression, its types and the
-    policy. Functions count by name. `document` is the pattern's document.
+    """A digest, 128 bits in hexadecimal, of everything that decides which matches are found. `document` is the
+    pattern's document.
 
-    Patterns that differ only in name or version have the same fingerprint, in every process and on every machine.
+    For a pattern of stages these are the stages, conditions as written, quantifiers, windows, the skip strategy, the
+    taxonomy and the values of parameters. For a pattern of occurrences they are the expression, its types and the
+    policy. Functions count by name.
+
+    The fingerprint is the same in every process and on every machine. Patterns that differ only in name or version have
+    the same fingerprint.
     """
     document = {key: value for key, value in document.items() if key not in ("name", "version")}
-    # Sorted keys: the order in which parameters and types are declared does not count, that of conditions does.
+    # Keys are sorted, because the order in which parameters and types are declared does not count. The order of
+    # conditions does.
     text = json.dumps(_canonical(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return blake2b(text.encode(), digest_size=_SIZE, person=_PURPOSE).hexdigest()
 

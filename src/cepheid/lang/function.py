@@ -1,4 +1,4 @@
-"""Functions as conditions: the arguments they may take, and the names that stand for them."""
+"""Functions as conditions: the arguments they may take, and the names that identify them."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ class Function:
 
     call: Callable[..., object]
     name: str
-    """Stands for the function in messages and where patterns are compared."""
+    """Identifies the function in messages and when patterns are compared."""
     iterative: bool
     """Whether it also takes the events matched so far; it is then evaluated for each partial match."""
 
 
 def make_function(call: Callable[..., object], name: str | None, where: str) -> Function:
-    """The function under `name` or, if that is None, under its own name.
+    """The function named `name` or, if that is None, named as it was defined.
 
     Raises:
-        PatternError: it has no name, or does not take one or two arguments; `where` names the call that was given it.
+        PatternError: the function has no name, or does not take one or two arguments. `where` is the place that the
+            message names.
     """
     known = _own_name(call) if name is None else name
     if not isinstance(known, str) or not known.strip():
-        message = "a function needs a name, which stands for it where patterns are compared"
+        message = "a function needs a name, which identifies it when patterns are compared"
         given = f"got {_shown(call)}" if name is None else f"got name={name!r}"
         raise PatternError(Problem(f"{message}; {given}", where, hint='Give it one: where(f, name="dearer").'))
     count = _arguments(call)
     if count not in (1, 2):
-        message = f"function {known} cannot be called with the event alone, nor with the event and what has matched"
+        message = f"function {known} must take the event alone, or the event and what has matched so far"
         hint = "Write def f(event) or def f(event, matched); give other parameters a default."
         raise PatternError(Problem(message, where, hint=hint))
     return Function(call, known, iterative=count == 2)
 
 
 def _own_name(call: Callable[..., object]) -> str | None:
-    """Its name in its module, without enclosing functions; None for a lambda or an object without a name."""
+    """The function's name in its module, without enclosing functions; None for a lambda or an object without a name."""
     name = getattr(call, "__qualname__", None)
     if not isinstance(name, str) or name.endswith("<lambda>"):
         return None
@@ -50,8 +51,8 @@ def _own_name(call: Callable[..., object]) -> str | None:
 
 
 def _arguments(call: Callable[..., object]) -> int | None:
-    """The number of arguments that it is given: those it requires, and one named `matched`; None if that is not known
-    or if they cannot be given by position.
+    """The number of arguments that the function is called with: those it requires, and one named `matched` even if it
+    has a default. None if the signature is not known or a required argument cannot be given by position.
     """
     try:
         parameters = inspect.signature(call).parameters.values()

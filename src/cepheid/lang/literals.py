@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 TIMESTAMP = pa.timestamp("us", "UTC")
-"""The type of a zoned timestamp constant; in Spark all zones are one type."""
+"""The type of a zoned timestamp constant. Spark has one type for all zones."""
 
 Number = int | float | Decimal
 
@@ -20,7 +20,7 @@ _INTEGER_SUFFIXES = {"y": pa.int8(), "s": pa.int16(), "l": pa.int64()}
 
 
 def read_number(text: str) -> tuple[Number, pa.DataType]:
-    """A number as written, sign and suffix included; ValueError if it is out of its type's range."""
+    """The value and type of a number as written, with sign and suffix; ValueError if it is out of its type's range."""
     text = re.sub(r"\s", "", text)
     if match := _SUFFIXED.fullmatch(text):
         digits, suffix = match[1] + match[2], match[3].lower()
@@ -92,7 +92,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def read_date(text: str) -> date:
-    """The day that `DATE 'text'` names; ValueError if it names no day."""
+    """The day in `DATE 'text'`; ValueError if the text is not a day."""
     match = re.fullmatch(rf"\s*{_DATE}\s*", text)
     if not match:
         raise ValueError(f"not a date: {text!r}. Write it as '2024-12-31'")
@@ -101,7 +101,7 @@ def read_date(text: str) -> date:
 
 
 def read_timestamp(text: str) -> datetime:
-    """The time that `TIMESTAMP 'text'` names, naive if the text has no zone; ValueError if it names no time."""
+    """The time in `TIMESTAMP 'text'`, naive if the text has no zone; ValueError if the text is not a time."""
     match = _TIMESTAMP.fullmatch(text)
     if not match:
         raise ValueError(f"not a timestamp: {text!r}. Write it as '2024-12-31 23:59:59' or with a zone after it")

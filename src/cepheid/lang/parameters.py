@@ -1,7 +1,7 @@
 """Parameters of patterns: names written as `$name` in conditions and measures, each with one literal value.
 
-A value is never pasted: it becomes a typed SQL literal, so text with quotes in it stays text. The parser sees that
-literal at the place of the `$name`; in text that is sent to Spark, the literal's SQL replaces the name.
+A value is never pasted into the text. It becomes a typed SQL literal, so text with quotes in it stays text. The parser
+puts this literal in place of the `$name`; in text that is sent to Spark, the literal's SQL replaces the name.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Parameter:
 
 
 def make_parameter(name: str, value: object) -> Parameter:
-    """The parameter with that value, a ParameterValue or its equivalent of NumPy or pandas; None: not given yet.
+    """The parameter with this name and value: a ParameterValue, its equivalent in NumPy or pandas, or None if the value
+    is not given yet.
 
     Raises:
         PatternError: the name or the value is not valid.
     """
     if not re.fullmatch(NAME, name):
-        hint = "A name is made of letters, digits and underscores, and begins with no digit."
+        hint = "A name is made of letters, digits and underscores, and does not begin with a digit."
         raise PatternError(Problem(f"{name!r} cannot be the name of a parameter", hint=hint))
     if value is None:
         return Parameter(name, None, None)
@@ -58,7 +59,7 @@ def with_values(parameters: tuple[Parameter, ...], values: Mapping[str, object])
     """The parameters with these values in place of their former ones, followed by new parameters.
 
     Raises:
-        PatternError: with all values that are not valid.
+        PatternError: lists all values that are not valid.
     """
     given = {parameter.name: parameter for parameter in parameters}
     problems: list[Problem] = []
@@ -91,7 +92,7 @@ def _literal(value: object) -> tuple[ParameterValue, str]:
 def string_literal(text: str) -> str:
     """The text as a SQL string that Spark and our parser read as exactly that text.
 
-    Spark substitutes variables for `${name}`, also inside strings, before it parses; so the dollar sign is escaped
+    Before it parses, Spark substitutes variables for `${name}`, also inside strings; so the dollar sign is escaped
     there.
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
@@ -99,8 +100,10 @@ def string_literal(text: str) -> str:
 
 
 def _literal_sql(value: Any) -> str | None:
-    """All literals but strings are in parentheses: after a minus, a negative number would begin a comment, and next to
-    a word, TRUE would become part of it. Strings are not, as `LIKE … ESCAPE` takes no parentheses.
+    """The value as a SQL literal; None if it has none.
+
+    All literals except strings are in parentheses. Otherwise a negative number after a minus would begin a comment, and
+    TRUE would become part of a word next to it. Strings are not, because `LIKE … ESCAPE` takes no parentheses.
     """
     match value:
         case bool():

@@ -1,4 +1,4 @@
-"""Single values of NumPy and pandas as Python's own, so that values from a table can be used as arguments."""
+"""Converts single values of NumPy and pandas to Python's own, so that values from a table can be used as arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ _OF_DAYS = ("Y", "M", "W", "D")
 
 
 def plain_value(value: object) -> object:
-    """A scalar of NumPy as a number, text, date, datetime or timedelta, and a time or length of time of pandas as a
-    datetime or timedelta; other values unchanged.
+    """The value as a value of Python's own types.
+
+    A scalar of NumPy becomes a number, text, date, datetime or timedelta; a time or length of time of pandas becomes a
+    datetime or timedelta. Other values are returned unchanged.
 
     Raises:
-        ValueError: it has nanoseconds, which Python's types cannot hold, or is NaT.
+        ValueError: the value has nanoseconds, which Python's types cannot hold, or is NaT.
     """
     if isinstance(value, np.datetime64):
         in_microseconds = value.astype("datetime64[us]")
@@ -37,6 +39,6 @@ def plain_value(value: object) -> object:
 
 def _check(shown: str, *, nanoseconds: bool) -> None:
     if shown == "NaT":
-        raise ValueError("NaT is no time")
+        raise ValueError("NaT is not a time")
     if nanoseconds:
         raise ValueError(f"{shown} has nanoseconds: round it to microseconds")

@@ -1,7 +1,7 @@
-"""Types of events: the column that names an event's type, and which type is a kind of which.
+"""Types of events: the column that holds an event's type, and which type is a kind of which.
 
-FlinkCEP asks Java's classes what is a subtype of what. Rows have no classes, so it is declared here: a type may be a
-kind of several others, and `subtypes` follows these declarations to the lowest types.
+FlinkCEP takes subtypes from Java's classes. Rows have no classes, so subtypes are declared here. A type may be a kind
+of several others; `subtypes` follows the declarations down to the lowest types.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Taxonomy:
 
     @property
     def lists_all(self) -> bool:
-        """Whether it lists all types. If it does, types that are not kinds of others are declared, too."""
+        """Whether the taxonomy lists all types. It does if it also declares a type that is not a kind of another."""
         return any(not above for _, above in self.kinds)
 
 
 def make_taxonomy(column: str, kinds: Mapping[str, str | Sequence[str]]) -> Taxonomy:
-    """The taxonomy of these types, each with the type, or types, that it is a kind of.
+    """The taxonomy with this type column. `kinds` maps each type to the type, or types, that it is a kind of.
 
     Raises:
-        PatternError: all entries that are not text or contradict each other; a cycle is named.
+        PatternError: lists all entries that are not text or are declared twice, or names the types of a cycle.
     """
     problems = [Problem(message, "taxonomy") for message in _faults(column, kinds)]
     if problems:
@@ -55,7 +55,8 @@ def subtypes(taxonomy: Taxonomy) -> dict[str, tuple[str, ...]]:
     above = dict(taxonomy.kinds)
     place = {name: number for number, name in enumerate(taxonomy.types)}
     found: dict[str, set[str]] = {name: {name} for name in taxonomy.types}
-    # Kinds come after what they are kinds of; in reverse order, all types below a type are known when its turn comes.
+    # The static order has each type after the types that it is a kind of. In reverse order, all types below a type are
+    # known when it is reached.
     for name in reversed(list(TopologicalSorter(above).static_order())):
         for parent in above.get(name, ()):
             found[parent] |= found[name]
@@ -70,13 +71,13 @@ def _faults(column: object, kinds: object) -> Iterator[str]:
         return
     for kind, above in kinds.items():
         if not isinstance(kind, str) or not kind:
-            yield f"a type is named by text that is not empty, got {kind!r}"
+            yield f"a type's name must be text that is not empty, got {kind!r}"
         names = [above] if isinstance(above, str) else above
         if not isinstance(names, list | tuple):
-            yield f"{kind!r} is a kind of a type or of a list of types (an empty one if of none), got {above!r}"
+            yield f"{kind!r} must be a kind of a type or of a list of types, which may be empty, got {above!r}"
             continue
         yield from (
-            f"{kind!r} is a kind of a type, which is named by text that is not empty, got {name!r}"
+            f"{kind!r} is a kind of a type, whose name must be text that is not empty, got {name!r}"
             for name in names
             if not isinstance(name, str) or not name
         )
@@ -88,7 +89,7 @@ def _faults(column: object, kinds: object) -> Iterator[str]:
 
 
 def _cycle(kinds: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """A type, what it is a kind of, and so on until that type comes again; empty if there is no cycle."""
+    """A cycle: a type, a type that it is a kind of, and so on back to the first type; empty if there is none."""
     try:
         TopologicalSorter(kinds).prepare()
     except CycleError as error:

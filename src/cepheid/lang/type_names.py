@@ -1,4 +1,4 @@
-"""The names of Spark's types, as in CAST → Arrow types."""
+"""The names of Spark's types, as written in CAST → Arrow types."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def read_type(text: str) -> pa.DataType:
     if match := _DECIMAL.fullmatch(name):
         precision, scale = int(match[1] or 10), int(match[2] or 0)
         if not (1 <= precision <= 38 and scale <= precision):
-            raise ValueError(f"no such type: {text}. A DECIMAL has 1 to 38 digits, and at most so many after the point")
+            raise ValueError(f"no such type: {text}. A DECIMAL has 1 to 38 digits, and at most as many after the point")
         return pa.decimal128(precision, scale)
     raise ValueError(f"cannot cast to {text}; known types: {KNOWN}")

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 MAX_CONDITIONS = WORD = 63
-"""Each is one bit of a word; the last bit stands for what is always true."""
+"""Each condition is one bit of a word. The last bit stands for what is always true."""

@@ -18,8 +18,9 @@ class SqlEngine(Protocol):
     """Which expressions the host can compute, and their types."""
 
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
-        """The type of each expression over `columns`, in order, or why it cannot be computed.
+        """The type of each expression over `columns`, in order, or the reason why it cannot be computed.
 
-        A problem's span is taken from the tree's nodes; without a span the whole expression is meant. A part of an
-        expression comes before the whole, so several answers may have the same problem: the first is reported.
+        A problem's span is taken from the tree's nodes. A problem without a span is about the whole expression. A part
+        of an expression comes before the whole, so several answers may have the same problem; only the first is
+        reported.
         """

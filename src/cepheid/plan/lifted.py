@@ -12,48 +12,47 @@ from cepheid.lang.expression import Call, Literal, Name
 from cepheid.plan.conditions.script import Aggregate, Script, StageValue
 
 OutputName: TypeAlias = OneOf["matches", "timeouts", "late"]
-"""What a detection can give."""
+"""The outputs that a detection can give."""
 
 
 @dataclass(frozen=True)
 class Lifted:
     """A column that the host's SQL engine computes for every event, from that event alone.
 
-    `sql` is the user's own text with stage qualifiers taken off (what Spark evaluates); `expression` the same as a tree
-    over event columns (what other engines translate).
-    Around the user's text there may be a cast of FLOAT to DOUBLE, a try_cast or IS NULL. Spans in `expression` are
-    of the text that was written, so they do not fit `sql`.
+    `sql` is the user's own text without stage names; Spark evaluates it. `expression` is the same as a tree over event
+    columns; other engines translate it. Around the user's text there may be a cast of FLOAT to DOUBLE, a try_cast or IS
+    NULL. Spans in `expression` are those of the text that the user wrote, so they do not fit `sql`.
     """
 
     sql: str
     expression: Literal | Name | Call
     type: pa.DataType
     written: str = field(default="", compare=False)
-    """What can fail of it, as the user wrote it and where, for messages."""
+    """The parts that can fail, as the user wrote them, each with its place; for messages."""
 
 
 @dataclass(frozen=True)
 class PlannedCondition:
-    """An event is taken if bit `bit` of its mask is set and `script` is true; None where one of them is not asked."""
+    """An event is taken if bit `bit` of its mask is set and `script` is true; None: there is no such demand."""
 
     bit: int | None
     script: Script | None
 
 
 Slot: TypeAlias = StageValue | Aggregate
-"""What a measure needs of a match: one value out of a stage's events, or a fold over them."""
+"""An input of a measure: one value from a stage's events, or a fold over these events."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A flat output column: a scalar expression over slots, evaluated once a match by the host's SQL engine.
+    """A flat output column: a scalar expression over slots, evaluated once per match by the host's SQL engine.
 
-    In `sql` and `expression` the slots are the columns `slots` names.
+    In `sql` and `expression`, a slot is a column with its name in `slots`.
     """
 
     name: str
     text: str
-    """As it was written, for messages."""
+    """The text as the user wrote it, for messages."""
     sql: str
     expression: Literal | Name | Call
     slots: dict[str, Slot]

@@ -1,4 +1,4 @@
-"""Bounds on what a key may hold open and on what a single event may complete."""
+"""Limits on the open partial matches of a key, and on the matches that a single event completes."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Limits:
-    """How many matches and open partial matches a pattern may have, for each key.
+    """The most matches and open partial matches that a pattern may have, for each key.
 
     Raises:
         SchemaError: a number is not positive or exceeds MOST, or `on_limit` is unknown.
     """
 
     max_partial_matches: int | None = None
-    """Open partial matches of a key; a set counts as all partial matches that it represents. None: 10 million if they
-    are stored one by one, otherwise as many nodes of sets, which measure their memory: few nodes may represent any
-    number.
+    """The most open partial matches of a key. A set counts as all partial matches that it represents.
 
-    The limit is exact at every event if they are stored one by one. A set is counted anew after one event for each 64
-    nodes that the count visited, and after the key's last event of a call. So a large set may exceed the limit for some
-    events within a call, but never from one call to the next. Nodes are counted when the space for them is used up.
-    Space is allocated for up to four times those in use, at 28 bytes each (36 with a limit given): 10 million are 280
-    MB, and with their space 1.1 GB.
+    None: 10 million if partial matches are stored one by one. Otherwise the limit is 10 million nodes of sets, because
+    nodes decide the memory, and few nodes may represent any number of partial matches.
+
+    If partial matches are stored one by one, the limit is exact at every event. Sets are counted less often: the next
+    count comes one event later for every 64 nodes that the last count visited, and always after the key's last event of
+    a call. So a large set may exceed the limit for some events within a call, but never from one call to the next.
+    Nodes are counted when the space for them is used up. Space is allocated for up to four times the nodes in use, at
+    28 bytes each (36 with a limit given): 10 million nodes are 280 MB, and 1.1 GB with their space.
     """
     max_matches_per_event: int = 10_000_000
-    """Matches that one event, one deadline or the end of the input completes."""
+    """The most matches that one event, one deadline or the end of the input may complete."""
     on_limit: OnLimit = "raise"
     """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report; partial
     matches are then stored one by one.

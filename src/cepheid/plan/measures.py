@@ -1,4 +1,4 @@
-"""Measures: SQL over a match's stages → slots that the match fills, and a scalar expression over the slots."""
+"""Measures: SQL over a match's stages → slots, which the match fills, and a scalar expression over the slots."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ResolvedMeasure: TypeAlias = tuple[str, Node]
 
 
 class Texts(Protocol):
-    """Reads texts: the parameters of a pattern, or an object that also rewrites names."""
+    """Something that reads texts: the parameters of a pattern, or an object that also rewrites names."""
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
         """The expression of the source's text, None if it has problems."""
 
 
 def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
-    """What is wrong with the names; `taken` are the names of other output columns."""
+    """The problems of the measures' names; `taken` are the names of other output columns."""
     problems, seen = [], set()
     for name in measures:
         if name.lower() in {t.lower() for t in taken}:
@@ -48,7 +48,7 @@ def resolve_measures(
     texts: Texts,
     problems: list[Problem],
 ) -> list[ResolvedMeasure]:
-    """The measures over these stages or variables with all names resolved; those with problems are left out."""
+    """The measures over these stages or variables, with all names resolved. Measures with problems are left out."""
     resolved = []
     for name, text in measures.items():
         source = Source(text, f"measure {name!r}")
@@ -91,7 +91,7 @@ def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine) -> Meas
 
 
 def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> Expression:
-    """The node's tree with slots in place of what is read from stages."""
+    """The node's tree, with a slot in place of everything that is read from stages."""
     match node:
         case Constant(literal):
             return literal
@@ -105,7 +105,7 @@ def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> 
         case Apply(call, args):
             return Call(call.function, tuple(_over_slots(lifting, arg, edits) for arg in args), call.span)
         case Called():
-            raise AssertionError(node)  # it is not in any text
+            raise AssertionError(node)  # a function is in no text
 
 
 def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:

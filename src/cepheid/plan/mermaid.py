@@ -6,5 +6,5 @@ _ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "`": "#96;", "<": "#lt;",
 
 
 def label(text: str) -> str:
-    """The text in the form it needs between quotes: Mermaid takes any text on one line except these characters."""
+    """The text as a label between quotes: on one line, without the characters that Mermaid does not accept there."""
     return " ".join(text.translate(_ENTITIES).split()) or " "

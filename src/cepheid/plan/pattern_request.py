@@ -1,4 +1,4 @@
-"""A pattern of any kind, and what its matches are to give."""
+"""A pattern of any kind, and which output is requested for its matches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class PatternRequest(NamedTuple, Generic[P]):
 
 
 class PlanOptions(NamedTuple):
-    """What is asked of the matches of all patterns."""
+    """The options for the output of all patterns."""
 
     named: bool = False
-    """Whether the patterns were given by name: then errors and rows say whose they are."""
+    """Whether the patterns were given by name. If so, errors and rows name their pattern."""
     columns: Sequence[str] | None = None
-    """The event columns that come along in the output; None: all."""
+    """The event columns in the output; None: all."""
     outputs: tuple[OutputName, ...] | None = None
-    """None: matches alone, in columns of their own."""
+    """The requested outputs. None: matches alone, in columns of their own."""
     limits: Limits = Limits()
 
     def chosen(self, schema: Schema) -> tuple[str, ...]:
-        """The event columns that come along."""
+        """The event columns in the output."""
         return tuple(schema.columns.names if self.columns is None else self.columns)

@@ -1,4 +1,4 @@
-"""Several plans over the same events: what a host computes for all of them, each lifted column only once."""
+"""Several plans over the same events: what a host computes for all of them, with each lifted column only once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Words: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """The numbers of a plan's bits and values among those of all plans."""
+    """The numbers that a plan's bits and values have among those of all plans."""
 
     bits: tuple[int, ...]
     values: tuple[int, ...]
@@ -73,8 +73,9 @@ class PatternPlan(LiftedFor, Protocol):
 
     @property
     def computed_times(self) -> Mapping[str, tuple[str, ...]]:
-        """Columns of the matcher's rows with times that need be no event's, and the fields of structs that they are;
-        none for a column that is a time itself. `detected_at` and `deadline` are so in any case.
+        """Columns of the matcher's rows whose times may differ from the times of all events. For a column of structs,
+        the names of the fields that are such times; for a column that is a time itself, none. `detected_at` and
+        `deadline` are always such columns and are not listed.
         """
 
     @property
@@ -106,23 +107,23 @@ def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions) -> PlanPa
 
 
 class Measured:
-    """What a plan has from its measures and its events."""
+    """The part of a plan that follows from its measures, and from its events."""
 
     measures: tuple[Measure, ...] | None
 
     @property
     def slots(self) -> dict[str, Slot]:
-        """Those of all measures, by name."""
+        """The slots of all measures, by name."""
         return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """None: a match starts and ends with events."""
+        """Empty, because a match starts and ends with events."""
         return {}
 
 
 class InSql:
-    """What a plan has whose conditions are all SQL."""
+    """The part of a plan whose conditions are all SQL: it has no functions."""
 
     functions: ClassVar[tuple[Function, ...]] = ()
     placed_functions: ClassVar[tuple[tuple[str, Function], ...]] = ()
@@ -137,16 +138,16 @@ class PlanSet(Generic[P]):
 
     each: tuple[P, ...]
     named: bool
-    """Whether the patterns were given by name: then errors name the pattern."""
+    """Whether the patterns were given by name. If so, errors name the pattern."""
     bits: tuple[Lifted, ...]
-    """The bits of all plans, equal ones once; a word of the mask has WORD of them."""
+    """The bits of all plans, with equal bits once. A word of the mask has WORD of them."""
     values: tuple[Lifted, ...]
     places: tuple[ColumnMap, ...]
     """One for each plan."""
 
     @property
     def only(self) -> P:
-        """The plan of a set that has just one."""
+        """The only plan of a set of one."""
         (plan,) = self.each
         return plan
 
@@ -171,7 +172,7 @@ class PlanSet(Generic[P]):
 
 
 def relevant_to_any(relevant_to: Sequence[Words | None]) -> Words | None:
-    """Bits of which an event needs at least one to matter to any pattern; None: every event matters."""
+    """Bits without which an event matters to no pattern: it must have one of them. None: every event matters."""
     known = [words for words in relevant_to if words is not None]
     if len(known) < len(relevant_to):
         return None
@@ -179,7 +180,9 @@ def relevant_to_any(relevant_to: Sequence[Words | None]) -> Words | None:
 
 
 def distinct(plans: Sequence[LiftedFor]) -> tuple[tuple[Lifted, ...], tuple[Lifted, ...], tuple[ColumnMap, ...]]:
-    """The bits and values of all plans, equal ones once; and the numbers of each plan's bits and values there."""
+    """The bits and values of all plans, with equal ones once; and the numbers that each plan's bits and values have
+    there.
+    """
     bits, values = _Distinct(), _Distinct()
     places = tuple(ColumnMap(bits.add(plan.bits), values.add(plan.values)) for plan in plans)
     return tuple(bits.lifted), tuple(values.lifted), places
@@ -196,8 +199,8 @@ N = TypeVar("N", bound=NamedPattern)
 def plans_or_problems(
     patterns: Iterable[PatternRequest[N]], build: Callable[[PatternRequest[N], int], P | list[Problem]], *, named: bool
 ) -> tuple[list[P], list[Problem]]:
-    """What is built for the patterns, given the number of its first slot, which goes on across all of them; and all
-    problems, which name their pattern if the patterns are `named`.
+    """The plans that `build` makes for the patterns, with slots numbered across all of them; and all problems, which
+    name their pattern if the patterns are `named`. `build` gets the number of the pattern's first slot.
     """
     plans, problems = list[P](), list[Problem]()
     for one in patterns:
@@ -219,7 +222,7 @@ class _Distinct:
         self._known: dict[Shape, int] = {}
 
     def add(self, lifted: Iterable[Lifted]) -> tuple[int, ...]:
-        """Their numbers among all."""
+        """Adds the columns, and returns the number of each."""
         return tuple(self._number(one) for one in lifted)
 
     def _number(self, one: Lifted) -> int:

@@ -1,4 +1,4 @@
-"""What is wrong with the events' columns, for patterns of any kind, and the errors that report it."""
+"""The problems of the events' columns, for patterns of any kind, and the errors that report them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cepheid.plan.conditions.types import is_orderable, sql_name
 
 
 def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
-    """The error with all problems of patterns and measures, after those of the schema."""
+    """The error that lists the faults of the schema, then all problems of patterns and measures."""
     if problems:
         return PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
     return SchemaError("\n".join(faults))
 
 
 def schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
-    """What is wrong with the names of the key, the time, the sequence and the columns."""
+    """The faults of the key, the time, the sequence and the columns: unknown names and types that do not fit."""
     names = schema.columns.names
     named = [("key", k) for k in schema.key]
     if schema.time is not None:

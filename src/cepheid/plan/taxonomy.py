@@ -1,4 +1,4 @@
-"""`subtype` → a condition on the type column, and what is wrong with subtypes and the taxonomy.
+"""`subtype` → a condition on the type column; and the problems of subtypes and the taxonomy.
 
 The types below a type are known before any event arrives. So the condition is an IN over the type column alone, and is
 lifted like any other.
@@ -25,7 +25,7 @@ NO_TAXONOMY = (
 def subtype_conditions(
     types: Taxonomy | None, asked: Sequence[tuple[str, str]], columns: pa.Schema | None, problems: list[Problem]
 ) -> Mapping[str, str]:
-    """Type → SQL for the requested types; `asked` has each with its place. Types with problems are left out.
+    """Type → SQL for the requested types; `asked` has each type with its place. Types with problems are left out.
 
     `columns` None: the columns are not known.
     """
@@ -46,8 +46,8 @@ def type_condition(types: Taxonomy, names: Sequence[str]) -> str:
 
 
 def taxonomy_warnings(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Warnings for requested types that seem to be declared the wrong way round, with the types below them in place of
-    those that they are a kind of; the pattern then finds nothing.
+    """Warnings for requested types that seem to be declared the wrong way round: as a kind of the types that are below
+    them. Such a pattern finds nothing.
     """
     above = {} if types is None else dict(types.kinds)
     for name in dict.fromkeys(name for _, name in asked):
@@ -89,17 +89,19 @@ def _type_problems(types: Taxonomy | None, asked: Sequence[tuple[str, str]]) -> 
         elif types.kinds and name not in types.types:
             hint = did_you_mean(name, types.types)
             if not closest(name, types.types):
-                hint += f'. Types that are kinds of none are declared, too: "{name}": []'
+                hint += f'. Types that are not kinds of others are declared, too: "{name}": []'
             yield Problem(f"no type {name!r} in the taxonomy", where, name, (0, len(name)), hint)
 
 
 def column_problems(types: Taxonomy | None, columns: pa.Schema | None) -> Iterator[Problem]:
-    """What is wrong with the column that holds the types; `columns` None: they are not known."""
+    """The problems of the column that holds the types; `columns` None: the columns are not known."""
     if types is None or columns is None:
         return
     if types.column not in columns.names:
         hint = did_you_mean(types.column, columns.names)
         yield Problem(f"no column named {types.column!r}, which holds the types", "taxonomy", hint=hint)
-    elif not (is_string(type_ := columns.field(types.column).type) or pa.types.is_null(type_)):  # null: has no values
+    elif not (
+        is_string(type_ := columns.field(types.column).type) or pa.types.is_null(type_)
+    ):  # a column of NULL has no values
         message = f"the column of the types must be STRING, {types.column!r} is {sql_name(type_)}"
-        yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: types are named by text.")
+        yield Problem(message, "taxonomy", hint="Cast it to STRING in a column of its own: names of types are text.")

@@ -24,7 +24,7 @@ def lifted_columns(plan: LiftedFor) -> list[str]:
 
 
 def _names(expression: Expression) -> Iterator[str]:
-    """The columns that it names, and perhaps parameters of a lambda."""
+    """The columns that the expression names; there may be parameters of lambdas among them."""
     match expression:
         case Name(parts=parts):
             yield parts[0]

@@ -1,4 +1,4 @@
-"""An interval plan as arrays: bounds, checks, negations and scripts, everything the kernel knows about a pattern."""
+"""An interval plan as arrays (bounds, checks, negations, scripts): everything the kernel knows about a pattern."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CompiledIntervals:
     plan: IntervalPlan
     tables: IntervalTables
     string_constants: dict[int, str]
-    """Strings among the constants, by number; the matcher sets their codes."""
+    """The strings among the constants, by number. The matcher sets their codes."""
     script_columns: frozenset[int]
     orders_texts: bool
     purges: tuple[Purge, ...]
@@ -49,7 +49,7 @@ class CompiledIntervals:
     delay: int | None
     lateness: End
     external_clock: bool
-    """Whether the clock is set from outside and no event moves it."""
+    """Whether the clock is set from outside, and not moved by events."""
 
 
 def compile_intervals(
@@ -60,7 +60,7 @@ def compile_intervals(
     frequencies: Mapping[str, float] | None = None,
     external_clock: bool = False,
 ) -> CompiledIntervals:
-    """`delay` None: no event is late."""
+    """The plan as arrays. `delay` is in microseconds; None: no event is late."""
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
     program = Program(slots, [value.type for value in plan.values])
     joint = [one for scripts in (plan.scripts, *plan.negated) for one in scripts]
@@ -108,13 +108,13 @@ def compile_intervals(
 
 @dataclass(frozen=True)
 class CompiledIntervalPlans:
-    """Several plans, and which events matter to each: those with one of its types."""
+    """Several plans, and which events matter to each: the events of one of its types."""
 
     plans: IntervalPlans
 
     @property
     def relevant_to(self) -> tuple[Words, ...]:
-        """For each pattern a mask of all plans' bits: an event with one of them matters to the pattern."""
+        """For each pattern, a mask of all plans' bits: an event with one of them matters to the pattern."""
         plans = zip(self.plans.each, self.plans.places, strict=True)
         return tuple(self.plans.words(place, (1 << len(plan.bits)) - 1) for plan, place in plans)
 
@@ -131,9 +131,9 @@ _NO_COUNTS = (0,) * 5
 
 
 def _placed_checks(plan: IntervalPlan, order: Sequence[int]) -> Iterator[list[_Row]]:
-    """For each number of bound events, the checks that become possible with the last of them.
+    """For each number of bound events, the checks that become possible with the last of these events.
 
-    A script that can fail comes after all other checks: SQL would not compute it for events that they reject.
+    A script that can fail comes after all other checks, because SQL would not compute it for events that they reject.
     """
     checks = list(_checks(plan))
     for there in range(1, len(order) + 1):
@@ -147,7 +147,7 @@ def _placed_checks(plan: IntervalPlan, order: Sequence[int]) -> Iterator[list[_R
 
 
 def _checks(plan: IntervalPlan) -> Iterator[tuple[_Row, frozenset[int], bool]]:
-    """Each check with its variables, and whether it can fail."""
+    """Each check, with the variables that it is about, and whether it can fail."""
     for pair in plan.pattern.pairs:
         yield _relation_check(plan, (pair.left,), pair.relations, (pair.right,))
     for node in related(plan.pattern.tree) if plan.pattern.tree is not None else ():

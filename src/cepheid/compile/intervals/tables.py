@@ -1,4 +1,4 @@
-"""The arrays that the kernel reads of an interval pattern. `compile.intervals.compiled` fills them."""
+"""The arrays that describe an interval pattern to the kernel. `compile.intervals.compiled` fills them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from cepheid.compile.arrays import Ints, Records
 
 
 class Check(IntEnum):
-    """What is checked once the events concerned are bound."""
+    """What is checked once the events that it is about are bound."""
 
     SCRIPT = 0
     """Script number `script` is true."""
     RELATION = 1
-    """The relation between the spans of `left` and `right` (sets of variables) is in `relations`, a set of numbers of
-    Relation.
+    """The relation between the spans of `left` and `right` (sets of variables) is in `relations`, a set of the numbers
+    of Relation.
     """
     COUNTS = 2
-    """The events of `left` that contain, are finished by, meet, overlap and start the event of `right` are as many as
-    `counts` says.
+    """The numbers of events of `left` that contain, are finished by, meet, overlap and start the event of `right` are
+    those in `counts`.
     """
     LISTED = 3
-    """The event of `left` does not come after that of `right` in order of (start, end)."""
+    """The event of `left` does not come after the event of `right` in the order of (start, end)."""
 
 
 class ScopeNumber(IntEnum):
@@ -85,7 +85,7 @@ class IntervalTables(NamedTuple):
     bounds: Ints
     """(2 n, 2 n) endpoint i - endpoint j <= bounds[i, j], FREE for no bound."""
     order: Ints
-    """(n, n) row v: the order in which variables are bound when an event of variable v has come, v itself first."""
+    """(n, n) row v is the order in which variables are bound when an event of variable v has come, v itself first."""
     checks: Records
     """(any,) CHECK."""
     check_at: Ints

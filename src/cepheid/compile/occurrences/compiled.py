@@ -26,7 +26,7 @@ from cepheid.plan.plan_set import Words
 
 @dataclass(frozen=True)
 class Trees:
-    """Operators, and which of them are roots: the expressions of the patterns."""
+    """Operators, and which of them are the roots: the whole expressions of the patterns."""
 
     operators: tuple[Operator, ...]
     roots: tuple[int, ...]
@@ -40,7 +40,9 @@ class Trees:
 
 
 def regime_of(policy: Policy, *, by_operator: bool) -> Regime:
-    """How operators work for a policy; the recent one may be applied after all of them."""
+    """How operators work under a policy. The recent policy may also be applied after all operators; they then make all
+    occurrences.
+    """
     if policy.is_context:
         return Regime[policy.name]
     return Regime.MOST_RECENT if by_operator else Regime.ALL
@@ -59,11 +61,11 @@ class CompiledOccurrences:
 
     plan: OccurrencePlans
     tables: AlgebraTables
-    """The tables of the first trees; code and constants are those of all trees."""
+    """The tables of the first trees. Their code and constants are those of all trees."""
     each: tuple[CompiledTrees, ...]
     """One for each of the plans' tables."""
     string_constants: dict[int, str]
-    """Strings among the constants, by number; the matcher sets their codes."""
+    """The strings among the constants, by number. The matcher sets their codes."""
     script_columns: frozenset[int]
     orders_texts: bool
 
@@ -74,7 +76,7 @@ class CompiledOccurrences:
 
     @property
     def relevant_to(self) -> tuple[Words, ...]:
-        """For each pattern a mask of all plans' bits: an event with one of them matters to the pattern."""
+        """For each pattern, a mask of all plans' bits: an event with one of them matters to the pattern."""
         plans = zip(self.plan.each, self.plan.places, strict=True)
         return tuple(self.plan.words(place, (1 << len(plan.bits)) - 1) for plan, place in plans)
 
@@ -106,7 +108,7 @@ def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
 
 
 def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | None = None) -> tuple[CompiledTrees, ...]:
-    """Compiles trees of the same values and variables; their scripts are appended to the program."""
+    """Compiles trees that have the same values and variables. Their scripts are appended to the program."""
     program = program or _program(forest[0])
     scripts = _scripts(forest)
     ranges = np.array([program.add(script) for script in scripts], TREE_SCRIPT)
@@ -146,7 +148,7 @@ def tree_limits(limits: Limits) -> dict[str, int]:
 def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[int, ...]], list[int], int]:
     """Rows of TREE_OPERATOR, the parents of all rows in one list, and how many lists a key has."""
     rows, parents = list[tuple[int, ...]](), list[int]()
-    lists = 1  # the first list has the events of an instant; those of operators follow
+    lists = 1  # the first list has the events of an instant; the lists of operators follow
     windows, spans = windows_of(trees.operators, trees.roots), spans_of(trees.operators)
     for row, op in enumerate(trees.operators):
         script = NONE if op.script is None else scripts[op.script]
@@ -168,14 +170,14 @@ def _program(trees: Trees) -> Program:
 
 
 def _slots(trees: Trees) -> tuple[Slot, ...]:
-    """One slot for each place of each variable."""
+    """One slot for each place of each variable: its event, its start and its end."""
     time = NONE if trees.time_value is None else trees.time_value
     kinds = (SlotKind.LAST, NONE), (SlotKind.LEAST_I, time), (SlotKind.GREATEST_I, time)
     return tuple(Slot(kind, variable, column) for variable in range(trees.variables) for kind, column in kinds)
 
 
 def _lists_of(operator: Operator) -> int:
-    """How many lists the operator has; WITHOUT has one for its latest start, too."""
+    """How many lists the operator has. WITHOUT has one, too, for its latest start."""
     match operator.kind:
         case Kind.BOTH:
             return 2

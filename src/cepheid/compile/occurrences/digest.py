@@ -1,4 +1,4 @@
-"""What numbers in the state of a pattern of occurrences stand for, as a digest."""
+"""A digest of what the numbers in the state of a pattern of occurrences stand for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cepheid.compile.occurrences.compiled import CompiledOccurrences
 
 
 def layout_digest(compiled: CompiledOccurrences) -> str:
-    """128 bits in hexadecimal over operators and their memory, variables, and the columns of events."""
+    """The digest, 128 bits in hexadecimal, of operators and their memory, variables, and the columns of events."""
     tables = compiled.tables
     operators = tables.operators[["kind", "left", "right", "number", "memory"]].tolist()
     return digest_of(

@@ -1,4 +1,4 @@
-"""The arrays that the kernel reads of a pattern of occurrences. `compile.occurrences.compiled` fills them."""
+"""The arrays that describe a pattern of occurrences to the kernel. `compile.occurrences.compiled` fills them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cepheid.compile.arrays import Ints, Records
 NONE = -1
 
 PER_VARIABLE = 3
-"""Places of a variable among the values that scripts read: its event, its start and its end."""
+"""The places of a variable among the values that scripts read: its event, its start and its end."""
 
 
 class Regime(IntEnum):
@@ -37,7 +37,7 @@ TREE_OPERATOR = np.dtype(
         ("memory", np.int64),  # the first of its lists
         ("span", np.int64),  # microseconds: the longest duration of an occurrence of the right operand
         ("window", np.int64),  # microseconds: the longest duration of an occurrence that still counts
-        ("parents", np.int64),  # the operators that work on it: AlgebraTables.parents[parents:parents_end]
+        ("parents", np.int64),  # the operators that have it as an operand: AlgebraTables.parents[parents:parents_end]
         ("parents_end", np.int64),
     ]
 )
@@ -45,10 +45,10 @@ TREE_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])
 TREE_SETTINGS = np.dtype(
     [
         ("regime", np.int64),
-        ("lists", np.int64),  # of a key
+        ("lists", np.int64),  # how many a key has
         ("time_value", np.int64),  # or NONE
         ("most_open", np.int64),  # the most occurrences that a key stores
-        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the earliest start first; 0: it is an error
+        ("limits_drop", np.int64),  # 1: over a limit, the occurrences with the earliest start are dropped; 0: an error
     ]
 )
 
@@ -62,7 +62,7 @@ class AlgebraTables(NamedTuple):
     """(n,) TREE_OPERATOR."""
     parents: Ints
     leaves: Ints
-    """(64,) the row of the leaf for each bit of an event's mask, or NONE."""
+    """(64,) for each bit of an event's mask, the row of its leaf, or NONE."""
     delayed: Ints
     """The rows with timers."""
     roots: Ints

@@ -5,10 +5,14 @@ partial match, IGNORE skips the event, PROCEED continues from the target state w
 partial match whatever else holds. If several edges hold, the partial match branches; if none holds, it ends.
 
 The construction is that of FlinkCEP's `NFACompiler`: states are made from the last stage to the first, each linked to
-what follows. A state that takes several roles (the first of a loop, one of its later turns) is made once for each.
-Additions: for `longest` a state in which the trailing loop has enough events is `complete` instead of proceeding to the
-final state (where the loop is over a group, the automaton is the same as without, and knows which stages are the loop);
-a state that waits for a last NOT to stay away is `pending`; edges know how soon an event must come.
+what follows. If a state has several roles (the first turn of a loop, a later turn), it is made once for each role.
+
+There are three additions:
+
+- `longest`: a state in which the trailing loop has enough events is `complete`, instead of proceeding to the final
+  state. If the loop is over a group, the states are the same as without `longest`, and `loop` has the group's stages.
+- A state that waits for time to pass without the event of a last NOT stage is `pending`.
+- Edges have a window, in which an event must come.
 """
 
 from __future__ import annotations
@@ -35,14 +39,14 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Edge:
-    """From the state that holds it to state `target`, if the guard is met."""
+    """An edge from the state that holds it to state `target`, which is followed if the guard is met."""
 
     action: Action
     target: int
-    """For STOP the final state, which is not reached."""
+    """The next state; for STOP the final state, which is not reached."""
     guard: Guard = ALWAYS
     stage: int | None = None
-    """For TAKE the stage that takes the event."""
+    """For TAKE, the stage that takes the event."""
     window: int | None = None
     """Microseconds: TAKE only an event that comes less than this after the one taken before it."""
 
@@ -54,11 +58,11 @@ class State:
     name: str
     edges: tuple[Edge, ...] = ()
     complete: bool = False
-    """A partial match that ends here, also on its way from another state, is a match: see `longest`."""
+    """A partial match that ends here, or in a state that proceeds here, is a match: see `longest`."""
     pending: bool = False
-    """A partial match whose deadline passes here is a match: the forbidden event has not come."""
+    """A partial match whose deadline passes here is a match, because the forbidden event has not come."""
     window: int | None = None
-    """Microseconds from the event taken last to the deadline, in addition to the windows of edges."""
+    """Microseconds from the event taken last to the deadline. The windows of edges apply as well."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,8 @@ class Automaton:
     start: int
     final: int
     loop: frozenset[int] = frozenset()
-    """With `longest` on a group: its stages. What would be a match without `longest` is then one only if it cannot
-    grow.
+    """With `longest` on a group: its stages. A partial match that would be a match without `longest` is then one only
+    if it cannot grow.
     """
 
 
@@ -101,7 +105,7 @@ def gap(automaton: Automaton, state: int) -> int | None:
 
 
 def _takes(automaton: Automaton, state: int) -> Iterator[Edge]:
-    """The TAKE edges of a state, of the states it proceeds to and of those where it goes on waiting."""
+    """The TAKE edges of a state, and of all states that it leads to by PROCEED and IGNORE."""
     seen, open_ = {state}, [state]
     while open_:
         for edge in automaton.states[open_.pop()].edges:
@@ -162,10 +166,10 @@ class _Link:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """The conditions of a pattern by number: those of the stages, then those that end loops."""
+    """The numbers of a pattern's conditions: first those of the stages, then those that end loops."""
 
     stages: dict[int, int]
-    """By `id` of the stage: equal stages may stand in several groups."""
+    """By `id` of the stage, because equal stages may be in several groups."""
     untils: dict[int, int]
 
 
@@ -185,19 +189,21 @@ class _Sequence:
     final: _Node
     group: Stage | None = None
     head: Contiguity = Contiguity.STRICT
-    """How the first event of the first stage follows what is before the sequence."""
+    """How the first event of the first stage follows what comes before the sequence."""
     unless: Guard = ALWAYS
-    """What must hold for every event: it does not end the loop that has this sequence as a turn."""
+    """A guard for every event: the event does not end the loop that has this sequence as a turn."""
     skippable: bool = False
     """Whether the sequence is the first turn of an optional group."""
     head_window: int | None = None
     window: int | None = None
-    """The longest gap before the sequence's first event (`head_window`), and before every other event (`window`)."""
+    """The longest gap before the sequence's first event (`head_window`) and before every other event (`window`), in
+    microseconds.
+    """
     following: tuple[Stage, ...] = ()
     """The stages after the group."""
 
     def entry(self, stages: Sequence[Stage], sink: _Node) -> _Node:
-        """The state that waits for the first event of the stages; the state of the last stage leads to `sink`."""
+        """The state that waits for the first event of the stages. The last stage's state leads to `sink`."""
         for index in reversed(range(len(stages))):
             stage, following = stages[index], (*stages[index + 1 :], *self.following)
             if stage.contiguity is Contiguity.NOT_FOLLOWED_BY:
@@ -210,7 +216,7 @@ class _Sequence:
         return sink
 
     def condition(self, stage: Stage) -> Guard:
-        """The guard that the stage, or the negated stage, takes the event."""
+        """The guard that the stage takes the event; for a negated stage, that the event is forbidden."""
         return self.unless & condition(self.numbers.stages[id(stage)])
 
     def until(self, stage: Stage) -> Guard | None:
@@ -218,7 +224,7 @@ class _Sequence:
 
     def _not_next(self, stage: Stage, sink: _Node) -> _Node:
         matches, state = self.condition(stage), _Node(stage.name)
-        if sink is self.final:  # so that another event must come
+        if sink is self.final:  # another event must come
             state.ignore(sink, ~matches)
         else:
             state.proceed(sink, ~matches)
@@ -226,7 +232,7 @@ class _Sequence:
         return state
 
     def _absent(self, stage: Stage, sink: _Node) -> _Node:
-        """The sink, with a guard on all states in which no event has been taken yet."""
+        """The sink, with an edge that stops at forbidden events on all states in which no event has been taken yet."""
         if sink is self.final:
             sink = _Node(stage.name, pending=True, window=_microseconds(stage.window))
             sink.ignore(sink, self.unless)
@@ -242,7 +248,7 @@ class _Step:
     leads: bool
     """Whether the stage is the first of its sequence."""
     nots: Guard
-    """What must not follow the stage."""
+    """The guard that an event is forbidden after the stage."""
     sink: _Node
 
     def entry(self) -> _Node:
@@ -270,7 +276,7 @@ class _Step:
         return takes if until is None else takes & ~until
 
     def _favour(self) -> None:
-        """Lets what comes after a greedy loop take no event that the loop could take."""
+        """Changes the state after a greedy loop, so that it takes no event that the loop could take."""
         takes = self.sequence.condition(self.stage) if self.quantifier.maximum is None else self._take
         self.sink.edges = [replace(edge, guard=edge.guard & ~takes) for edge in self.sink.edges]
 
@@ -281,7 +287,7 @@ class _Step:
         return state
 
     def _once(self, after: _Node, leave: _Node | None, *, first: bool) -> _Node:
-        """A state for one turn, which leads to `after`. Without the turn it leads to `leave`, if that is given."""
+        """A state for one turn, which leads to `after`. If `leave` is given, it may also lead there without a turn."""
         if self.stage.group:
             state = self._group(after, first=first)
             if leave is not None:
@@ -298,8 +304,8 @@ class _Step:
         if passing is not None:
             waiting = state
             if leave is not None or (self.leads and self.sequence.skippable):
-                # A state that may be left must not be left after it ignored an event (the way out was offered before
-                # that event), so IGNORE leads to a duplicate without that way.
+                # A state with a way out must not use it after it has ignored an event, because the way out was offered
+                # before that event. So IGNORE leads to a duplicate without the way out.
                 waiting = _Node(f"{self.stage.name} waiting", complete=self.quantifier.longest)
                 waiting.take(after, take, number, window)
                 waiting.ignore(waiting, passing)
@@ -335,12 +341,12 @@ class _Step:
         if until is None or not self.quantifier.greedy:
             state.proceed(leave, self.sequence.unless)
             return
-        # The event that ends a greedy loop is offered to what comes after it, also one that the loop could take.
+        # The event that ends a greedy loop is offered to what comes after it, even if the loop could take the event.
         state.proceed(self.unfavoured, self.sequence.unless & until)
         state.proceed(leave, self.sequence.unless & ~until)
 
     def _passing(self, *, first: bool) -> Guard | None:
-        """The events that are ignored while the stage waits for one; None: no event is ignored."""
+        """The guard of the events that are ignored while the stage waits for one; None: no event is ignored."""
         if first:
             contiguity = self.sequence.head if self.leads else self.stage.contiguity
         elif self.leads and self.sequence.group is not None:
@@ -360,7 +366,7 @@ class _Step:
         return self.sequence.numbers.stages[id(self.stage)]
 
     def _window(self, *, first: bool) -> int | None:
-        """The longest gap before an event of the stage."""
+        """The longest gap before an event of the stage, in microseconds."""
         sequence = self.sequence
         around = sequence.head_window if first and self.leads else sequence.window
         loop = None if first else _microseconds(self.quantifier.window)
@@ -368,8 +374,9 @@ class _Step:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether the stage takes exactly one event, outside groups. Its window then belongs, as in FlinkCEP, to the
-        state that waits for the event, and does not count where the event is taken on the way out of the stage before.
+        """Whether the stage takes exactly one event, outside groups. As in FlinkCEP, its window then belongs to the
+        state that waits for the event. The window does not count where the event is taken on the way out of the
+        previous stage.
         """
         return self.stage.quantifier == Quantifier() and self.sequence.group is None
 
@@ -380,7 +387,7 @@ class _Step:
             group=self.stage,
             head=self.stage.contiguity if first else _inner(self.quantifier),
             skippable=first and self.quantifier.optional,
-            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP, that of the innermost group
+            unless=ALWAYS if until is None else ~until,  # as in FlinkCEP, the until of the innermost group
             head_window=self._window(first=first),
             window=self._window(first=False),
         )
@@ -395,7 +402,9 @@ def _inner(quantifier: Quantifier) -> Contiguity:
 
 
 def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
-    """Copies the state, and every state it leads to before an event is taken; events that match stop the copies."""
+    """Copies the state and every state that it leads to before an event is taken. An event that matches stops the
+    copies.
+    """
     if state in copies:
         return copies[state]
     guarded = copies[state] = _Node(state.name, [], state.complete, state.pending, state.window)
@@ -425,7 +434,7 @@ def _edge(link: _Link, numbers: dict[_Node, int], final: _Node) -> Edge:
 
 
 def _leads_to_pending(node: _Node) -> bool:
-    """Whether only the deadline still has to pass."""
+    """Whether a partial match in this state is a match when its deadline passes."""
     return node.pending or any(_leads_to_pending(e.target) for e in node.edges if e.action is Action.PROCEED)
 
 

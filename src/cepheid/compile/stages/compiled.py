@@ -1,4 +1,4 @@
-"""A compiled plan: its automaton and scripts as arrays, everything the kernel knows about a pattern."""
+"""A compiled plan: its automaton and scripts as arrays, which are everything the kernel knows about a pattern."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ class CompiledPattern:
     plan: Plan
     automaton: Automaton
     tables: Tables
-    """Without scripts where the plan has functions: the reference step reads the plan itself."""
+    """The tables have no scripts if the plan has functions: the reference step reads the plan itself."""
     string_constants: dict[int, str]
-    """Strings among `Tables.constants`, by number; the matcher sets their codes."""
+    """The strings among `Tables.constants`, by number. The matcher sets their codes."""
     script_columns: frozenset[int]
     """The lifted columns (numbers in Plan.values) that scripts read."""
     orders_texts: bool
     """Whether scripts compare strings by their order."""
     relevant: int | None
-    """Mask of lifted bits: an event matters to a partial match only if it has one of them; None: every event matters.
-    """
+    """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:

@@ -16,7 +16,8 @@ class CompiledPlans:
     plans: Plans
     each: tuple[CompiledPattern, ...]
     relevant_to: tuple[Words | None, ...]
-    """For each pattern a mask of all plans' bits: an event with one of them matters to it; None: every event matters.
+    """For each pattern, a mask of all plans' bits: an event with one of them matters to the pattern. None: every event
+    matters.
     """
 
 

@@ -65,7 +65,7 @@ def _edge_text(automaton: Automaton, pattern: Pattern, edge: Edge) -> str:
 
 
 def _guard_text(edge: Edge, pattern: Pattern) -> str:
-    """When the edge may be followed: names stand for the conditions of their stages."""
+    """When the edge may be followed. A stage's name stands for its condition."""
     names = [leaf.name for leaf in pattern.leaves]
     names += [f"until of {loop.label}" for loop in pattern.loops_until]
     terms = [

@@ -1,4 +1,4 @@
-"""What numbers in the state of a pattern of stages stand for, as a digest."""
+"""A digest of what the numbers in the state of a pattern of stages stand for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from cepheid.compile.stages.compiled import CompiledPattern
 
 
 def layout_digest(compiled: CompiledPattern) -> str:
-    """128 bits in hexadecimal over the states and the targets of their edges, the stages, the meaning of each slot, and
-    the columns of events: everything that a later version may number differently for the same pattern.
+    """The digest, 128 bits in hexadecimal, of the states and the targets of their edges, the stages, the meaning of
+    each slot, and the columns of events. A later version may number all these differently for the same pattern.
     """
     plan, tables = compiled.plan, compiled.tables
     edges = list(zip(tables.edges["target"].tolist(), tables.edges["stage"].tolist(), strict=True))

@@ -1,9 +1,9 @@
-"""The automaton without PROCEED edges, its guards as masks.
+"""The automaton without PROCEED edges, and with its guards as masks.
 
 PROCEED edges are followed here, once, so that at run time an event follows a single edge to each new state. A guard is
-two masks over one word of truth bits per event and partial match: bits that must be set and bits that must not. The
-word's low bits are the event's mask of lifted conditions, the bits above are set by scripts, and the highest is always
-set (`ALWAYS`). A guard with several terms is several edges; at most one of them holds.
+two masks over one word of truth bits per event and partial match: the bits that must be set and the bits that must not.
+The word's low bits are the event's mask of lifted conditions. Scripts set the bits above, and the highest bit is always
+set (`ALWAYS`). A guard with several terms becomes several edges; at most one of them holds.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class TruthBits:
         return self.conditions[stage].bit
 
     def waking(self, stage: int) -> int:
-        """Mask of the bits without which the condition of `stage` is not true."""
+        """A mask of the bit without which the condition of `stage` is not true."""
         bit = self.conditions[stage].bit
         return 1 << (ALWAYS if bit is None else bit)
 
     def masks(self, term: frozenset[Demand]) -> tuple[int, int] | None:
-        """What a guard's term requires and forbids; None if it can never hold."""
+        """The masks of bits that a guard's term requires and forbids; None if the term can never hold."""
         require = forbid = 0
         for demand in term:
             bit = self.of_stage(demand.condition)
@@ -69,7 +69,9 @@ class TruthBits:
 
 @dataclass(frozen=True)
 class FlatAutomaton:
-    """An automaton without PROCEED edges: per state its edges, and the truth bits that can change a partial match."""
+    """An automaton without PROCEED edges. Each state has its edges, and the truth bits that can change a partial match
+    in it (`wake`).
+    """
 
     automaton: Automaton
     edges: list[list[FlatEdge]]
@@ -94,7 +96,7 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
 
 
 def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
-    """The edges of a state and of the states it proceeds to, if `guard` holds; without PROCEED edges."""
+    """The edges, except PROCEED, of a state and of the states it proceeds to; each also demands `guard`."""
     for edge in automaton.states[number].edges:
         both = guard & edge.guard
         if edge.action is Action.PROCEED:
@@ -104,8 +106,8 @@ def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]
 
 
 def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
-    """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to), each
-    with the time after which it is followed: the set of these events changes when the window of an edge has passed.
+    """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to). Each
+    comes with the time after which it is followed, because other events end it once the window of an edge has passed.
     """
     windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
     deadline = gap(automaton, number)
@@ -117,8 +119,8 @@ def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
 
 
 def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iterator[Guard]:
-    """When, given `guard`, none of the edges of a complete state holds that may still be followed once `after` has
-    passed.
+    """The guards that end a partial match in a complete state, given `guard`: none of the edges holds that may still be
+    followed once `after` microseconds have passed.
     """
     if automaton.states[number].complete:
         edges = _followed(automaton, number, HOLDS)
@@ -147,7 +149,7 @@ def _stays(automaton: Automaton, edge: Edge) -> bool:
 
 
 def _completing(automaton: Automaton, number: int) -> Guard:
-    """When a state proceeds to the final one."""
+    """The guard that a state proceeds to the final state."""
     if number == automaton.final:
         return HOLDS
     proceeding = (edge for edge in automaton.states[number].edges if edge.action is Action.PROCEED)
@@ -160,8 +162,8 @@ def _wake(
     """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have exactly
-    the edges of `number`, staying in `number` gives the same matches, so such an event can be skipped; unless it makes
-    the partial match leave the loop of a longest group.
+    the edges of `number`, staying in `number` gives the same matches, so such an event can be skipped. It cannot be
+    skipped if it makes the partial match leave the loop of a longest group.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
     rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]
@@ -173,7 +175,7 @@ def _wake(
 
 
 def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:
-    """How partial matches end in the state."""
+    """How partial matches end in the state: whether they are a match then, and when."""
     return Counter([(leads_to_complete(automaton, number), automaton.states[number].pending, gap(automaton, number))])
 
 
@@ -188,7 +190,7 @@ def reachable(flat: FlatAutomaton) -> set[int]:
 
 
 def union(masks: Iterable[int]) -> int:
-    """All bits that one of the masks has."""
+    """The bits that any of the masks has."""
     union = 0
     for mask in masks:
         union |= mask

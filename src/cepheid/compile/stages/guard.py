@@ -1,7 +1,7 @@
 """Guards: when an edge may be followed, as a boolean function of the conditions of a pattern.
 
-A guard is a sum of products, at most one of them true. So an edge with several terms is several edges, and at most one
-of these holds.
+A guard is a sum of products, at most one of which is true. So an edge with several terms becomes several edges, at most
+one of which holds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import reduce
 
 @dataclass(frozen=True, order=True)
 class Demand:
-    """The demand that condition number `condition` of the plan is true or, negated, that it is not true (false or
-    unknown).
+    """The demand that condition number `condition` of the plan is true. If negated, the demand that it is not true: it
+    is false or unknown.
     """
 
     condition: int
@@ -26,7 +26,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Guard:
-    """True where all demands of one of the terms are met; no two terms can be met at once."""
+    """True if all demands of one of the terms are met. No two terms can be met at once."""
 
     terms: tuple[frozenset[Demand], ...]
 

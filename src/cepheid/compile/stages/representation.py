@@ -1,4 +1,4 @@
-"""How the kernel stores the partial matches of a pattern: each by itself, or in sets."""
+"""How the kernel stores the partial matches of a pattern: one by one, or in sets."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from cepheid.compile.stages.tables import SkipKind
 
 @dataclass(frozen=True)
 class Representation:
-    """Whether sets can be used and, if not, why: each reason in words."""
+    """Whether sets can be used and, if not, the reasons in words."""
 
     sets: bool
     reasons: tuple[str, ...] = ()
 
 
 def choose_representation(compiled: CompiledPattern) -> Representation:
-    """Sets, where nothing distinguishes the partial matches of a state."""
+    """Sets, if nothing distinguishes the partial matches in one state."""
     reasons = tuple(_reasons(compiled))
     return Representation(sets=not reasons, reasons=reasons)
 
 
 def representation_text(compiled: CompiledPattern) -> str:
-    """The representation for all stages, in words."""
+    """The representation and the reasons for it, in words."""
     representation = choose_representation(compiled)
     if representation.sets:
         return "Partial matches: in sets, so that an event costs the same however many are open"

@@ -33,11 +33,11 @@ STATE = np.dtype(
     [
         ("edges", np.int64),  # the first of the state's edges, and the one after the last
         ("edges_end", np.int64),
-        ("wake", np.int64),  # truth bits that can change a partial match; without any of them it stays as it is
+        ("wake", np.int64),  # truth bits that can change a partial match; an event without any of them changes nothing
         ("scripts", np.int64),  # the scripts that guards read: state_scripts[scripts:scripts_end]
         ("scripts_end", np.int64),
-        ("complete", np.int64),  # 1 where a partial match that ends is a match
-        ("pending", np.int64),  # 1 where one whose deadline passes is a match
+        ("complete", np.int64),  # 1 if a partial match that ends here is a match
+        ("pending", np.int64),  # 1 if a partial match whose deadline passes here is a match
         ("window", np.int64),  # microseconds from the event taken last to the deadline, or NONE
     ]
 )
@@ -47,10 +47,10 @@ EDGE = np.dtype(
         ("forbid", np.int64),  # truth bits that must not be set
         ("target", np.int64),  # state, FINAL, or STOPPED: the partial match ends
         ("stage", np.int64),  # the stage that takes the event, IGNORED, or STOPPED like the target
-        ("completes", np.int64),  # 1 where following the edge makes a match; see SETTINGS.longest
-        ("leaves", np.int64),  # with SETTINGS.longest, 1 where the edge is not part of another turn of the loop
-        ("after", np.int64),  # microseconds that must have passed since the event taken before it, or NONE
-        ("window", np.int64),  # microseconds within which the event must follow the one taken before it, or NONE
+        ("completes", np.int64),  # 1 if following the edge makes a match; see SETTINGS.longest
+        ("leaves", np.int64),  # with SETTINGS.longest, 1 if the edge is not part of another turn of the loop
+        ("after", np.int64),  # microseconds that must have passed since the event taken before, or NONE
+        ("window", np.int64),  # microseconds within which the event must follow the one taken before, or NONE
     ]
 )
 SCRIPT = np.dtype(
@@ -83,29 +83,29 @@ SETTINGS = np.dtype(
         ("most_partial_matches", np.int64),  # of a key
         ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete
-        ("limits_drop", np.int64),  # 1: what is over a limit is dropped, the oldest first; 0: it is an error
+        ("limits_drop", np.int64),  # 1: over a limit, the oldest are dropped; 0: it is an error
     ]
 )
 
 
 class Tables(NamedTuple):
-    """A compiled pattern: few arrays, because all of them are passed to the kernel's functions."""
+    """A compiled pattern. There are few arrays, because all of them are arguments of the kernel's functions."""
 
     settings: Records
     """(1,) SETTINGS."""
     states: Records
     """(states,) STATE."""
     edges: Records
-    """(edges,) EDGE, the edges of a state next to each other."""
+    """(edges,) EDGE; the edges of a state are next to each other."""
     state_scripts: Ints
-    """Numbers of scripts, those of a state next to each other."""
+    """Numbers of scripts; those of a state are next to each other."""
     scripts: Records
     """(scripts,) SCRIPT."""
     code: Records
     """(instructions,) INSTRUCTION."""
     constants: Ints
-    """Constants of the scripts, doubles as their bits."""
+    """Constants of the scripts; a double is stored as its bits."""
     stage_slots: Ints
-    """(stages + 1,) taking an event for stage i changes the slots from stage_slots[i] to stage_slots[i + 1]."""
+    """(stages + 1,) when stage i takes an event, the slots from stage_slots[i] to stage_slots[i + 1] change."""
     slots: Records
     """(slots,) SLOT."""

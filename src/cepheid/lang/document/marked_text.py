@@ -1,9 +1,9 @@
-"""YAML and JSON text → plain values that know their place in the text.
+"""YAML and JSON text → plain values, and the place of each value in the text.
 
 Loading is safe by construction: only mappings, lists, text, numbers, booleans and null are read, as YAML 1.2 and JSON
 define them (`on`, `no`, `12:30` and `2024-01-01` are text; YAML 1.1 reads them as booleans, numbers and dates).
-Duplicate keys, tags, anchors and aliases are problems. JSON is read by the json module, because YAML would fold its
-line separators and split its surrogate pairs; its places still come from the YAML parser.
+Duplicate keys, tags, anchors and aliases are problems. JSON is read by the json module, because a YAML parser would
+fold line separators and split surrogate pairs. The places in JSON still come from the YAML parser.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ Value: TypeAlias = "dict[str, Value] | list[Value] | str | int | float | bool | 
 Path: TypeAlias = tuple[str | int, ...]
 
 _DEEPEST = 20
-"""Levels of nesting; a pattern has six, and two more for each group in a group. Bounds the recursion, whatever the
-input.
+"""The most levels of nesting, which bounds the recursion. A pattern has six levels, and two more for each nested group.
 """
 _LONGEST_NUMBER = 400
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -57,7 +56,8 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.MarkedYAMLError(None, None, "anchors and aliases are not read: write it out", event.start_mark)
+            message = "anchors and aliases are not supported: write the value out"
+            raise yaml.MarkedYAMLError(None, None, message, event.start_mark)
         if self.depth == _DEEPEST:
             raise yaml.MarkedYAMLError(None, None, f"nested deeper than {_DEEPEST} levels", event.start_mark)
         self.depth += 1
@@ -133,7 +133,7 @@ def _read_json(marked: MarkedText) -> tuple[Value, bool]:
 
 
 def _blank_separators(text: str) -> str:
-    """JSON `text` with spaces for the characters that are allowed in JSON but not in YAML; places do not change."""
+    """JSON `text` with spaces in place of characters that JSON allows and YAML does not; places do not change."""
     return re.sub("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]", " ", text)
 
 
@@ -186,7 +186,7 @@ def _mapping(node: yaml.Node, path: Path, marked: MarkedText) -> Value:
 
 
 def _key(node: yaml.ScalarNode, marked: MarkedText) -> str:
-    if marked.is_json:  # as written: for the YAML parser some characters were replaced by blanks
+    if marked.is_json:  # from the original text: the YAML parser was given blanks in place of some characters
         key: str = json.loads(marked.text[slice(*_span(node))])
         return key
     return _joined_surrogates(node, marked)
@@ -213,7 +213,9 @@ def _scalar(node: yaml.ScalarNode, marked: MarkedText) -> Value:
 
 
 def _joined_surrogates(node: yaml.ScalarNode, marked: MarkedText) -> str:
-    """Joins the two escapes with which JSON writes characters beyond 16 bits; the YAML parser leaves them apart."""
+    """The node's text, with surrogate pairs joined: JSON writes a character beyond 16 bits as two escapes, and the YAML
+    parser leaves them apart.
+    """
     text: str = node.value
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -223,6 +225,6 @@ def _joined_surrogates(node: yaml.ScalarNode, marked: MarkedText) -> str:
 
 
 def _span(node: yaml.Node) -> Span:
-    """For a scalar all of its characters, for a mapping or list the first."""
+    """The node's span: all characters of a scalar, the first character of a mapping or list."""
     start, end = node.start_mark.index, node.end_mark.index
     return (start, end) if isinstance(node, yaml.ScalarNode) else (start, start + 1)

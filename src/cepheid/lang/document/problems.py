@@ -1,8 +1,8 @@
-"""What is wrong with a pattern file: its structure, checked against the published schema, and values that a schema
-cannot check.
+"""The problems of a pattern file: its structure, checked against the published schema, and values that a schema cannot
+check.
 
-The words of the messages are the schema's titles. This module adds the places, and checks what a schema cannot express
-(units of time, a <= b).
+Messages are made of the schema's titles. This module adds the places, and checks what a schema cannot express (units of
+time, a <= b).
 """
 
 from __future__ import annotations
@@ -41,19 +41,21 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 def in_order(problems: Sequence[Problem]) -> list[Problem]:
-    """Sorted by line, the first line first."""
+    """The problems in the order of their places."""
     return sorted(problems, key=lambda problem: problem.span or (0, 0))
 
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # a third of the time that `import cepheid` would take
+    from jsonschema import Draft202012Validator  # would take a third of the time of `import cepheid`
 
     return Draft202012Validator(schema_of(schema))
 
 
 def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
-    """Where the document breaks the schema in that file. Missing keys come last: an unknown key may be meant as one."""
+    """The places where the document violates the schema in that file. Missing keys come last, because an unknown key
+    may be the misspelling of one.
+    """
     errors = _validator(schema).iter_errors(marked.value)
     for error in sorted(errors, key=lambda error: error.validator == "required"):
         yield from _structure_problem(error, marked)
@@ -70,7 +72,7 @@ def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[P
             span = marked.key_spans.get((*path, unknown or "")) or place(path, marked)
             yield marked.problem(f"{_called(path)} needs the key {missing!r}", span)
         case "oneOf" if _is_stage(path):
-            if isinstance(value, dict):  # else its type is wrong, which is reported already
+            if isinstance(value, dict):  # otherwise its type is wrong, which is already reported
                 yield marked.problem(_misnamed(path, value), place(path, marked))
         case _:
             yield _wrong_value(error, path, marked)
@@ -118,9 +120,7 @@ def _hint(error: ValidationError) -> str | None:
 
 
 def _called(path: Path) -> str:
-    """What a user calls the part of the document at `path`: `stage 2.1` is the first stage of the group that is stage
-    2.
-    """
+    """The name of the part at `path` in messages. `stage 2.1` is the first stage of the group that is stage 2."""
     match path:
         case ():
             return "a pattern"
@@ -146,7 +146,7 @@ def place(path: Path, marked: MarkedText) -> Span:
 
 
 def shared_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
-    """What is wrong with what documents of all kinds have: their structure, a taxonomy, parameters."""
+    """The problems in the parts that documents of all kinds have: their structure, the taxonomy and the parameters."""
     yield from marked.problems
     yield from structure_problems(marked, schema)
     if isinstance(marked.value, dict):
@@ -155,14 +155,14 @@ def shared_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
 
 
 def taxonomy_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
-    """What is wrong with a taxonomy whose structure is right."""
+    """The problems of the taxonomy, if its structure is valid."""
     if is_valid(taxonomy := document.get("taxonomy"), "taxonomy"):
         assert isinstance(taxonomy, dict)
         yield from refused(partial(taxonomy_of, taxonomy), ("taxonomy", "kinds"), marked)
 
 
 def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
-    """What is wrong with parameters whose structure is right."""
+    """The problems of the parameters whose structure is valid."""
     parameters = document.get("parameters")
     for name, given in parameters.items() if isinstance(parameters, dict) else ():
         if is_valid(given, "parameter"):
@@ -170,7 +170,9 @@ def parameter_problems(document: dict[str, Any], marked: MarkedText) -> Iterator
 
 
 def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where the parameter is declared that the problem is about; None if it is not about a parameter."""
+    """The place where the parameter is declared that the problem is about; None if it is not about a declared
+    parameter.
+    """
     declared = marked.value.get("parameters") if isinstance(marked.value, dict) else None
     for name in declared if isinstance(declared, dict) else ():
         if problem.where == f"parameter {name!r}":
@@ -179,19 +181,19 @@ def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
 
 
 def duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
-    """What is wrong with a length of time whose structure is right."""
+    """The problems of the length of time under `key`, if its structure is valid."""
     length = holder.get(key)
     if is_valid(length, "duration"):
         yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
 
 
 def is_valid(value: object, part: str) -> bool:
-    """Whether the value fits this part of the schema."""
+    """Whether the value is valid for this part of the schema."""
     return _validator(PATTERN_SCHEMA).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
 
 
 def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:
-    """The problems that `make` raises, placed at the path."""
+    """The problems that `make` raises, placed at `path`."""
     try:
         make()
     except PatternError as error:
@@ -200,8 +202,8 @@ def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Itera
 
 
 def text_problems(read: Callable[[str], object], text: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
-    """The problems of the text at the path: `read` raises them, each with its place in the text."""
-    if not isinstance(text, str) or not text:  # reported already
+    """The problems that `read` raises for the text at `path`, each with its place in the document."""
+    if not isinstance(text, str) or not text:  # already reported
         return
     try:
         read(text)
@@ -211,8 +213,8 @@ def text_problems(read: Callable[[str], object], text: object, path: Path, marke
 
 
 def span_of_text(problem: Problem, path: Path, marked: MarkedText) -> Span:
-    """The place of the problem in the text at the path. Lines may be broken differently there; where the file writes
-    the text with escapes, the place is the whole text.
+    """The place in the document of a problem of the text at `path`. The document may break the lines of that text
+    differently. If it writes the text with escapes, the place is the whole text.
     """
     start, end = marked.spans[path]
     places = [place for place in range(start, end) if not marked.text[place].isspace()]

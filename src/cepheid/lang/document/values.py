@@ -1,4 +1,4 @@
-"""Parts of pattern documents with values of their own: parameters, taxonomies, versions."""
+"""Reads and writes single parts of pattern documents: parameters, taxonomies, versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 
 def parameter_of(name: str, given: Any) -> Parameter:
-    """The parameter as a document gives it; PatternError if its value is not valid."""
+    """The parameter with the value that a document gives; PatternError if the value is not valid."""
     value: ParameterValue | None = given
     match given:
         case {"date": text}:
@@ -100,7 +100,7 @@ def taxonomy_of(document: dict[str, Any]) -> Taxonomy:
 
 
 def taxonomy_document(taxonomy: Taxonomy) -> Value:
-    """The taxonomy's document: a type that is a kind of several types has a list of them, otherwise a single name."""
+    """The taxonomy's document: a type that is a kind of several types has a list of them, any other a single name."""
     document: dict[str, Value] = {"column": taxonomy.column}
     if taxonomy.kinds:
         document["kinds"] = {kind: above[0] if len(above) == 1 else list(above) for kind, above in taxonomy.kinds}

@@ -24,7 +24,7 @@ SCHEMA = "intervals/schema.json"
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What is wrong with the query."""
+    """The problems of the query."""
     return text_problems(interval_pattern, cast("dict[str, Any]", marked.value)[KEY], (KEY,), marked)
 
 
@@ -37,7 +37,7 @@ def read_document(marked: MarkedText) -> IntervalPattern:
 
 
 def write_document(pattern: IntervalPattern) -> dict[str, Value]:
-    """The document that reads as `pattern`."""
+    """The document from which `read_document` reads `pattern`."""
     return {**head_document(pattern), KEY: interval_text(pattern)}
 
 
@@ -45,8 +45,8 @@ _CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": 
 
 
 def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where a problem of the pattern stands in the document that the pattern was read from; None if it is not about a
-    part of the document. A problem that is not about a condition stands at its clause.
+    """The place of a problem in the document from which the pattern was read; None if it is not about a part of the
+    document. A problem that is not about a condition is placed at its clause.
     """
     where = problem.where or ""
     if where == "taxonomy":

@@ -1,7 +1,7 @@
 """Rules for the parts of interval patterns in text: names, relations, orders of endpoints, trees.
 
-Each rule takes the cursor, moves it past what it reads, and returns what it read. The printers next to them are their
-inverses.
+Each rule takes the cursor, moves it past what it reads, and returns what it read. The printer beside each rule is its
+inverse.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _WORDS = {*CLAUSES, "EVENT", *(n.upper() for n in RELATIONS), *(s.value.upper() 
 
 
 def read(text: str, rule: Callable[[Cursor], _T]) -> _T:
-    """What the rule reads from the whole text; PatternError, with all problems at their places, if the text does not
-    fit.
+    """The result of the rule for the whole text; PatternError, with all problems and their places, if the text is not
+    valid.
     """
     problems: list[Problem] = []
     try:
@@ -71,21 +71,21 @@ def quoted(written: str) -> str:
 
 
 def known(cursor: Cursor, what: str, names: Mapping[str, _T]) -> _T:
-    """The value that the next word names; a misspelled word is reported, and reading continues after it."""
+    """The value that the next word names. A misspelled word is reported, and reading continues after it."""
     token = cursor.next
     written = cursor.written(token.span)
     if written.lower() not in names:
         error = refused(f"no {what} is named {written!r}", token.span, did_you_mean(written, list(names)))
-        if not closest(written, list(names)):  # too unlike any name to go on
+        if not closest(written, list(names)):  # no name is similar, so there is nothing to continue with
             raise error
-        cursor.tell(error)
+        cursor.report(error)
     cursor.take()
     return names.get(written.lower()) or next(iter(names.values()))
 
 
 def clause_words(condition: str) -> Iterator[Token]:
-    """The words that would begin a clause after the condition: those outside parentheses and not directly after a
-    point.
+    """The words in the condition that would begin a clause of the query text: those outside parentheses and not
+    directly after a point.
     """
     depth, name_follows = 0, False
     for token in tokenize(condition):
@@ -143,7 +143,7 @@ def endpoint(cursor: Cursor) -> Endpoint:
 
 
 def chain(cursor: Cursor) -> tuple[Comparison, ...]:
-    """`start(a) < start(b) = end(c)`: one comparison for each two neighbours."""
+    """One comparison for each pair of neighbours in a chain such as `start(a) < start(b) = end(c)`."""
     left, found = endpoint(cursor), list[Comparison]()
     while not found or cursor.sees(*COMPARISONS):
         operator = cursor.accept(*COMPARISONS)
@@ -175,10 +175,10 @@ def tree(
     leaf: Callable[[Cursor], str] = variable,
     between: Callable[[Cursor, Tree], Callable[[Tree], None]] | None = None,
 ) -> Tree:
-    """Parts and relations between them; in a row of several, the first two belong together.
+    """A tree of parts and the relations between them; several relations in a row are grouped from the left.
 
-    `leaf` reads a variable. `between` reads what may follow a left part, and returns a function to call with the right
-    part once that is read.
+    `leaf` reads a variable. `between` reads what may follow a left part, and returns a function that is called with the
+    right part once that is read.
     """
     return _tree(cursor, leaf, between, 0)
 
@@ -190,7 +190,7 @@ def _tree(
     depth: int,
 ) -> Tree:
     if depth > MAX_DEPTH:
-        raise refused(f"more than {MAX_DEPTH} parentheses within each other", cursor.next.span)
+        raise refused(f"parentheses are nested more than {MAX_DEPTH} levels deep", cursor.next.span)
 
     def part() -> Tree:
         if not cursor.accept("("):
@@ -201,27 +201,27 @@ def _tree(
 
     left = part()
     while not cursor.sees(")", ",") and cursor.next.kind is not Kind.END and not cursor.sees(*CLAUSES):
-        known = between(cursor, left) if between else None
-        if known and cursor.sees(")", ","):
-            raise cursor.unexpected("a relation behind a negation is expected")
+        add_right = between(cursor, left) if between else None
+        if add_right and cursor.sees(")", ","):
+            raise cursor.unexpected("a relation after the negation is expected")
         found = relation(cursor)
         counts = counted(cursor) if cursor.sees("[") else None
         right = part()
-        if known:
-            known(right)
+        if add_right:
+            add_right(right)
         left = Related(found, left, right, counts)
     return left
 
 
 def counted(cursor: Cursor) -> Counts:
-    """`[contain, finished by, meet, overlap, start]`."""
+    """The counts in `[contain, finished by, meet, overlap, start]`."""
     start = cursor.at
     cursor.expect("[")
     numbers = listed(cursor, _number)
     cursor.expect("]")
     if len(numbers) != 5:
         hint = "They are [contain, finished by, meet, overlap, start]."
-        cursor.tell(refused(f"five counts are expected, found {len(numbers)}", cursor.span(start), hint))
+        cursor.report(refused(f"five counts are expected, found {len(numbers)}", cursor.span(start), hint))
         return Counts(0, 0, 0, 0, 0)
     return Counts(*numbers)
 
@@ -234,7 +234,7 @@ def _number(cursor: Cursor) -> int:
 
 
 def tree_text(part: Tree, leaf: Callable[[str], str] = quoted) -> str:
-    """The text that `tree` reads as this tree, with each relation in parentheses."""
+    """The text that `tree` reads as this tree; each relation is in parentheses."""
     if isinstance(part, str):
         return leaf(part)
     counts = part.counts

@@ -3,9 +3,9 @@
     EVENT PAL((A a overlap B b) (!D) before C c)
     WHERE a.user = b.user WITHIN 10 min REALTIME 1
 
-`docs/intervals.md` has the grammar. An event is its type and its variable; without a variable, the type is the name. A
-negation in a hierarchy stands between the two parts that it is about; in a list it stands between the events before and
-after it.
+`docs/intervals.md` has the grammar. An event is written as its type and its variable; if there is only the type, it is
+the variable, too. A negation in a hierarchy is about the two parts on its left and right. A negation in a list is about
+the events before it and the events after it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def interval_pattern(text: str) -> IntervalPattern:
 
 @dataclass
 class _Parts:
-    """What has been read of the part between EVENT's parentheses."""
+    """What has been read so far between the parentheses of EVENT."""
 
     mode: Mode
     positives: list[Positive] = field(default_factory=list)
@@ -100,16 +100,16 @@ def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> N
         while (negation := _negated(cursor, parts.mode)) is not None:
             found.append(replace(negation, left=tuple(variables_of(left))))
 
-        def known(right: Tree) -> None:
+        def add_right(right: Tree) -> None:
             parts.negations.extend(replace(one, right=tuple(variables_of(right))) for one in found)
 
-        return known
+        return add_right
 
     found = tree(cursor, leaf, between)
     if not isinstance(found, str):
         if parts.trees:
-            hint = "Write the other relations behind RELATE."
-            cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
+            hint = "Write the other relations after RELATE."
+            cursor.report(refused("a pattern has one hierarchy", cursor.span(start), hint))
         parts.trees.append(found)
 
 
@@ -125,19 +125,19 @@ def _is_name(cursor: Cursor, token: Token) -> bool:
 
 
 def _is_misspelled(cursor: Cursor) -> bool:
-    """Whether the next word looks like a misspelled relation, not a variable: an event follows, and `befor` is like
-    `before`.
+    """Whether the next word looks like a misspelled relation and not like a variable: an event follows it, and the word
+    is similar to a relation, as `befor` is to `before`.
     """
     event = _is_name(cursor, cursor.peek()) or (cursor.peek().text == "(" and cursor.peek(2).text != "!")
     return event and bool(closest(cursor.written(cursor.next.span), list(RELATIONS)))
 
 
 _AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for clause in CLAUSES)}
-"""Words that may follow an event; a variable with such a name needs back-quotes."""
+"""Words that may follow an event. A variable with such a name needs back-quotes."""
 
 
 def _negated(cursor: Cursor, mode: Mode) -> Negation | None:
-    """`!D d` or `(!D d gap WHERE …)`, still without the parts that it is about."""
+    """The negation `!D d` or `(!D d gap WHERE …)`, without its parts, which the caller adds; None if there is none."""
     if cursor.accept("!"):
         type_, variable_ = _event(cursor)
         return Negation(variable_, type_, DEFAULT_SCOPE[mode])
@@ -172,7 +172,7 @@ def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
     stated: dict[Span, Consistency] = {}
     while (clause := cursor.accept(*_CLAUSES)) is not None:
         if clause.text in seen and clause.text != "WITHOUT":
-            cursor.tell(refused(f"{clause.text} stands here a second time", clause.span))
+            cursor.report(refused(f"{clause.text} is given a second time", clause.span))
         seen.add(clause.text)
         start = cursor.at - 1
         pattern = _CLAUSES[clause.text](cursor, pattern)
@@ -184,12 +184,14 @@ def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
-    """The consistency that both clauses give; REALTIME 0 (nothing is retracted) leaves open if that is `earliest`."""
+    """The consistency that the clauses REALTIME and CONSISTENCY give together. REALTIME 0 (nothing is retracted) agrees
+    with both `conservative` and `earliest`.
+    """
     found = set(stated.values())
     if Consistency.REALTIME in found and len(found) > 1:
         first, *_, last = stated
         message = f"{cursor.written(last)} contradicts {cursor.written(first)}"
-        cursor.tell(refused(message, last, "Leave one of them out."))
+        cursor.report(refused(message, last, "Leave one of them out."))
     return next((one for one in (Consistency.REALTIME, Consistency.EARLIEST) if one in found), Consistency.CONSERVATIVE)
 
 
@@ -197,8 +199,8 @@ def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
     start = cursor.at
     found = tree(cursor)
     if pattern.tree is not None:
-        hint = "Write the other relations behind RELATE."
-        cursor.tell(refused("a pattern has one hierarchy", cursor.span(start), hint))
+        hint = "Write the other relations after RELATE."
+        cursor.report(refused("a pattern has one hierarchy", cursor.span(start), hint))
     return replace(pattern, tree=found)
 
 
@@ -221,7 +223,7 @@ def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
 
 
 def _condition(cursor: Cursor) -> str:
-    """SQL up to the next clause or the closing parenthesis; problems in it are reported with other conditions."""
+    """The SQL text up to the next clause or the closing parenthesis. It is parsed when conditions are checked."""
     start, depth = cursor.at, 0
     name_follows = False
     while cursor.next.kind is not Kind.END:
@@ -244,13 +246,13 @@ def _length(cursor: Cursor) -> timedelta:
     try:
         return parse_duration(cursor.written(span), or_zero=True)
     except PatternError as error:
-        cursor.tell(refused(error.problems[0].message, span))
+        cursor.report(refused(error.problems[0].message, span))
         return timedelta(0)
 
 
 def _realtime(cursor: Cursor) -> Consistency:
     if cursor.next.text not in ("0", "1"):
-        raise cursor.unexpected("0 (nothing is taken back) or 1 (at once) is expected")
+        raise cursor.unexpected("0 (nothing is retracted) or 1 (at once) is expected")
     return Consistency.REALTIME if cursor.take().text == "1" else Consistency.CONSERVATIVE
 
 

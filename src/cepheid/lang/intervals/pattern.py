@@ -1,7 +1,7 @@
-"""Interval patterns: events with a start and an end, and how they lie to each other.
+"""Interval patterns: events with a start and an end, and how these lie in time relative to each other.
 
-The calls return new values. Each call checks only its own form; everything else is checked when the pattern meets its
-events, and reported all at once.
+Every call returns a new value, and checks only its own arguments. Everything else is checked when the pattern meets its
+events, and all problems are reported together.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IntervalPattern:
-    """Events by their variables, and all that must hold for them together.
+    """The variables of the events, and everything that must hold between these events.
 
     Made by `pal` or `seq`, or by `interval_pattern` from text; refined by the other calls.
     """
@@ -57,24 +57,24 @@ class IntervalPattern:
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     types: Taxonomy | None = None
-    """Set by `taxonomy`. None: `detect` takes the column."""
+    """Set by `taxonomy`. None: it must be set before events are matched."""
     parameters: tuple[Parameter, ...] = ()
     """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
-    """For those who store patterns: not part of match_id."""
+    """For people who store versions of patterns; it is not part of match_id."""
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
-        """Variables and the types of their events; only what is added later holds between them."""
+        """Begins a pattern with variables and the types of their events. Nothing holds between them yet."""
         return _declared(Mode.PAL, types)
 
     @staticmethod
     def seq(**types: str) -> IntervalPattern:
-        """Variables and the types of their events, one after the other."""
+        """Begins a pattern with variables and the types of their events, which follow one after the other."""
         return _declared(Mode.SEQ, types)
 
     def nested(self, relations: str | Tree) -> IntervalPattern:
-        """A hierarchy of relations between the spans of events: `(a overlap b) before c`, also with counts: `(a
+        """Adds a hierarchy of relations between the spans of events: `(a overlap b) before c`, also with counts: `(a
         overlap[0, 0, 0, 1, 0] b) before[0, 0, 0, 0, 0] c`.
         """
         if self.tree is not None:
@@ -82,13 +82,13 @@ class IntervalPattern:
         return replace(self, tree=read(relations, tree) if isinstance(relations, str) else relations)
 
     def relate(self, left: str, relations: str | Relation | Iterable[str | Relation], right: str) -> IntervalPattern:
-        """One of the relations holds between the two events."""
+        """Requires that one of the relations holds between the two events."""
         several = [relations] if isinstance(relations, str | Relation) else relations
         found = tuple(relation_named(one) if isinstance(one, str) else one for one in several)
         return replace(self, pairs=(*self.pairs, Pair(left, found, right)))
 
     def ordered(self, comparisons: str) -> IntervalPattern:
-        """The order of endpoints: `start(a) < start(b) = end(a), end(b) >= start(c)`."""
+        """Requires an order of endpoints: `start(a) < start(b) = end(a), end(b) >= start(c)`."""
         return replace(self, order=(*self.order, *read(comparisons, order)))
 
     def without(
@@ -101,10 +101,10 @@ class IntervalPattern:
         ordered: str | None = None,
         where: str | None = None,
     ) -> IntervalPattern:
-        """No other event of the type lies in the scope and satisfies `ordered` and `where`.
+        """Requires that no other event of the type lies in the scope and satisfies `ordered` and `where`.
 
-        `between` names the variables of the two parts that the scope is about; `scope` is start_between by default
-        (seq_between in a SEQ pattern). Without `between`, the order of endpoints alone says where it must not lie.
+        `between` names the variables of the two parts that the scope is about. `scope` is start_between by default
+        (seq_between in a SEQ pattern). Without `between`, `ordered` alone says where the event must not lie.
         """
         if (between is None) and (ordered is None or scope is not None):
             message = "say where the negated event may not lie"
@@ -119,17 +119,17 @@ class IntervalPattern:
         return replace(self, negations=(*self.negations, negation))
 
     def where(self, condition: str) -> IntervalPattern:
-        """A condition in SQL; the conditions of several calls must all hold."""
+        """Adds a condition in SQL; the conditions of several calls must all hold."""
         found = _condition(condition)
         whole = found if self.condition is None else f"({self.condition}) AND ({found})"
         return replace(self, condition=whole)
 
     def within(self, length: str | timedelta) -> IntervalPattern:
-        """The match takes no longer than this, from its first start to its last end."""
+        """Limits a match to this length, from its first start to its last end."""
         return replace(self, window=parse_duration(length, or_zero=True))
 
     def emitting(self, consistency: str | Consistency) -> IntervalPattern:
-        """When matches are emitted, if events come out of order."""
+        """Sets when matches are emitted if events arrive out of order."""
         found = consistency_named(consistency) if isinstance(consistency, str) else consistency
         return replace(self, consistency=found)
 
@@ -137,7 +137,7 @@ class IntervalPattern:
         return replace(self, name=pattern_name(name))
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
-        """The column that holds the type of each event and, for each type, the types that it is a kind of."""
+        """Names the column that holds the type of each event, and gives for a type the types that it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
@@ -159,8 +159,8 @@ def _names(part: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _condition(given: object) -> str:
-    """The condition from its first word to its last (in the query text, comments around it would belong to no clause).
-    Words that would begin a clause are quoted.
+    """The condition without comments around it, which would belong to no clause in the query text. Words that would
+    begin a clause are quoted.
     """
     if not isinstance(given, str) or not given.strip():
         raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")

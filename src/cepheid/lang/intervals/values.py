@@ -1,7 +1,7 @@
 """What interval patterns are made of: Allen's relations, endpoints and their order, trees of relations, negations.
 
-After Zhou et al. (hierarchical patterns with counts, negation) and Allen's algebra. Here an event is an interval with a
-start and an end; an instant has both at one time.
+Hierarchical patterns with counts and negation are those of Zhou et al., the relations those of Allen's algebra. Here an
+event is an interval with a start and an end; for an instant both are the same time.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ RELATIONS = {relation.value: relation for relation in Relation} | {
 
 class Mode(Enum):
     PAL = "PAL"
-    """Only what is written holds between the events."""
+    """Nothing holds between the events except what the pattern says."""
     SEQ = "SEQ"
-    """Each event begins when the one before it ends, or later; after an instant it begins later."""
+    """Each event begins when the event before it ends, or later. After an instant it begins later."""
 
 
 class Scope(Enum):
@@ -106,7 +106,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many events of the left part contain, are finished by, meet, overlap and start the one on the right."""
+    """How many events of the left part contain, are finished by, meet, overlap and start the event on the right."""
 
     contain: int
     finished_by: int
@@ -119,8 +119,8 @@ class Counts:
 class Related:
     """A relation between the spans of two parts.
 
-    With `counts` the right part is one event, and the variables of the whole tree up to it, from left to right, are in
-    the order of (start, end).
+    With `counts`, the right part is one event. The variables of the whole tree up to that event are then, from left to
+    right, in the order of (start, end).
     """
 
     relation: Relation
@@ -144,9 +144,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Negation:
-    """No event of the type, other than those of the match, lies in the scope and satisfies comparisons and condition.
+    """No event of the type, other than those of the match, lies in the scope and satisfies `order` and `condition`.
 
-    `scope` None: the comparisons alone say where it must not lie; `left` and `right` are then empty.
+    `scope` None: `order` alone says where the event must not lie; `left` and `right` are then empty.
     """
 
     variable: str
@@ -177,7 +177,7 @@ def related(tree: Tree) -> Iterator[Related]:
 
 
 def relation_named(name: str) -> Relation:
-    """The relation of that name; PatternError, with the possible names, if there is none."""
+    """The relation with this name; PatternError, which lists the possible names, if there is none."""
     found = RELATIONS.get(name.lower())
     if found is None:
         raise PatternError(f"no relation is named {name!r}. {did_you_mean(name, list(RELATIONS))}")
@@ -185,7 +185,7 @@ def relation_named(name: str) -> Relation:
 
 
 def scope_named(name: str) -> Scope:
-    """The scope of that name; PatternError, with the possible names, if there is none."""
+    """The scope with this name; PatternError, which lists the possible names, if there is none."""
     names = [scope.value for scope in Scope]
     if name.lower() not in names:
         raise PatternError(f"no scope of a negation is named {name!r}. {did_you_mean(name, names)}")

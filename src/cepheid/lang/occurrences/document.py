@@ -25,7 +25,7 @@ SCHEMA = "occurrences/schema.json"
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What is wrong with the declared types and the expression."""
+    """The problems of the declared types and of the expression."""
     document = cast("dict[str, Any]", marked.value)
     declared = document.get("types")
     for name, text in declared.items() if isinstance(declared, dict) else ():
@@ -47,13 +47,13 @@ def read_document(marked: MarkedText) -> OccurrencePattern:
 
 
 def write_document(pattern: OccurrencePattern) -> dict[str, Value]:
-    """The document that reads as `pattern`.
+    """The document from which `read_document` reads `pattern`.
 
     Raises:
-        PatternError: it has no taxonomy, which a document needs.
+        PatternError: the pattern has no taxonomy, which a document needs.
     """
     if pattern.types is None:
-        raise PatternError(Problem("a pattern file of occurrences names the column of the types", "taxonomy"))
+        raise PatternError(Problem("a pattern file of occurrences must name the column of the types", "taxonomy"))
     document = head_document(pattern)
     if pattern.restricted:
         document["types"] = {one.name: restricted_text(one) for one in pattern.restricted}
@@ -64,8 +64,8 @@ def write_document(pattern: OccurrencePattern) -> dict[str, Value]:
 
 
 def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where a problem of the pattern stands in the document that it was read from; None if it is not about a part of
-    it.
+    """The place of a problem in the document from which the pattern was read; None if it is not about a part of the
+    document.
     """
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("policy", "taxonomy"):

@@ -13,7 +13,9 @@ from cepheid.lang.occurrences.variables import plain_condition, variable_name
 
 
 class Occurrence:
-    """An expression: which sets of events occur together. Made by `event(type)`; every operator returns a new one."""
+    """An expression of the event algebra, which says which sets of events occur together. Made by `event(type)`; every
+    operator returns a new expression.
+    """
 
     def __rshift__(self, later: Occurrence) -> Occurrence:
         """`a >> b`: a ends before b starts."""
@@ -28,11 +30,11 @@ class Occurrence:
         return Either(self, _operand(other, "|"))
 
     def __sub__(self, negated: Occurrence) -> Occurrence:
-        """`a - b`: an a with no b in it, from its start to its end, both included."""
+        """`a - b`: an a that contains no b, from its start to its end, both included."""
         return Without(self, _operand(negated, "-"))
 
     def minus_if(self, negated: Occurrence, condition: str) -> Occurrence:
-        """As `a - b`, but counting only a b for which the condition over the variables of both is true."""
+        """As `a - b`, but a b counts only if the condition, over the variables of both, is true."""
         return Without(self, _operand(negated, "minus_if"), plain_condition(condition))
 
     def within(self, length: timedelta | str) -> Occurrence:
@@ -44,11 +46,11 @@ class Occurrence:
         return Delayed(self, parse_duration(delay, or_zero=True))
 
     def where(self, condition: str) -> Occurrence:
-        """Only occurrences for whose variables the condition, SQL in Spark's dialect, is true."""
+        """Only occurrences for which the condition, SQL in Spark's dialect over their variables, is true."""
         return Filtered(self, plain_condition(condition))
 
     def named(self, variable: str) -> Occurrence:
-        """The same; conditions around it and measures refer to the occurrence as `variable`."""
+        """The same occurrences, bound to `variable`: conditions around them and measures use this name."""
         if isinstance(self, Bound):
             raise PatternError(f"named({variable!r}): this is named {self.variable!r} already; one name is enough")
         return Bound(variable_name(variable), self)
@@ -84,7 +86,7 @@ class Then(OfTwo):
 @dataclass(frozen=True)
 class Without(OfTwo):
     condition: str | None = None
-    """What must hold between the two for the right one to count; None: it always counts."""
+    """The right occurrence counts only if this holds between the two; None: it always counts."""
 
 
 @dataclass(frozen=True)
@@ -122,23 +124,23 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
 
 
 def depth_of(expression: Occurrence) -> int:
-    """How many operators and types are nested in each other."""
+    """How many levels of operators and types are nested in the expression."""
     return max(depth for _, depth, _ in _parts(expression))
 
 
 def has_delays(expression: Occurrence) -> bool:
-    """Whether it contains temporal events."""
+    """Whether the expression contains temporal events."""
     return any(isinstance(part, Delayed) for part, _, _ in _parts(expression))
 
 
 def delay_of(expression: Occurrence) -> timedelta:
-    """The longest total of delays nested in each other."""
+    """The longest sum of nested delays."""
     return max(delay for _, _, delay in _parts(expression))
 
 
 def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]]:
-    """All expressions in it, each with its depth and the total of its own delay and the delays around it. Without
-    recursion, as the depth is not bounded yet.
+    """The expression and all expressions in it, each with its depth and the sum of its own delay and the delays around
+    it. This is not recursive, because the depth is not limited yet.
     """
     open_ = [(expression, 1, timedelta(0))]
     while open_:
@@ -150,13 +152,13 @@ def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]
 
 
 def event(type_: str) -> Occurrence:
-    """The events of a type, and of the types below it in the taxonomy, each an occurrence of its own."""
+    """The events of a type and of the types below it in the taxonomy; each event is an occurrence of its own."""
     return Leaf(type_name(type_))
 
 
 def type_name(name: object) -> str:
     if not isinstance(name, str) or not name:
-        raise PatternError(f"a type is named by text that is not empty, got {shown(name)}")
+        raise PatternError(f"a type's name must be text that is not empty, got {shown(name)}")
     return name
 
 
@@ -168,10 +170,10 @@ def _operand(given: object, operator: str) -> Occurrence:
 
 @dataclass(frozen=True)
 class RestrictedType:
-    """A type of its own: the events of another type for which a condition is true."""
+    """A declared type: the events of another type for which a condition is true."""
 
     name: str
     base: str
     condition: str
     variable: str | None = None
-    """What the condition may call the event; column names alone refer to the event, too."""
+    """The name of the event in the condition. Column names alone refer to the event, too."""

@@ -3,12 +3,23 @@
     Big = ?p: Payment [ p.amount > 1000 ]
     (?a: Login; ?b: Login)_120s [ ?a.user = ?b.user ] - Logout
 
-`A; B` is sequence, `A & B` and, `A | B` or, `A - B` minus and `A -[F] B` minus where F holds; the signs of logic and
-the true minus sign are read, too. `(A)_120s` is within, `A + 10s` delay, `?v: A` binds, `A [F]` filters. What follows
-an expression binds more strongly than an operator between two; different operators between expressions need
-parentheses, as in the paper, and equal ones are taken from the left. A length of time is `120s` or, in braces,
-`{2 minutes}`. Names with characters other than letters, digits and underscores need back-quotes.
-`cepheid.lang.occurrences.printer` is the inverse.
+The notation has these forms:
+
+    A; B        sequence
+    A & B       and
+    A | B       or
+    A - B       minus
+    A -[F] B    minus where F holds
+    (A)_120s    within
+    A + 10s     delay
+    ?v: A       binds the variable v
+    A [F]       filters
+
+The signs of logic and the true minus sign are accepted, too. What follows a single expression (`_120s`, `+ 10s`, `[F]`)
+binds more strongly than an operator between two. Different operators between expressions need parentheses, as in the
+paper; equal ones are grouped from the left. A length of time is `120s` or, in braces, `{2 minutes}`. Names with
+characters other than letters, digits and underscores need back-quotes. `cepheid.lang.occurrences.printer` is the
+inverse.
 """
 
 from __future__ import annotations
@@ -41,9 +52,9 @@ from cepheid.lang.occurrences.variables import plain_condition
 _T = TypeVar("_T")
 
 MAX_NESTING = 50
-"""Nested parentheses; each takes a few of Python's frames."""
+"""The most levels of nested parentheses; each takes a few of Python's stack frames."""
 MAX_DEPTH = 200
-"""Nested operators."""
+"""The most levels of nested operators."""
 
 PLAIN_NAME = re.compile(r"[^\W\d_]\w*")
 _QUOTED_NAME = re.compile(r"`((?:[^`]|``)+)`")
@@ -67,7 +78,7 @@ _QUOTES = "'\"`"
 
 
 class Declared(NamedTuple):
-    """What a text declares."""
+    """What a text contains: an expression, and the types that it declares."""
 
     expression: Occurrence
     restricted: tuple[RestrictedType, ...]
@@ -77,7 +88,7 @@ def parse_occurrences(text: str) -> Declared:
     """The expression, and the types that are declared before it.
 
     Raises:
-        PatternError: the text is not valid; all problems, each with its place.
+        PatternError: the text is not valid; lists all problems, each with its place.
     """
     return _read(text, _whole)
 
@@ -86,7 +97,7 @@ def parse_restricted(name: str, text: str) -> RestrictedType:
     """The declaration of the restricted type `name`; the text is its right side, `?v: A [F]`.
 
     Raises:
-        PatternError: the text is not valid; all problems, each with its place.
+        PatternError: the text is not valid; lists all problems, each with its place.
     """
     return _read(text, lambda reader: _declared(reader, name))
 
@@ -106,16 +117,16 @@ def _read(text: str, rule: Callable[[_Reader], _T]) -> _T:
 
 @dataclass
 class _Reader:
-    """A place in the text."""
+    """A position in the text, and functions that read from there."""
 
     text: str
     at: int = 0
     nesting: int = 0
     problems: list[Problem] = field(default_factory=list)
-    """What is wrong with parts whose end is known, so that reading can continue."""
+    """Problems in parts whose end is known, so that reading can continue after them."""
 
     def skip(self) -> int:
-        """Skips spaces, and returns the place of what comes next."""
+        """Skips spaces, and returns the new position."""
         found = _SPACE.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
@@ -139,7 +150,7 @@ class _Reader:
             raise self.unexpected(f"{symbol!r} is expected")
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What the pattern matches next; it is consumed."""
+        """Takes what the pattern matches next; None, with nothing taken, if it does not match."""
         found = pattern.match(self.text, self.skip())
         if found is not None:
             self.at = found.end()
@@ -154,7 +165,9 @@ class _Reader:
         return _refused(f"{expected}, found {found!r}", (self.at, self.at + len(found)))
 
     def checked(self, start: int, read: Callable[[], _T], instead: _T) -> _T:
-        """The result of `read`; its problems are placed from `start` to here, and reading continues with `instead`."""
+        """The result of `read`. If it raises, its problems are placed from `start` to here, and the result is
+        `instead`.
+        """
         try:
             return read()
         except PatternError as error:
@@ -175,7 +188,7 @@ def _whole(reader: _Reader) -> Declared:
     if not reader.at_end():
         raise reader.unexpected("an operator or the end is expected")
     if depth_of(expression) > MAX_DEPTH:
-        raise _refused(f"more than {MAX_DEPTH} operators within each other", (0, len(reader.text)))
+        raise _refused(f"operators are nested more than {MAX_DEPTH} levels deep", (0, len(reader.text)))
     return Declared(expression, restricted)
 
 
@@ -205,13 +218,13 @@ def _declared(reader: _Reader, name: str) -> RestrictedType:
 
 
 def _combined(reader: _Reader) -> Occurrence:
-    """Expressions with one operator between them."""
+    """One expression, or several with the same operator between them."""
     found = _followed(reader)
     first: str | None = None
     while (symbol := _operator(reader)) is not None:
         if first is not None and _OPERATORS[symbol] is not _OPERATORS[first]:
             one, other = (f"{';' if sign == ';' else f' {sign}'} " for sign in (first, symbol))
-            hint = f"Write (A{one}B){other}C or A{one}(B{other}C), as it is meant."
+            hint = f"Write (A{one}B){other}C or A{one}(B{other}C), whichever is meant."
             message = "different operators need parentheses, which say what belongs together"
             reader.problems.append(Problem(message, span=(reader.at - len(symbol), reader.at), hint=hint))
         first = first or symbol
@@ -225,7 +238,7 @@ def _combined(reader: _Reader) -> Occurrence:
 
 
 def _operator(reader: _Reader) -> str | None:
-    """The sign of the next operator, consumed; a word in its place is reported, and read as `;`."""
+    """Takes the sign of the next operator; None if there is none. A word in its place is reported, and read as `;`."""
     if (symbol := reader.accept(*_OPERATORS)) is not None or (word := reader.take(_WORD_BETWEEN)) is None:
         return symbol
     hint = "Write A; B for A before B, A & B for both, A | B for any, A - B for A without B."
@@ -257,7 +270,7 @@ def _single(reader: _Reader) -> Occurrence:
     if reader.accept("("):
         reader.nesting += 1
         if reader.nesting > MAX_NESTING:
-            raise _refused(f"more than {MAX_NESTING} parentheses within each other", (start, start + 1))
+            raise _refused(f"parentheses are nested more than {MAX_NESTING} levels deep", (start, start + 1))
         found = _combined(reader)
         reader.expect(")")
         reader.nesting -= 1

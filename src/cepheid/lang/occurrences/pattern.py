@@ -1,9 +1,9 @@
-"""Occurrences and the algebra over them: immutable values, and the operators that make new ones from them.
+"""Patterns of the event algebra: immutable values, and the calls that make new ones from them.
 
-After Vaculín and Sycara's algebra for semantic monitoring, whose operators are Carlson and Lisper's. An occurrence is a
-set of events with a start and an end; it may contain temporal events such as "ten seconds after that". An expression
-says which occurrences there are. As with patterns of stages, names and texts are only collected here; they are checked
-when a pattern meets a schema (`cepheid.plan.occurrences.build`).
+The algebra is Vaculín and Sycara's algebra for semantic monitoring, whose operators are Carlson and Lisper's. An
+occurrence is a set of events with a start and an end; it may contain temporal events such as "ten seconds after that".
+An expression says which occurrences there are. As with patterns of stages, names and texts are only collected here;
+they are checked when a pattern meets a schema (`cepheid.plan.occurrences.build`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Policy(Enum):
     CHRONICLE = "chronicle"
     CONTINUOUS = "continuous"
     CUMULATIVE = "cumulative"
-    """Snoop's contexts: which occurrences operators store while they wait, and which they use up."""
+    """The last four are Snoop's contexts. They say which occurrences an operator stores while it waits, and which it
+    uses up.
+    """
 
     @property
     def is_context(self) -> bool:
@@ -52,7 +54,7 @@ class OccurrencePattern:
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     chosen: Policy | None = None
-    """Set by `policy`. None: all occurrences of a finite input."""
+    """Set by `policy`. None: unrestricted for finite input, recent for input that does not end."""
     types: Taxonomy | None = None
     """Set by `taxonomy`."""
     restricted: tuple[RestrictedType, ...] = ()
@@ -60,7 +62,7 @@ class OccurrencePattern:
     parameters: tuple[Parameter, ...] = ()
     """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
-    """For those who store patterns: not part of match_id."""
+    """For people who store versions of patterns; it is not part of match_id."""
 
     @staticmethod
     @refuses_former(TYPES)
@@ -68,7 +70,7 @@ class OccurrencePattern:
         """The pattern of an expression, or of its text in the notation of `cepheid.lang.occurrences.parser`.
 
         Raises:
-            PatternError: the text is not valid; with the place.
+            PatternError: the text is not valid; with the places of the problems.
         """
         if isinstance(expression, str):
             declared = parse_occurrences(expression)
@@ -83,7 +85,7 @@ class OccurrencePattern:
         return replace(self, name=pattern_name(name))
 
     def policy(self, policy: Policy | str) -> OccurrencePattern:
-        """Which occurrences are emitted: a `Policy`, or its name."""
+        """Sets which occurrences are emitted: a `Policy`, or its name."""
         known = [one.value for one in Policy]
         if isinstance(policy, str) and policy in known:
             policy = Policy(policy)
@@ -92,7 +94,7 @@ class OccurrencePattern:
         return replace(self, chosen=policy)
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> OccurrencePattern:
-        """The column that holds the type of each event and, for each type, the types that it is a kind of."""
+        """Names the column that holds the type of each event, and gives for a type the types that it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> OccurrencePattern:

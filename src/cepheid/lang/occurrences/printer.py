@@ -47,7 +47,7 @@ def expression_text(expression: Occurrence) -> str:
 
 
 def _closed(expression: Occurrence) -> str:
-    """In parentheses, if an underscore after it would be read as part of a name or a unit."""
+    """The expression's text, in parentheses if an underscore after it would be read as part of a name or a unit."""
     text = expression_text(expression)
     return text if text[-1] in ")]" else f"({text})"
 

@@ -13,16 +13,15 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def variable_name(given: object) -> str:
-    """The name of a variable without its `?`; `given` may have it or not.
+    """The name of a variable without its `?`, which `given` may have.
 
     Raises:
         PatternError: it is not a name.
     """
     name = given.removeprefix("?") if isinstance(given, str) else ""
     if not _NAME.fullmatch(name):
-        raise PatternError(
-            f"a variable's name is made of letters, digits and underscores and begins with no digit, got {shown(given)}"
-        )
+        form = "is made of letters, digits and underscores and does not begin with a digit"
+        raise PatternError(f"a variable's name {form}, got {shown(given)}")
     return name
 
 

@@ -27,9 +27,7 @@ _TRUTH_VALUES = {"NULL": None, "UNKNOWN": None, "TRUE": True, "FALSE": False}
 
 
 def constant(cursor: Cursor) -> Expression | None:
-    """The constant that begins here; None, with nothing consumed, if there is none. An interval with months in it is a
-    Call.
-    """
+    """The constant that begins here; None, with nothing taken, if there is none. An interval with months is a Call."""
     token, after = cursor.next, cursor.peek()
     if token.kind is Kind.NUMBER or cursor.sees("-", "."):
         return _number(cursor)
@@ -48,7 +46,7 @@ def constant(cursor: Cursor) -> Expression | None:
 
 
 def truth_value(cursor: Cursor, *words: str) -> Literal | None:
-    """The value of one of these words out of NULL, UNKNOWN, TRUE and FALSE; None if another token is next."""
+    """The constant for the next token if it is one of these words (NULL, UNKNOWN, TRUE or FALSE); None if it is not."""
     token = cursor.accept(*words)
     if token is None:
         return None
@@ -69,7 +67,7 @@ def _number(cursor: Cursor) -> Literal:
 
 
 def _string(cursor: Cursor) -> Literal:
-    """Adjacent strings are one."""
+    """A string; adjacent strings are joined to one."""
     start = cursor.at
     text = ""
     previous: Token | None = None

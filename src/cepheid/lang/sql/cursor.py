@@ -1,4 +1,4 @@
-"""A place in the tokens of one text, and what every rule of the grammar does there: look, take, refuse.
+"""A position in the tokens of one text, and what every rule of the grammar does there: look ahead, take, refuse.
 
 A rule is a function that takes the cursor, moves it past what it reads, and returns what it read.
 """
@@ -15,19 +15,19 @@ from cepheid.lang.sql.tokens import Kind, Token, tokenize
 _T = TypeVar("_T")
 
 MAX_DEPTH = 50
-"""Nested parentheses; each takes ten of Python's frames."""
+"""The most levels of nested parentheses; each takes ten of Python's stack frames."""
 
 
 class Cursor:
-    """`at` is the index of the next token; the last token is of kind END, and is never consumed."""
+    """`at` is the index of the next token. The last token is of kind END, and is never taken."""
 
     def __init__(self, text: str, parameters: Mapping[str, Literal]) -> None:
         self.text = text
         self.parameters = parameters
         self.at = 0
         self.problems: list[Problem] = []
-        """What is wrong with parts whose end is known, so that reading can continue; the caller raises all of them at
-        the end.
+        """Problems in parts whose end is known, so that reading can continue after them. The caller raises all of them
+        at the end.
         """
         self._tokens = tokenize(text)
         self._depth = 0
@@ -67,7 +67,7 @@ class Cursor:
         """What the rule reads, one level deeper; PatternError if that is too deep."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise refused(f"more than {MAX_DEPTH} parentheses within each other", self.next.span)
+            raise refused(f"parentheses are nested more than {MAX_DEPTH} levels deep", self.next.span)
         result = rule(self)
         self._depth -= 1
         return result
@@ -79,8 +79,8 @@ class Cursor:
         except ValueError as error:
             raise refused(str(error), span) from error
 
-    def tell(self, error: PatternError) -> None:
-        """Reports the error later, so that reading continues and finds the other problems, too."""
+    def report(self, error: PatternError) -> None:
+        """Adds the error to `problems`, so that reading continues and finds other problems, too."""
         self.problems += error.problems
 
     def unexpected(self, expected: str) -> PatternError:
@@ -94,5 +94,5 @@ Rule: TypeAlias = Callable[[Cursor], Expression]
 
 
 def refused(message: str, span: Span, hint: str | None = None) -> PatternError:
-    """A problem at `span`; the caller that knows the text adds it."""
+    """The error for a problem at `span`. The caller that knows the text adds the text."""
     return PatternError(Problem(message, span=span, hint=hint))

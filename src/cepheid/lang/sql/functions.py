@@ -1,7 +1,7 @@
 """Rules for function calls: plain arguments, lambdas, units, and words between the arguments as in `trim(a FROM b)`.
 
-Arguments are expressions again, whose rules are in `parser`. These rules are passed as arguments, so that the two
-modules do not import each other.
+Arguments are expressions again, whose rules are in `parser`. The functions here take these rules as an argument, so
+that the two modules do not import each other.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _BETWEEN_ARGUMENTS = ("FROM", "FOR", "PLACING", "IN")
 
 
 class Rules(NamedTuple):
-    """How arguments are read."""
+    """The rules that read arguments."""
 
     expression: Rule
     value: Rule
-    """An expression without AND, OR, NOT and predicates such as IN, as these words may separate two arguments."""
+    """Reads an expression without AND, OR, NOT and predicates such as IN, which may separate two arguments."""
 
 
 _Application: TypeAlias = tuple[str, tuple[Expression, ...]]
@@ -95,7 +95,7 @@ def _argument(cursor: Cursor, rules: Rules) -> Expression:
 
 
 def _parameters(cursor: Cursor) -> list[Name]:
-    """The names before a lambda's arrow; nothing is consumed if there is no lambda."""
+    """The names before a lambda's arrow; empty, with nothing taken, if there is no lambda."""
     if cursor.peek().text == "->":
         return [name(cursor)]
     if not (cursor.sees("(") and cursor.peek(2).text == ","):
@@ -117,7 +117,7 @@ def _parameters(cursor: Cursor) -> list[Name]:
 
 
 def _special(cursor: Cursor, rules: Rules, function: str) -> _Application | None:
-    """Functions with words between their arguments; None, with nothing consumed, if they are a plain list."""
+    """A call with words between its arguments; None, with nothing taken, if the arguments are a plain list."""
     match function:
         case "cast" | "try_cast":
             return _cast(cursor, rules, function)

@@ -18,7 +18,7 @@ def is_reserved(token: Token) -> bool:
 
 
 def identifier(cursor: Cursor, expected: str) -> tuple[str, Span]:
-    """One part of a name, as written but without back-quotes; `expected` is the message if there is no name."""
+    """One part of a name, as written but without back-quotes; `expected` begins the message if there is no name."""
     token = cursor.next
     if token.kind not in (Kind.WORD, Kind.QUOTED):
         raise cursor.unexpected(expected)
@@ -38,7 +38,7 @@ def name(cursor: Cursor) -> Name:
 
 
 def type_name(cursor: Cursor) -> Literal:
-    """The target of a cast: its text, and the type."""
+    """The target type of a cast: its text, and the type."""
     start = cursor.at
     identifier(cursor, "a type is expected")
     if cursor.accept("("):

@@ -1,8 +1,8 @@
-"""SQL text → expression. The grammar is Spark 4's, precedence included; `tests/lang` compares the two.
+"""SQL text → expression. The grammar is that of Spark 4, precedence included; `tests/lang` compares the two.
 
-A recursive descent: one function per rule, over a `Cursor` in the text's tokens. Every node's span runs from the first
-to the last token of its text, without the parentheses around it, so that the text of any part can be sent to Spark as
-it was written.
+The parser works by recursive descent: one function per rule, over a `Cursor` in the text's tokens. Every node's span
+runs from the first to the last token of its text, without the parentheses around it. So the text of any part can be
+sent to Spark as it was written.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _LEVELS: tuple[dict[str, str], ...] = (
     {"+": "+", "-": "-", "||": "concat"},
     {"*": "*", "/": "/", "%": "%", "DIV": "div"},
 )
-"""Binary operators, the weakest first."""
+"""Binary operators by precedence, the weakest first."""
 MAX_OPERATORS = 100
-"""In a row: each is a level of the tree, unlike AND and OR."""
+"""The most operators in a row. Each adds a level to the tree, unlike AND and OR."""
 _SIGNS = {"-": "negate", "+": "positive", "~": "~"}
 _PREDICATES = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
 _NO_PARAMETERS: Mapping[str, Literal] = MappingProxyType({})
@@ -41,7 +41,7 @@ _NO_PARAMETERS: Mapping[str, Literal] = MappingProxyType({})
 
 def parse_expression(text: str, parameters: Mapping[str, Literal] = _NO_PARAMETERS) -> Expression:
     """The expression in the text, with a literal in place of each `$name`; PatternError, with the place, if the text is
-    not an expression or is refused.
+    not an expression or has something that is refused.
     """
     try:
         cursor = Cursor(text, parameters)
@@ -125,7 +125,7 @@ def _predicate_arguments(cursor: Cursor) -> tuple[str, tuple[Expression, ...]]:
 
 
 def _rest_of_list(cursor: Cursor) -> tuple[Expression, ...]:
-    """What stands between an opening parenthesis, consumed already, and its closing one."""
+    """The items up to the closing parenthesis; the opening one is already taken."""
     items = [cursor.nested(_expression)]
     while cursor.accept(","):
         items.append(cursor.nested(_expression))

@@ -1,9 +1,9 @@
-"""Functions that a condition or measure cannot use, and why: their result would not depend on the events alone."""
+"""Functions that a condition or measure cannot use, and the reason for each."""
 
 from __future__ import annotations
 
 PATTERN_FUNCTIONS = frozenset({"first", "last", "count", "sum", "avg", "min", "max"})
-"""The functions over the events that a stage has so far; every other function is scalar."""
+"""The functions over the events that a stage has so far. Every other function is scalar."""
 
 _GENERATORS = """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
     variant_explode variant_explode_outer collations sql_keywords"""
@@ -27,15 +27,16 @@ NO_PARENTHESES = frozenset(
 """Refused functions that may be written without parentheses; a column of that name takes precedence."""
 
 _REASONS = {
-    **dict.fromkeys(_GENERATORS.split(), "makes rows; a condition is one value an event"),
+    **dict.fromkeys(_GENERATORS.split(), "makes rows; a condition is one value per event"),
     **dict.fromkeys(
-        _NON_DETERMINISTIC.split(), "does not depend on the events alone, so the same events could give other matches"
+        _NON_DETERMINISTIC.split(),
+        "does not depend on the events alone, so the same events could give different matches",
     ),
     **dict.fromkeys(
         _AGGREGATES.split(),
-        "is an aggregate; over a stage's events there are first, last, count, sum, avg, min and max",
+        "is an aggregate; over a stage's events use first, last, count, sum, avg, min or max",
     ),
-    **dict.fromkeys(_WINDOW.split(), "is a window function; refer to the events before by their stage"),
+    **dict.fromkeys(_WINDOW.split(), "is a window function; refer to earlier events by their stage"),
 }
 
 

@@ -1,9 +1,9 @@
-"""SQL text → tokens with exact places. The only module that imports sqlglot, whose tokenizer of Spark's dialect does
-the work.
+"""SQL text → tokens with exact places. This is the only module that imports sqlglot, whose tokenizer for Spark's
+dialect does the work.
 
-Only its tokenizer is used. Its parser was tried and dropped: it reads `a = b IS NULL` as `a = (b IS NULL)` where Spark
-reads `(a = b) IS NULL`, replaces written names and orders of arguments by its own, and loses the 2 of `last(x.price,
-2)`. So a tree made from it could differ in meaning from the text that Spark evaluates.
+sqlglot's parser was tried and dropped. It reads `a = b IS NULL` as `a = (b IS NULL)` where Spark reads `(a = b) IS
+NULL`. It replaces names and the order of arguments by its own, and loses the 2 of `last(x.price, 2)`. So its tree could
+differ in meaning from the text that Spark evaluates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Kind(Enum):
 class Token:
     kind: Kind
     text: str
-    """A word in upper case, a quoted name without its quotes; anything else as written, a parameter with its `$`."""
+    """A word is in upper case and a quoted name without its quotes. Other tokens are as written, a parameter with its
+    `$`.
+    """
     start: int
     end: int
     """Exclusive."""
@@ -51,8 +53,8 @@ _WORD = re.compile(r"\w+")
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of the text, without comments, with one of kind END at the end; PatternError if a quote or a comment
-    is not closed.
+    """The tokens of the text without comments, then one of kind END; PatternError if a quote or a comment is not
+    closed.
     """
     from sqlglot.errors import TokenError
 
@@ -62,7 +64,7 @@ def tokenize(text: str) -> list[Token]:
         raise PatternError(Problem("a quote or comment is not closed", text=text, span=(0, len(text)))) from error
     tokens: list[Token] = []
     for token in found:
-        # `1L` comes as a number, a cast sign and a type, all at one place: the written text is one number.
+        # sqlglot gives `1L` as a number, a cast sign and a type, all at one place: the written text is one number.
         if tokens and token.start == tokens[-1].start:
             continue
         if (
@@ -85,8 +87,8 @@ def tokenize(text: str) -> list[Token]:
     return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 
-# sqlglot is imported when the first text is read: that takes a third of the time of `import cepheid`, and the process
-# that Spark starts for each stream reads no text.
+# sqlglot is imported when the first text is read: the import takes a third of the time of `import cepheid`, and the
+# process that Spark starts for each stream reads no text.
 @cache
 def _dialect() -> Spark:
     from sqlglot.dialects.spark import Spark

@@ -10,10 +10,10 @@ from cepheid.lang.stages.pattern import Condition, Pattern, Subtype
 
 
 def with_conditions(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
-    """The pattern with the conditions that the keys `where` and `subtype` of its last stage give.
+    """The pattern with the conditions under the keys `where` and `subtype` of its last stage.
 
     The key `subtype` restricts the stage whatever `where` says: it is ANDed with the whole of `where`. So it becomes
-    the last condition if there is an `or`, and otherwise the first, as in `begin(…).subtype(…).where(…)`.
+    the last condition if `where` has an `or`, and otherwise the first, as in `begin(…).subtype(…).where(…)`.
     """
     where = stage.get("where", [])
     items = [where] if isinstance(where, str) else list(where)
@@ -53,5 +53,7 @@ def _condition_item(condition: Condition | Subtype) -> Value:
 
 
 def condition_value(condition: Condition) -> Value:
-    """SQL as text; for a function its name, which is written but never read: see `pattern_form`."""
+    """The condition as a value in a document: SQL as text, a function as its name. The name only serves to compare
+    patterns (see `pattern_form`) and is never read.
+    """
     return condition.text if condition.function is None else {"function": condition.text}

@@ -1,7 +1,7 @@
 """Pattern files with stages ⇄ the Pattern values that the fluent interface makes.
 
-What such a document may contain is defined once, in `schema.json`: editors complete from it and the reader checks with
-it. A stage is a mapping whose keys are the calls of the fluent interface; a group is a list of stages in place of the
+What such a document may contain is defined once, in `schema.json`: editors complete from it, and the reader checks with
+it. A stage is a mapping whose keys are the calls of the fluent interface. A group is a list of stages in place of the
 stage's name.
 """
 
@@ -36,7 +36,7 @@ _FLAGS = {
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot check."""
+    """The problems that the schema cannot find."""
     return value_problems(marked)
 
 
@@ -46,14 +46,14 @@ def read_document(marked: MarkedText) -> Pattern:
 
 
 def write_document(pattern: Pattern) -> dict[str, Value]:
-    """The document that reads as `pattern`.
+    """The document from which `read_document` reads `pattern`.
 
     Raises:
-        PatternError: it has conditions in Python.
+        PatternError: the pattern has conditions in Python.
     """
     hint = "Write the condition in SQL, or keep the pattern in Python."
     refused = [
-        Problem(f"function {function.name} cannot stand in a pattern file", label, hint=hint)
+        Problem(f"function {function.name} cannot be written to a pattern file", label, hint=hint)
         for label, function in pattern.functions
     ]
     if refused:
@@ -62,7 +62,7 @@ def write_document(pattern: Pattern) -> dict[str, Value]:
 
 
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
-    """The document of any pattern, with names in place of functions; patterns are compared by it."""
+    """The document of any pattern, with names in place of functions. Patterns are compared by this document."""
     document = head_document(pattern)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
@@ -73,13 +73,13 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
 
 
 def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
-    """Where a problem of the pattern stands in the document that it was read from; None if it is not about a part of
-    it.
+    """The place of a problem in the document from which the pattern was read; None if it is not about a part of the
+    document.
     """
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("within", "skip"):
         return place((where,), marked)
-    if where == "taxonomy":  # its column: the kinds do not depend on the events
+    if where == "taxonomy":  # the problem is about its column, as the kinds do not depend on the events
         return place(("taxonomy", "column"), marked)
     for path, stage in stages_in(document["stages"], ("stages",)):
         label = _sequence([stage]).stages[0].label
@@ -94,7 +94,7 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
 
 
 def _name_span(path: Path, stage: dict[str, Any], marked: MarkedText) -> Span:
-    """The span of the name; for a group, of the key."""
+    """The span of the stage's name; for a group, of the key."""
     key = next(key for key in NAME_KEYS if key in stage)
     return marked.spans[(*path, key)] if isinstance(stage[key], str) else marked.key_spans[(*path, key)]
 
@@ -140,7 +140,7 @@ def _skip(value: str | dict[str, Any]) -> Skip:
 
 
 def _sequence(stages: list[dict[str, Any]]) -> Pattern:
-    """The pattern of these stages, also for the stages of a group."""
+    """The pattern of these stages, which may be those of a group."""
     pattern = None
     for stage in stages:
         call = next(key for key in NAME_KEYS if key in stage)

@@ -1,4 +1,4 @@
-"""What is wrong with a pattern file of stages that a schema cannot check."""
+"""The problems of a pattern file of stages that a schema cannot find."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cepheid.lang.document.problems import (
 
 
 def value_problems(marked: MarkedText) -> Iterator[Problem]:
-    """What the schema cannot check of stages; only for parts whose structure is right."""
+    """The problems that the schema cannot find, in parts whose structure is valid."""
     document = marked.value
     if not isinstance(document, dict):
         return

@@ -35,8 +35,8 @@ class Contiguity(Enum):
     NOT_NEXT = "not_next"
     """Takes no event: the directly next event must not match."""
     NOT_FOLLOWED_BY = "not_followed_by"
-    """Takes no event: none may match before the next stage takes its first event or, as the last stage, before time is
-    up.
+    """Takes no event: no event may match before the next stage takes its first event. For the last stage, no event may
+    match before time is up.
     """
 
     @property
@@ -45,7 +45,7 @@ class Contiguity(Enum):
 
 
 class SkipTo(Enum):
-    """Which partial matches remain once a match is emitted: the event from which they may start."""
+    """The event from which partial matches may start if they are to remain once a match is emitted."""
 
     NO_SKIP = "no_skip"
     NEXT = "to_next"
@@ -89,7 +89,7 @@ class Skip:
 
     @staticmethod
     def to_last(stage: str, *, error_on_miss: bool = False) -> Skip:
-        """As `to_first`, with the last event of `stage`."""
+        """As `to_first`, but with the last event of `stage`."""
         return Skip(SkipTo.LAST, stage, error_on_miss)
 
 
@@ -106,13 +106,13 @@ class Condition:
 
 @dataclass(frozen=True)
 class Subtype:
-    """One call of `subtype`: AND with all conditions before it."""
+    """One call of `subtype`, which is ANDed with all conditions before it."""
 
     type: str
 
     @property
     def text(self) -> str:
-        """What messages call the condition."""
+        """The name of the condition in messages."""
         return f"subtype {self.type}"
 
 
@@ -163,10 +163,10 @@ class Stage:
     conditions: tuple[Condition | Subtype, ...] = ()
     quantifier: Quantifier = field(default_factory=Quantifier)
     until: Condition | None = None
-    """An event for which it is true ends the loop."""
+    """An event for which this condition is true ends the loop."""
     window: timedelta | None = None
-    """Each of the stage's events comes less than this after the event taken before it. For a last `not_followed_by`: no
-    event may match for this long after that event.
+    """Each of the stage's events comes less than this after the event taken before it. For a `not_followed_by` at the
+    end of the pattern: no event may match for this long after that event.
     """
     group: tuple[Stage, ...] = ()
     """For a group, its stages; `name` is then empty and there are no conditions."""
@@ -183,7 +183,7 @@ class Stage:
 
     @property
     def label(self) -> str:
-        """What messages call the stage: its name or, for a group, the names in it."""
+        """The stage in messages: its name or, for a group, the names in it."""
         return f"group ({', '.join(leaf.name for leaf in self.leaves)})" if self.group else f"stage {self.name!r}"
 
 
@@ -198,7 +198,9 @@ class Pattern:
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     version: str | None = None
-    """For those who store patterns: not part of match_id, so matches that two versions share have the same id."""
+    """For people who store versions of patterns. It is not part of match_id, so a match that two versions find has the
+    same id.
+    """
     types: Taxonomy | None = None
     """Set by `taxonomy`."""
     parameters: tuple[Parameter, ...] = ()
@@ -229,7 +231,7 @@ class Pattern:
 
     @staticmethod
     def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
-        """A pattern of one stage, a name or a group; any event may start it. For `version` see `named`."""
+        """Begins a pattern with one stage, a name or a group; any event may start it. For `version` see `named`."""
         begun = Pattern((_stage("begin", stage, Contiguity.STRICT),))
         return begun.named(name, version=version)
 
@@ -246,11 +248,12 @@ class Pattern:
         return self._append(stage, Contiguity.RELAXED_ANY)
 
     def not_next(self, stage: str) -> Pattern:
-        """The event directly after the stage before must not match `stage`, which takes no event."""
+        """Adds a stage that takes no event: the event directly after the stage before must not match it."""
         return self._append(stage, Contiguity.NOT_NEXT)
 
     def not_followed_by(self, stage: str) -> Pattern:
-        """No event that matches `stage` may come before the next stage takes its first one.
+        """Adds a stage that takes no event: no event that matches it may come before the next stage takes its first
+        one.
 
         As the last stage it needs a window: the match is certain when the window has passed without such an event.
         """
@@ -259,14 +262,14 @@ class Pattern:
     def where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
 
-        `condition` is a SQL expression in Spark's dialect. A plain column belongs to the current event, `stage.column`
-        to the last event that the stage has so far; first, last, count, sum, avg, min and max look over all events that
-        it has so far.
+        `condition` is a SQL expression in Spark's dialect, or a function. In SQL, a plain column belongs to the current
+        event, and `stage.column` to the last event that the stage has so far; first, last, count, sum, avg, min and max
+        look over all events that it has so far.
 
-        Or it is a function of one argument, the event as a mapping of its columns, or of two: the event, and a mapping
-        from each stage's name to the events that the partial match has of it so far. It returns True, False or None,
-        which counts as not true. Such a pattern is slower: it runs in Python. `name` stands for the function in
-        messages and where patterns are compared; a function that is defined by `def` does not need one.
+        A function has one or two arguments. The first is the event, as a mapping of its columns. The second maps each
+        stage's name to the events that the partial match has for that stage so far. The function returns True, False or
+        None, which counts as not true. Such a pattern is slower, because it runs in Python. `name` identifies the
+        function in messages and when patterns are compared; a function that is defined by `def` does not need one.
         """
         return self._with_condition(self._condition("where", condition, name))
 
@@ -284,7 +287,7 @@ class Pattern:
         """
         if type_ == "" or not isinstance(type_, str):
             hint = 'Name a type as the events do, as in subtype("payment").'
-            message = f"a type is named by text that is not empty, got {shown(type_)}"
+            message = f"a type's name must be text that is not empty, got {shown(type_)}"
             raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
         return self._with_condition(Subtype(type_))
 
@@ -300,8 +303,8 @@ class Pattern:
         return self._repeat("one_or_more", Times(1, None), window)
 
     def times(self, minimum: int, maximum: int | None = None, *, window: timedelta | str | None = None) -> Pattern:
-        """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum`, each less
-        than `window` after the previous one.
+        """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum` events.
+        Each comes less than `window` after the previous one.
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
@@ -334,13 +337,13 @@ class Pattern:
     def longest(self) -> Pattern:
         """The loop of the last stage gives one match, when it cannot grow any more, instead of one for every prefix.
 
-        It cannot grow when an event breaks it (strict contiguity), the window closes, times(a, b) has reached b, or the
-        input is complete. A loop with relaxed contiguity needs `within`, as no event breaks it.
+        It cannot grow any more when an event breaks it (strict contiguity), the window closes, times(a, b) has reached
+        b, or the input is complete. A loop with relaxed contiguity needs `within`, as no event breaks it.
         """
         return self._with_quantifier(replace(self.stages[-1].quantifier, longest=True))
 
     def within(self, length: timedelta | str) -> Pattern:
-        """A match ends less than `length` after it starts; if given twice, the shorter one holds."""
+        """A match ends less than `length` after it starts. If `within` is called twice, the shorter length holds."""
         duration = parse_duration(length)
         return replace(self, window=duration if self.window is None else min(duration, self.window))
 
@@ -360,7 +363,7 @@ class Pattern:
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> Pattern:
         """Names the column that holds the type of each event, and says which type is a kind of which.
 
-        `kinds` gives for a type the type, or list of types, that it is a kind of; an empty list declares a type that is
+        `kinds` maps a type to the type, or list of types, that it is a kind of. An empty list declares a type that is
         not a kind of another. Without `kinds` every type is known, and no type has others below it.
         """
         if self.types is not None:
@@ -370,9 +373,9 @@ class Pattern:
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> Pattern:
         """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
 
-        A new value replaces the one before. Text stays text whatever is in it, a float is a DOUBLE, a Decimal a
-        DECIMAL, a datetime with a zone a TIMESTAMP and one without a TIMESTAMP_NTZ. Values of NumPy and pandas are
-        treated as Python's own.
+        A new value replaces the one before. Text stays text whatever is in it. A float becomes a DOUBLE and a Decimal a
+        DECIMAL; a datetime becomes a TIMESTAMP if it has a zone, otherwise a TIMESTAMP_NTZ. Values of NumPy and pandas
+        are treated as Python's own.
         """
         return replace(self, parameters=with_values(self.parameters, values))
 
@@ -427,7 +430,7 @@ class Pattern:
 
 
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
-    """A stage of that name or, for a pattern, the group of its stages."""
+    """A stage with this name or, for a pattern, a group of its stages."""
     if not isinstance(given, Pattern):
         return Stage(stage_name(call, given), contiguity)
     if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:

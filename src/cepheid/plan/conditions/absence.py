@@ -1,7 +1,8 @@
-"""Which parts of a condition are NULL if their event is absent: a stage may have no event (yet), or too few.
+"""Which parts of a condition are NULL if their event is absent. An event is absent if its stage has no events yet, or
+too few.
 
-A lifted column is NULL for an absent event. SQL gives another result for `coalesce(legs.n, 0)` or `legs.n IS NULL`;
-such parts are left to the script, unless the event is certain to be there.
+A lifted column is NULL for an absent event. For `coalesce(legs.n, 0)` or `legs.n IS NULL` SQL gives another result. So
+the script evaluates such parts, unless the event is certain to be there.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ NOT_NULL_FOR_NULL = frozenset(
         *("named_struct", "map", "hash", "xxhash64", "nanvl", "size", "cardinality", "decode", "typeof", "to_json"),
     }
 )
-"""Functions that may give a value for NULL; functions not named in this file give NULL for NULL."""
+"""Functions that may give a value for NULL. Functions that are not named in this file give NULL for NULL."""
 
 
 def is_null_without_event(node: Node) -> bool:
-    """Whether the node is certainly NULL if all its columns are; `first(…)` and `last(…)` are, by definition."""
+    """Whether the node is certainly NULL if all its columns are NULL. By definition, `first(…)` and `last(…)` are."""
     if isinstance(node, Column | Pick):
         return True
     if not isinstance(node, Apply):

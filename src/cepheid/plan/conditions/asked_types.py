@@ -33,8 +33,8 @@ class _Asked:
 def ask_types(
     engine: SqlEngine, nodes: Sequence[Node], columns: pa.Schema, problems: list[Problem]
 ) -> dict[Shape, pa.DataType]:
-    """The types of all parts about one event, as the engine gives them; of the parts that it refuses, the innermost are
-    reported.
+    """The types of all parts of the nodes that are about one event, as the engine gives them. If the engine refuses a
+    part, the innermost refused part is reported.
     """
     asked: dict[Shape, _Asked] = {}
     for node in nodes:
@@ -62,7 +62,7 @@ def is_typed(node: Node, types: Mapping[Shape, pa.DataType]) -> bool:
 def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
     """Adds the node's parts, inner ones first, and returns their shapes."""
     if isinstance(node, Apply) and node.call.function == "lambda":
-        return frozenset()  # has no type without the function around it
+        return frozenset()  # a lambda has no type without the function around it
     parts = (
         frozenset().union(*(_collect(sub, asked) for sub in resolve.subnodes(node)))
         if resolve.subnodes(node)

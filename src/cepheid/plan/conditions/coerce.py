@@ -13,14 +13,14 @@ from cepheid.plan.conditions.script import ConstantValue, Operation, Operator, S
 from cepheid.plan.conditions.types import is_decimal, is_float, is_integer, is_string, sql_name
 
 SCRIPT_DIGITS = 18
-"""A decimal is a scaled 64 bit integer."""
+"""The most digits of a decimal in scripts, where it is a scaled 64-bit integer."""
 
 
 def check_script_type(type_: pa.DataType, span: Span) -> pa.DataType:
-    """The type itself, if scripts can hold it; otherwise PatternError, with what to do."""
+    """The type itself, if scripts can hold it; otherwise PatternError, with advice."""
     if is_decimal(type_) and type_.precision > SCRIPT_DIGITS:
         scale = min(type_.scale, 6)
-        hint = f"Cast to DOUBLE or to DECIMAL({SCRIPT_DIGITS}, {scale}) what goes into it."
+        hint = f"Cast the values in it to DOUBLE or to DECIMAL({SCRIPT_DIGITS}, {scale})."
         message = f"{sql_name(type_)} has more than {SCRIPT_DIGITS} digits, too many for a condition across events"
         raise PatternError(Problem(message, span=span, hint=hint))
     known = is_integer(type_) or is_decimal(type_) or is_float(type_) or is_string(type_) or pa.types.is_null(type_)
@@ -28,7 +28,7 @@ def check_script_type(type_: pa.DataType, span: Span) -> pa.DataType:
         return type_
     if (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)) and type_.unit == "us":
         return type_
-    hint = "Known there: BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND."
+    hint = "It can hold BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND."
     raise PatternError(Problem(f"a condition across events cannot hold {sql_name(type_)}", span=span, hint=hint))
 
 
@@ -73,7 +73,7 @@ def coerce(script: Script, target: pa.DataType, span: Span) -> Script:
     if pa.types.is_null(source):
         return ConstantValue(None, target)
     if not _is_known(source, target):
-        hint = "Cast one side, so that both have one type; a cast of one event's value is the host's to compute."
+        hint = "Cast one side, so that both have one type; the host can compute a cast of one event's value."
         message = f"{sql_name(source)} cannot become {sql_name(target)} in a condition across events"
         raise PatternError(Problem(message, span=span, hint=hint))
     if isinstance(script, ConstantValue) and isinstance(script.value, int):
@@ -92,7 +92,7 @@ def _is_known(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _folded(value: int, source: pa.DataType, target: pa.DataType) -> ConstantValue | None:
-    """An exact constant of the other type, which saves a conversion on every event."""
+    """The constant in the other type, which saves a conversion on every event; None if it is not exact there."""
     scale = source.scale if is_decimal(source) else 0
     if is_float(target):
         return ConstantValue(float(Decimal(value).scaleb(-scale)), target)

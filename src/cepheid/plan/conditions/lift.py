@@ -1,11 +1,13 @@
 """Conditions split in two: columns that the host's SQL engine computes for each event, and scripts for the kernel.
 
 In a stage's condition, the AND-ed parts about the current event alone become one boolean column, a bit of the event's
-mask. The rest becomes a script, in which the largest parts about any one event are columns again. A lifted column is
-computed for every event. So a part that can fail where SQL would not compute it (guarded by AND, OR, CASE, coalesce, or
-about an event that a stage must first have taken) is not lifted whole: the script does its arithmetic, and a cast
-becomes try_cast and a check in the script. Functions that scripts do not know are lifted all the same, but computed
-only for events that may be the stage's.
+mask. The rest becomes a script. In the script, the largest parts about any one event are columns again.
+
+A lifted column is computed for every event, so it must not fail for an event for which SQL would not compute it. This
+concerns parts that are guarded by AND, OR, CASE or coalesce, and parts about an event that a stage must first have
+taken. If such a part can fail, it is not lifted whole: the script does its arithmetic, and a cast becomes try_cast and
+a check in the script. Functions that scripts do not know are lifted all the same, but they are computed only for events
+that may belong to the stage.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
 
 
 def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
-    """The problem, placed at the node in its text."""
+    """The error for a problem at the node, with the node's place in its text."""
     source = node.source
     where, text = (source.where, source.text) if source else (None, None)
     return PatternError(Problem(message, where, text, resolve.span_of(node), hint))
@@ -44,22 +46,20 @@ def problem_at(node: Node, message: str, hint: str | None = None) -> PatternErro
 
 @dataclass
 class Lifting:
-    """The columns lifted so far. `types` has the types of all parts about one event, as the host's SQL engine gives
-    them.
-    """
+    """The columns lifted so far. `types` has the types of all parts about one event, as the SQL engine gives them."""
 
     types: dict[Shape, pa.DataType]
     names: Names
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
-    """The slots of the measures so far, by name; equal ones share a name."""
+    """The slots of the measures so far, by name. Equal slots share a name."""
     first_slot: int = 0
     """The number in the first slot's name."""
     stage: int = 0
     """The stage whose condition is being lifted."""
     guards: dict[int, Lifted] = field(default_factory=dict)
-    """The lifted part of each stage's condition: an event for which it is not true never belongs to the stage."""
+    """The lifted part of each stage's condition. An event for which it is not true never belongs to the stage."""
 
     # Types
 
@@ -129,7 +129,7 @@ class Lifting:
         return index
 
     def _written(self, nodes: Sequence[Node]) -> str:
-        """The text and place of those nodes that can fail."""
+        """The text and place of each of the nodes that can fail."""
         parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]
         return " AND ".join(f"{resolve.text_of(part)!r} ({part.source.where})" for part in parts if part.source)
 
@@ -144,7 +144,7 @@ class Lifting:
         return self._add_value(node, resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
 
     def add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
-        """The boolean column of nodes about one event, AND-ed, and its number."""
+        """The number of the boolean column for these AND-ed nodes about one event, and the column."""
         tree = _conjunction([resolve.tree_of(node) for node in nodes])
         sql = resolve.sql_of(nodes[0])
         if len(nodes) > 1:
@@ -176,7 +176,7 @@ class Lifting:
         return PlannedCondition(bit, whole)
 
     def lower(self, node: Node, *, guarded: bool) -> Script:
-        """The node as a script; `guarded` says that SQL might not compute it."""
+        """The node as a script; `guarded` says that SQL might not evaluate the node."""
         try:
             return self._lower(node, guarded=guarded)
         except PatternError as error:
@@ -221,7 +221,9 @@ class Lifting:
         return self._read(node, sql, tree, type_)
 
     def _guarded(self, node: Node, sql: str, tree: Expression) -> tuple[str, Expression]:
-        """Guards what can fail: it is computed only for events that may be the stage's, as a script reads no others."""
+        """The SQL and tree of a node that can fail, guarded so that they are computed only for events that may belong
+        to the stage. A script reads no other events.
+        """
         event = next(iter(resolve.events_of(node)), CURRENT)
         guard = self.guards.get(self.stage if event.stage is None else event.stage)
         if guard is None:
@@ -239,7 +241,7 @@ class Lifting:
         return script.StageValue(event.stage, column, type_, event.back, event.from_first)
 
     def _checked_cast(self, node: Apply) -> Script:
-        """`try_cast`, and a failure in the script where it gives NULL for a value that is not NULL."""
+        """A `try_cast`, with a check in the script that fails if the result is NULL and the value is not."""
         assert node.source is not None
         value, target = node.args
         assert isinstance(target, Constant)
@@ -264,7 +266,7 @@ class Lifting:
         return script.Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
 
     def _counted(self, node: Node) -> script.ColumnValue:
-        """For count(x) the type does not matter: the lifted column says whether there is a value."""
+        """The column for count(x), which only says whether there is a value: the type of x does not matter."""
         tree = resolve.tree_of(node)
         sql = f"CASE WHEN ({resolve.sql_of(node)}) IS NOT NULL THEN TRUE END"
         null = Literal(None, pa.null(), tree.span)
@@ -280,9 +282,9 @@ class Lifting:
 
     def _operation(self, node: Apply, *, guarded: bool) -> Script:
         function = node.call.function
-        self.type_of(node)  # reports what does not fit
+        self.type_of(node)  # raises if operands do not fit
         lazy = function in _LAZY or function in ARITHMETIC or (function in COMPARISONS and function != "<=>")
-        first = 1 if function in ("/", "div", "%") else 0  # a divisor is evaluated before the dividend
+        first = 1 if function in ("/", "div", "%") else 0  # Spark evaluates the divisor before the dividend
         if function in ARITHMETIC and self.type_of(node) == pa.float32():
             message = f"{function!r} on FLOAT is not known across events"
             raise problem_at(node, message, "Cast one side to DOUBLE.")
@@ -310,7 +312,7 @@ def _conjunction(trees: Sequence[Expression]) -> Expression:
 
 
 def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.DataType]:
-    """FLOAT is widened where it is read: a script's numbers are doubles."""
+    """Widens FLOAT where it is read, because a script's numbers are doubles."""
     target = Literal("DOUBLE", pa.float64(), tree.span)
     return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
 
@@ -323,7 +325,7 @@ def _placed(error: PatternError, node: Node) -> PatternError:
 
 
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
-"""With arithmetic and comparisons, which are NULL as soon as an operand is: operators that may leave operands
-unevaluated.
+"""Operators that may leave operands unevaluated. So may arithmetic and comparisons, which are NULL as soon as an
+operand is NULL.
 """
 _LOGICAL = {"and": Operator.AND, "or": Operator.OR, "not": Operator.NOT}

@@ -13,13 +13,15 @@ class Names:
 
     names: tuple[str, ...]
     certain: tuple[int, ...]
-    """For each, the least number of events that it has once the pattern is past it."""
+    """For each name, the least number of events that it has once the pattern is past it."""
     passed_by: int
-    """Conditions with lower numbers than this are evaluated once the pattern is past all names with lower numbers."""
+    """A condition whose number is lower than this is evaluated once the pattern is past all names with lower numbers
+    than the condition.
+    """
 
     def may_be_absent(self, event: Event, condition: int) -> bool:
         """Whether the event may be missing when condition number `condition` is evaluated."""
         if event.stage is None:
             return False
-        passed = event.stage < condition < self.passed_by
-        return not passed or event.back >= self.certain[event.stage]
+        is_past = event.stage < condition < self.passed_by
+        return not is_past or event.back >= self.certain[event.stage]

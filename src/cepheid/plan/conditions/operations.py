@@ -1,4 +1,4 @@
-"""SQL's many operators over scripts, expressed by the few that scripts know, on operands of one type."""
+"""SQL's operators over scripts → the few operators that scripts have, on operands of one type."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
 
 
 def _decimal_operand_types(function: str, types: Sequence[pa.DataType], result: pa.DataType) -> list[pa.DataType]:
-    """Decimals with the widths that the operator needs: one scale for +, - and %; their own for * and /."""
+    """The operands' types as decimals, as the operator needs them: one scale for +, - and %; their own for * and /."""
     own = [as_decimal(t) for t in types]
     if function in ("*", "/"):
         return own
@@ -98,7 +98,7 @@ def _compare(
 def _swapped(operator: Operator, left: Script, right: Script) -> Script:
     """`left > right` for LESS, `left >= right` for LESS_OR_EQUAL."""
     if can_fail(left) or can_fail(right):
-        # Spark evaluates the left one first, and the right one only if that is not NULL.
+        # Spark evaluates the left operand first, and the right one only if the left one is not NULL.
         opposite = Operator.LESS_OR_EQUAL if operator is Operator.LESS else Operator.LESS
         return _boolean(Operator.NOT, _boolean(opposite, left, right))
     return _boolean(operator, right, left)
@@ -112,10 +112,10 @@ def _between(node: Apply, operands: Sequence[Script]) -> Script:
     return _boolean(Operator.AND, reached, _boolean(Operator.LESS_OR_EQUAL, *ceiling))
 
 
-def _with_operands(node: Apply, *kept: int) -> Apply:
+def _with_operands(node: Apply, *chosen: int) -> Apply:
     """The node with only these of its operands."""
-    call = replace(node.call, args=tuple(node.call.args[i] for i in kept))
-    return Apply(call, tuple(node.args[i] for i in kept), node.source)
+    call = replace(node.call, args=tuple(node.call.args[i] for i in chosen))
+    return Apply(call, tuple(node.args[i] for i in chosen), node.source)
 
 
 def _in(node: Apply, operands: Sequence[Script]) -> Script:

@@ -1,6 +1,6 @@
-"""The texts of a pattern → expressions, with literals in place of parameters; and what is wrong with parameters.
+"""The texts of a pattern → expressions, with literals in place of parameters. Also finds the problems of parameters.
 
-A parameter that is declared, given and used is valid; all others are reported here, whether the pattern was written in
+A parameter that is declared, given and used is valid. All others are reported here, whether the pattern was written in
 Python, in a file or on a command line.
 """
 
@@ -36,13 +36,13 @@ P = TypeVar("P", bound=Parametrised)
 
 
 def with_nulls(pattern: P) -> P:
-    """The pattern with NULL in place of each value that must still be given."""
+    """The pattern with NULL as the value of each parameter that must still be given."""
     parameters = [replace(parameter, sql=parameter.sql or "(NULL)") for parameter in pattern.parameters]
     return replace(pattern, parameters=tuple(parameters))
 
 
 def described(parameters: Sequence[Parameter]) -> Iterator[str]:
-    """One line for each parameter, for readers."""
+    """One line per parameter, for people to read."""
     for parameter in parameters:
         value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
         yield f"Parameter: ${parameter.name} = {value}"
@@ -58,7 +58,9 @@ class Parameters:
         self._reported: set[str] = set()
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """The expression of the source's text, None if it has problems; adds the SQL of its literals to the source."""
+        """The expression of the source's text, None if it has problems. The SQL of the text's parameters is added to
+        `source.literals`.
+        """
         found: list[Problem] = []
         try:
             written = [token for token in tokenize(source.text) if token.kind is Kind.PARAMETER]
@@ -82,7 +84,7 @@ class Parameters:
         return None if found else expression
 
     def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
-        """Reported where the name is first used."""
+        """The problem of a parameter without a value, placed where the name is first used."""
         if name in self._reported:
             return
         self._reported.add(name)
@@ -91,7 +93,7 @@ class Parameters:
         hint = _GIVE.format(name)
         if others and not declared:
             self._used |= {*others}  # reporting it as unused would repeat the problem
-            hint = f"Case counts: {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
+            hint = f"Names are case-sensitive, and {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
         elif self._sql and not declared:
             hint += f" {did_you_mean(name, list(self._sql))}"
         yield Problem(message, source.where, source.text, token.span, hint)

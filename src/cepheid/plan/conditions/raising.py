@@ -23,7 +23,9 @@ _TOTAL_FUNCTIONS = """
     crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
 """
 _TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
-"""Functions that give a value or NULL for all operands; one that is missing here is only computed more carefully."""
+"""Functions that give a value or NULL for all operands, so that they never fail. A function that is missing here is
+only computed more carefully.
+"""
 
 _COMPARING = COMPARISONS | {
     "between",

@@ -19,7 +19,7 @@ FOLDS = {fold.value: fold for fold in Fold}
 
 @dataclass(frozen=True)
 class Event:
-    """Which event a value is taken from; `stage` None: the current one. The other fields are as in `StageValue`."""
+    """The event that a value is taken from; `stage` None: the current one. The other fields are as in `StageValue`."""
 
     stage: int | None
     back: int = 0
@@ -31,7 +31,7 @@ CURRENT = Event(None)
 
 @dataclass(eq=False)
 class Source:
-    """A parsed text, where it stands, and the edits that leave only event columns in it."""
+    """A parsed text, its place in the pattern, and the edits after which it has only event columns."""
 
     text: str
     where: str
@@ -40,7 +40,7 @@ class Source:
     """The SQL of the parameters in it; these edits are always made."""
 
     def sql(self, span: Span, edits: Sequence[tuple[Span, str]] | None = None) -> str:
-        """The text of `span` after the edits inside it; of nested edits the outer one counts."""
+        """The text of `span` after the edits inside it. If edits are nested, the outer one counts."""
         start, end = span
         pieces, position = [], start
         for (from_, to), replacement in sorted([*(self.edits if edits is None else edits), *self.literals]):
@@ -58,8 +58,8 @@ class Constant:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of one event, or (event None) a lambda's parameter. `name` does not contain the stage and is spelled as
-    in the schema.
+    """A column of one event, or (event None) a lambda's parameter. `name` has no stage in it, and is spelled as in the
+    schema.
     """
 
     name: Name
@@ -89,7 +89,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Apply:
-    """An operator or function. `source` None: the AND or OR that joins a stage's conditions and is in no text."""
+    """An operator or function. `source` None: the AND or OR that joins a stage's conditions, which is in no text."""
 
     call: Call
     args: tuple[Node, ...]
@@ -98,7 +98,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Called:
-    """A function that is evaluated for the current event. Its source is its name."""
+    """A function that is evaluated for the current event. The text of its source is its name."""
 
     function: Function
     span: Span
@@ -119,7 +119,7 @@ def span_of(node: Node) -> Span:
 
 
 def elsewhere(problems: Sequence[Problem], reported: Sequence[Problem]) -> list[Problem]:
-    """Those of a text's problems that do not overlap a place with a problem in `reported`."""
+    """The problems that do not overlap the place of a problem in `reported`; all are about one text."""
     places = [problem.span for problem in reported if problem.span is not None]
     return [
         problem
@@ -137,7 +137,7 @@ def sql_of(node: Node) -> str:
 
 
 def written_parts(node: Node) -> list[Node]:
-    """The texts that the node joins, otherwise the node itself."""
+    """The nodes of the texts that the node joins; the node itself, if it does not join texts."""
     if isinstance(node, Apply) and node.source is None:
         return [part for arg in node.args for part in written_parts(arg)]
     return [node]
@@ -169,7 +169,7 @@ Shape: TypeAlias = tuple[object, ...]
 
 
 def shape_of(expression: Expression) -> Shape:
-    """A value that is equal for equal expressions, wherever they stand."""
+    """A value that is equal for equal expressions, wherever they are in a text."""
     match expression:
         case Literal(value, type_):
             return ("literal", repr(value), str(type_))
@@ -221,7 +221,7 @@ class Resolver:
     """None: any name may be a column."""
     stages: Sequence[str]
     visible: int
-    """How many stages, from the first, the text may refer to."""
+    """The text may refer to the first `visible` stages."""
     problems: list[Problem]
     measure: bool = False
     """Whether the text is a measure, which has no current event."""
@@ -234,8 +234,8 @@ class Resolver:
         return Constant(Literal(None, pa.null(), span), self.source)
 
     def _node(self, expression: Expression, stage_event: Event, bound: frozenset[str], inside: str | None) -> Node:
-        """`stage_event` says which of a stage's events `stage.column` means, `inside` is the enclosing pattern
-        function.
+        """The node of an expression. `stage_event` says which of a stage's events `stage.column` means; `inside` is the
+        enclosing pattern function.
         """
         match expression:
             case Literal():
@@ -358,7 +358,7 @@ class Resolver:
 
 
 def _find(name: str, known: Sequence[str]) -> str | None:
-    """The known name that Spark would match: upper or lower case does not count, unless two differ only in that."""
+    """The known name that Spark would match. Case does not count, unless two names differ only in case."""
     if name in known:
         return name
     return next((k for k in known if k.lower() == name.lower()), None)

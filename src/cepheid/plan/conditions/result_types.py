@@ -1,8 +1,8 @@
 """The result types of operators: Spark 4's ANSI coercion.
 
-The rules here were read off Spark itself, and `tests/plan/test_result_types.py` compares them again; what Spark accepts
-but is not known here (strings in arithmetic, months) is refused, never guessed. Problems carry the span of the
-offending part; the caller adds the text.
+The rules were taken from Spark's own answers, and `tests/plan/test_result_types.py` compares them with Spark again.
+What Spark accepts and these rules do not know (strings in arithmetic, months) is refused, never guessed. Problems have
+the span of the offending part; the caller adds the text.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _wider_time(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 def arithmetic_type(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The type of `left function right`; None: it is refused."""
     if function == "/" and arrow.is_null(left) and is_decimal(right):
-        return pa.float64()  # as in Spark: only a NULL divisor takes the other side's type
+        return pa.float64()  # as in Spark, where only a NULL divisor takes the other side's type
     if arrow.is_null(left) and is_numeric(right):
         left = right
     elif arrow.is_null(right) and is_numeric(left):
@@ -136,7 +136,7 @@ def _decimal_arithmetic(function: str, left: pa.DataType, right: pa.DataType) ->
 def _adjusted(precision: int, scale: int) -> pa.DataType:
     if precision <= MAX_DIGITS:
         return pa.decimal128(precision, scale)
-    # The whole part is kept, and at least six digits of the scale, if it had them.
+    # As in Spark, the whole part stays, and at least six digits of the scale, if there are as many.
     return pa.decimal128(MAX_DIGITS, max(MAX_DIGITS - (precision - scale), min(scale, 6)))
 
 
@@ -186,7 +186,8 @@ def avg_type(type_: pa.DataType) -> pa.DataType | None:
 def type_of_call(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     """The type of an operator's result, given its operands' types; `call.function` is one of `lift.SCRIPT_FUNCTIONS`.
 
-    Raises PatternError, with the span that is wrong, where the operands do not fit.
+    Raises:
+        PatternError: the operands do not fit; with the span that is wrong.
     """
     arity = _ARITIES.get(call.function, len(types))
     if len(types) != arity:
@@ -199,7 +200,7 @@ def _arguments(count: int) -> str:
 
 
 def operand_types(call: Call, types: Sequence[pa.DataType]) -> list[pa.DataType]:
-    """The operands' types, where an integer literal next to a decimal counts as the smallest decimal that holds it."""
+    """The operands' types. Next to a decimal, an integer literal has the smallest decimal type that holds it."""
     picked = list(types)
     if call.function in ARITHMETIC | COMPARISONS | {"between"} and any(is_decimal(t) for t in types):
         for i, (arg, type_) in enumerate(zip(call.args, types, strict=True)):

@@ -1,7 +1,7 @@
 """Typed scripts: what a condition compares between events, after names and types are settled.
 
-Every node knows its type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic
-with Spark's ANSI errors. Leaves read lifted columns (`Plan.values`) by number: of the current event, or of events that
+Every node has a type, operands agree in type (casts are explicit), and evaluation follows SQL's three-valued logic with
+Spark's ANSI errors. Leaves read lifted columns (`Plan.values`) by number: those of the current event, or of events that
 the partial match has so far.
 """
 
@@ -19,7 +19,7 @@ from cepheid.lang.function import Function
 
 class Fold(Enum):
     """How an aggregate combines the values that a stage has so far; NULLs do not count. Without values the result is
-    NULL, for COUNT 0.
+    NULL, or 0 for COUNT.
     """
 
     COUNT = "count"
@@ -31,7 +31,7 @@ class Fold(Enum):
 
 @dataclass(frozen=True)
 class ConstantValue:
-    """A constant; decimals are scaled integers, times microseconds, dates days, as their type says."""
+    """A constant. As its type says, decimals are scaled integers, times are microseconds, and dates are days."""
 
     value: Constant
     type: pa.DataType
@@ -49,8 +49,8 @@ class CurrentValue:
 class StageValue:
     """A lifted column of one event that a stage has so far; NULL if the stage has no such event.
 
-    The event is the one `back` places before the last (0: the last itself) or, with `from_first`, `back` places after
-    the first.
+    The event is `back` places before the last one (0: the last one itself). With `from_first`, it is `back` places
+    after the first one.
     """
 
     stage: int
@@ -75,9 +75,9 @@ class Aggregate:
 
 
 class Operator(Enum):
-    """The operators of scripts; operands have the same type unless stated otherwise.
+    """The operators of scripts. Operands have the same type unless stated otherwise.
 
-    Decimals keep their own types in * and /. ADD and SUBTRACT also take a timestamp and a duration, and SUBTRACT of two
+    Decimals have their own types in * and /. ADD and SUBTRACT also take a timestamp and a duration, and SUBTRACT of two
     timestamps is a duration. AND and OR take two operands or more.
     """
 
@@ -107,7 +107,9 @@ class Operator(Enum):
     scales, to double.
     """
     FAIL_IF = "fail if"
-    """The second operand, unless the first (boolean) is true: then the condition fails as Spark's cast would (ANSI)."""
+    """The value of the second operand. If the first operand (boolean) is true, the condition fails instead, as Spark's
+    cast would (ANSI).
+    """
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class Operation:
 
 @dataclass(frozen=True)
 class FunctionValue:
-    """The result of a function on the current event and those that the partial match has so far: true, false or NULL.
+    """The result of a function on the current event and the events that the partial match has so far: true, false or
+    NULL.
 
     Only the reference step can evaluate it.
     """
@@ -138,8 +141,8 @@ Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Oper
 
 
 def evaluation_order(operation: Operation) -> tuple[int, ...]:
-    """The order in which Spark evaluates the operands of an operator that is NULL as soon as one of them is: a
-    division's divisor comes first.
+    """The order in which Spark evaluates the operands of an operator that is NULL as soon as one operand is NULL. In a
+    division, the divisor comes first.
     """
     if operation.operator in (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER):
         return (1, 0)

@@ -1,6 +1,6 @@
 """What must hold between single endpoints of an interval pattern, as differences: x - y <= w, in whole microseconds.
 
-A relation between the spans of several events constrains single events, too, but not completely; it is checked in full
+A relation between the spans of several events constrains single events, too, but not completely. It is checked in full
 once its events are there. The differences narrow the search for these events, and reveal contradictions.
 """
 
@@ -26,7 +26,7 @@ _S, _E = End.START, End.END
 
 
 class Difference(NamedTuple):
-    """Endpoint `left` - endpoint `right` <= `most`, and the part of the pattern that requires it."""
+    """Endpoint `left` - endpoint `right` <= `most`; `reason` is the part of the pattern that requires it."""
 
     left: Endpoint
     right: Endpoint
@@ -59,7 +59,9 @@ _Difference = tuple[tuple[int, End], tuple[int, End], int]
 
 
 def _differences(relation: Relation) -> tuple[_Difference, ...]:
-    """Differences between endpoints of the left part (0) and of the right part (1); together they are the relation."""
+    """Differences between endpoints of the left part (0) and of the right part (1); together they say the same as the
+    relation.
+    """
     if relation in _AHEAD:
         return _AHEAD[relation]
     return tuple(
@@ -68,13 +70,13 @@ def _differences(relation: Relation) -> tuple[_Difference, ...]:
 
 
 def differences(pattern: IntervalPattern) -> Iterator[Difference]:
-    """All differences between endpoints of two events of the match; the variables are declared."""
+    """All differences between endpoints of two events of the match. The pattern's variables must be declared."""
     variables = [p.variable for p in pattern.positives]
     for v in variables:
         yield Difference(Endpoint(v, _S), Endpoint(v, _E), 0, f"start({v}) <= end({v})")
     if pattern.mode is Mode.SEQ:
         for left, right in pairwise(variables):
-            reason = f"{right} is behind {left} in SEQ"
+            reason = f"{right} comes after {left} in SEQ"
             yield Difference(Endpoint(left, _E), Endpoint(right, _S), 0, reason)
             yield Difference(Endpoint(left, _S), Endpoint(right, _S), -1, reason)
     if pattern.window is not None:
@@ -103,7 +105,7 @@ def comparison_differences(comparison: Comparison) -> list[tuple[Endpoint, Endpo
 
 
 def _of_pair(left: str, relations: Sequence[Relation], right: str) -> Iterator[Difference]:
-    """For several relations, the differences that hold for all of them."""
+    """The differences that hold for each of the relations."""
     names = [relation.value for relation in relations]
     reason = f"{left} {' | '.join(names)} {right}"
     ends = [Endpoint(v, end) for v in (left, right) for end in (_S, _E)]
@@ -130,27 +132,27 @@ def _of_tree(pattern: IntervalPattern) -> Iterator[Difference]:
         parts = [*variables_of(node.left)], [*variables_of(node.right)]
         reason = f"({', '.join(parts[0])}) {node.relation.value} ({', '.join(parts[1])})"
         for (left, end), (right, other), most in _differences(node.relation):
-            # The start of a part is its least start. So an upper bound on it says nothing of a single event, unless
-            # the part is one event; a lower bound holds for each event. For ends it is the other way round.
+            # The start of a part is its least start. So an upper bound on it says nothing about a single event, unless
+            # the part is one event. A lower bound holds for each event. For ends it is the other way round.
             if (end is _S and len(parts[left]) > 1) or (other is _E and len(parts[right]) > 1):
                 continue
             for v in parts[left]:
                 for w in parts[right]:
                     yield Difference(Endpoint(v, end), Endpoint(w, other), most, reason)
     for left_, right_ in listed_pairs(pattern):
-        reason = f"counts take {left_} and {right_} in the order of their starts"
+        reason = f"with counts, {right_} does not start before {left_}"
         yield Difference(Endpoint(left_, _S), Endpoint(right_, _S), 0, reason)
 
 
 def listed_pairs(pattern: IntervalPattern) -> list[tuple[str, str]]:
-    """Neighbours among the variables of a tree with counts, which are in the order of (start, end)."""
+    """The pairs of neighbours in a tree with counts, whose variables are in the order of (start, end)."""
     if pattern.tree is None or not any(node.counts for node in related(pattern.tree)):
         return []
     return list(pairwise(variables_of(pattern.tree)))
 
 
 def closed(bounds: Bounds) -> Bounds:
-    """The tightest bounds that follow; below 0 on the diagonal if they contradict each other."""
+    """The tightest bounds that follow; if the bounds contradict each other, the diagonal has numbers below 0."""
     least = bounds.copy()
     for k in range(len(least)):
         through = np.minimum(least[:, k : k + 1] + least[k : k + 1, :], FREE)
@@ -161,9 +163,10 @@ def closed(bounds: Bounds) -> Bounds:
 
 
 def bounds_of(pattern: IntervalPattern) -> Bounds:
-    """(2 n, 2 n) for n events: endpoint i - endpoint j <= bounds[i, j]; 2 v is the start of event v, 2 v + 1 its end.
+    """The tightest bounds of a pattern of n events, which has no contradiction: endpoint i - endpoint j <= bounds[i,
+    j].
 
-    The pattern has no contradiction.
+    The array is (2 n, 2 n); 2 v is the start of event v, 2 v + 1 its end.
     """
     numbers = {p.variable: 2 * i for i, p in enumerate(pattern.positives)}
     bounds = np.full((2 * len(numbers), 2 * len(numbers)), FREE)
@@ -175,12 +178,12 @@ def bounds_of(pattern: IntervalPattern) -> Bounds:
 
 
 def contradiction(pattern: IntervalPattern) -> list[str]:
-    """A contradiction: the reasons around a circle in which an endpoint would be before itself; or nothing."""
+    """The reasons around a cycle in which an endpoint would be before itself; empty if there is no contradiction."""
     found = list(differences(pattern))
     distance: dict[Endpoint, int] = {e: 0 for d in found for e in (d.left, d.right)}
     before: dict[Endpoint, Difference] = {}
     last = None
-    for _ in range(len(distance) + 1):  # Bellman and Ford: what still changes then is on such a circle, or after one
+    for _ in range(len(distance) + 1):  # Bellman-Ford: what still changes in the last round is on a cycle or after one
         last = None
         for difference in found:
             if distance[difference.right] + difference.most < distance[difference.left]:

@@ -38,7 +38,7 @@ def build_interval_plan(
     columns: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> IntervalPlan:
-    """What a host and a matcher need to find the pattern in events of the schema; as `build_interval_plans`."""
+    """The plan of one pattern in events of the schema; for the arguments and errors see `build_interval_plans`."""
     return build_interval_plans(
         (PatternRequest(pattern),), schema, engine, PlanOptions(columns=columns, limits=limits or Limits())
     ).only
@@ -47,13 +47,13 @@ def build_interval_plan(
 def build_interval_plans(
     patterns: Sequence[PatternRequest[IntervalPattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> IntervalPlans:
-    """The plans of patterns over the same events; `options.named` as in IntervalPlans.
+    """The plans of patterns over the same events; for `options.named` see IntervalPlans.
 
-    `columns` are the event columns that appear in the output (all, if None).
+    `options.columns` are the event columns that appear in the output (all, if None).
 
     Raises:
         SchemaError: key, times or columns are missing or not usable; one message with all such faults.
-        PatternError: with all problems of all patterns, after those of the schema, if it has any.
+        PatternError: lists the faults of the schema, if any, then all problems of all patterns.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
     faults = [*schema_faults(Schema(schema.columns, schema.key, None), options.chosen(schema)), *_time_faults(schema)]
@@ -177,7 +177,7 @@ def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> No
 
 
 def _names(pattern: IntervalPattern) -> Names:
-    """The variables; conditions are evaluated when each of them has its event."""
+    """The names of the variables. Conditions are evaluated when each variable has its event."""
     return Names(pattern.variables, (1,) * len(pattern.variables), len(pattern.variables) + 1)
 
 
@@ -193,7 +193,7 @@ def _lifted(
     count = len(pattern.positives)
     alone: list[list[Node]] = [[type_] for type_ in parts.types]
     joint: list[list[Node]] = []
-    for owner, nodes in enumerate(parts.conditions, count - 1):  # the number of a negation is that of its own event
+    for owner, nodes in enumerate(parts.conditions, count - 1):  # a negation has its event's number
         joint.append([])
         for node in nodes:
             about = variables_in(node)

@@ -12,13 +12,13 @@ from cepheid.lang.intervals.values import Comparison, Negation, Scope, related, 
 from cepheid.plan.intervals.bounds import contradiction
 
 MAX_VARIABLES = 30
-"""The most positive variables: sets of them are bits of one word."""
+"""The most positive variables: sets of variables are bits of one word."""
 RESERVED = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "event")
 """Names of output columns, which are not allowed for variables."""
 
 
 def interval_problems(pattern: IntervalPattern, key: Sequence[str] = ()) -> list[Problem]:
-    """All these problems; `key` has the names of the events' key columns."""
+    """All problems of the pattern that do not depend on events; `key` has the names of the events' key columns."""
     undeclared = list(_undeclared(pattern))
     problems = [*_variable_problems(pattern, key), *undeclared, *_part_problems(pattern), *_tree_problems(pattern)]
     problems += [
@@ -53,7 +53,9 @@ def _undeclared(pattern: IntervalPattern) -> Iterator[Problem]:
     for where, v in _uses(pattern):
         if v not in known:
             negated = v in pattern.variables
-            message = f"{v!r} is negated, so no event of a match" if negated else f"no event has the variable {v!r}"
+            message = (
+                f"{v!r} is negated, so it is not an event of a match" if negated else f"no event has the variable {v!r}"
+            )
             yield Problem(message, where, hint=None if negated else did_you_mean(v, known))
     for negation in pattern.negations:
         for v in _compared(negation.order):
@@ -92,8 +94,8 @@ def _part_problems(pattern: IntervalPattern) -> Iterator[Problem]:
             continue
         for side, part in (("left", negation.left), ("right", negation.right)):
             if not part:
-                hint = "A negation stands between two parts of the match."
-                yield Problem(f"there is no event {side} of it", where, hint=hint)
+                hint = "A negation is between two parts of the match."
+                yield Problem(f"there is no event on its {side}", where, hint=hint)
         if negation.left and {*negation.left} == {*negation.right} and negation.scope is not Scope.DURING_SPAN:
             both, first = " and ".join(negation.left), quoted(negation.left[0])
             message = f"{negation.scope.value} is about what lies between two parts, and both are {both}"
@@ -107,17 +109,17 @@ def _tree_problems(pattern: IntervalPattern) -> Iterator[Problem]:
     counted = Counter(variables_of(pattern.tree))
     for v in (v for v, times in counted.items() if times > 1):
         hint = "Use relate(…) for further relations."
-        yield Problem(f"{v!r} stands there {counted[v]} times", "hierarchy", hint=hint)
+        yield Problem(f"{v!r} appears {counted[v]} times", "hierarchy", hint=hint)
     for node in related(pattern.tree):
         if node.counts is None:
             continue
         text = f"{node.relation.value}[…]"
         if not isinstance(node.right, str):
             names = ", ".join(variables_of(node.right))
-            hint = "Write the pattern so that one event stands right of it, or use relate(…) or ordered(…)."
+            hint = "Write the pattern so that one event is on its right, or use relate(…) or ordered(…)."
             message = f"the right part of {text} is not one event but {names}: it cannot be counted"
             yield Problem(message, text, hint=hint)
         members = len(list(variables_of(node.left)))
         total = sum(vars(node.counts).values())
         if total > members:
-            yield Problem(f"the counts of {text} are {total} together, but its left part has {members} events", text)
+            yield Problem(f"the counts of {text} add up to {total}, but its left part has {members} events", text)

@@ -1,4 +1,5 @@
-"""Conditions of interval patterns: SQL in which a variable's columns are `a.column`, its times `start(a)` and `end(a)`.
+"""Conditions of interval patterns: SQL in which `a.column` is a column of variable a, and `start(a)` and `end(a)` are
+its times.
 
 Variables take the role of stages, so the same code resolves and lifts them.
 """
@@ -24,7 +25,7 @@ class Variables:
     """The names that a condition may use."""
 
     names: tuple[str, ...]
-    """All variables, by number: those of the match, then the negated ones."""
+    """All variables, by number: first those of the match, then the negated ones."""
     allowed: frozenset[int]
     columns: Mapping[End, str]
     """The events' columns for start and end."""
@@ -34,8 +35,8 @@ class Variables:
 def resolved(
     text: str, where: str, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
 ) -> list[Node]:
-    """The AND-ed parts of the condition with their names resolved, without those that have problems; these are appended
-    to `problems`. `columns` None: any name may be a column.
+    """The AND-ed parts of the condition with their names resolved. Parts with problems are left out, and their problems
+    are appended to `problems`. `columns` None: any name may be a column.
     """
     source = Source(text, where)
     expression = variables.parameters.parse(source, problems)
@@ -97,21 +98,21 @@ def _number(name: str, variables: Variables) -> int | None:
 def _name_problems(
     expression: Expression, source: Source, variables: Variables, columns: pa.Schema | None
 ) -> Iterator[Problem]:
-    """Problems of names that are not variables, or not variables that may be used here."""
+    """Problems of names that are not variables, and of variables that may not be used here."""
     known = [variables.names[i] for i in sorted(variables.allowed)]
     for call in _calls(expression):
         if call.function in ("first", "last", "count", "sum", "avg", "min", "max"):
             hint = "A variable is one event: write a.column."
             message = f"{call.function}(…) looks over several events, and here each variable is one"
             yield Problem(message, source.where, source.text, call.span, hint)
-        elif call.function in _ENDS:  # those of variables are columns already
+        elif call.function in _ENDS:  # times of variables are columns already
             hint = f"Write {call.function}({known[0]})."
             yield Problem(f"{call.function} takes one variable", source.where, source.text, call.span, hint)
     for name in _names(expression):
         first = name.parts[0]
         number = _number(first, variables)
         if number is not None and number not in variables.allowed:
-            hint = "A condition on a negated event stands with its negation: (!D d WHERE …), without(…, where=…)."
+            hint = "A condition on a negated event belongs to its negation: (!D d WHERE …), without(…, where=…)."
             yield Problem(f"{first!r} is negated", source.where, source.text, name.spans[0], hint)
         elif number is not None and len(name.parts) == 1:
             hint = f"Write {first}.column, start({first}) or end({first})."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 FREE = 1 << 62
-"""No bound: greater than any two times are apart."""
+"""Stands for no bound: greater than the difference of any two times."""
 
 
 class Guard(IntEnum):

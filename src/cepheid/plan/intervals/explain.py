@@ -14,7 +14,7 @@ from cepheid.plan.mermaid import label
 
 
 def explain_interval_pattern(pattern: IntervalPattern) -> str:
-    """What the pattern looks for, as its query and the types; and warnings for input that does not end."""
+    """The pattern as text: its query, the types, and warnings for input that does not end."""
     return "\n".join([*_query(pattern), *_warnings(interval_warnings(pattern))])
 
 
@@ -49,7 +49,7 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
-    """The joins as a Mermaid flowchart: a tree for each variable that may come last, with negations above it."""
+    """The joins as a Mermaid flowchart: one tree for each variable that may come last, with the negations above it."""
     names, orders = [label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
     lines = ["flowchart BT"]
     for order in orders:

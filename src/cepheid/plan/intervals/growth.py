@@ -1,5 +1,6 @@
-"""Until when an event may forbid a match, and how long it is stored, for each negation; and patterns for which this
-never ends: their matches are never certain, or they store ever more events.
+"""For each negation, until when an event may forbid a match, and how long such events are stored.
+
+Also finds the patterns for which this never ends: their matches are never certain, or they store more and more events.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ class Purge(IntEnum):
 
 
 def guard_of(negation: Negation, lateness: End) -> Guard:
-    """The guard if `lateness` is the time by which events are late. What an order bounds ends with the match, and not
-    before what a scope bounds.
+    """The guard of the negation; `lateness` is the time by which events are late.
+
+    If only `order` bounds the negated event, it may forbid a match up to the end of the match, which is not before what
+    a scope bounds.
     """
     match negation.scope:
         case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
@@ -41,7 +44,9 @@ def guard_of(negation: Negation, lateness: End) -> Guard:
 
 
 def purge_of(pattern: IntervalPattern, negation: Negation) -> Purge:
-    """The deciding time of a negated event: once it is before the starts of all future matches, it forbids none."""
+    """The time of a negated event that decides when it is dropped: once this time is before the starts of all future
+    matches, the event forbids none of them.
+    """
     if pattern.window is None:
         return Purge.KEEP
     match negation.scope:
@@ -64,40 +69,41 @@ _BOUNDING = "choose a scope that bounds them (gap, seq_between or during_span)"
 
 
 def never_certain(pattern: IntervalPattern, lateness: End, by_start: str = "lateness='start'") -> list[Problem]:
-    """Negations that hold back every match until the input ends, if `lateness` is the time by which events are late;
-    `by_start` is the argument that makes events late by their starts.
+    """The problems of negations that hold back every match until the input ends. `lateness` is the time by which events
+    are late; `by_start` is the argument that makes events late by their starts.
     """
     if pattern.consistency is Consistency.REALTIME:
         return []
-    ways = [f"let lateness be that of starts ({by_start})"] * (lateness is End.END)
+    ways = [f"measure lateness at starts ({by_start})"] * (lateness is End.END)
     hint = f"Either {', or '.join([*ways, _BOUNDING])}, or let the pattern emit in real time."
-    found = _however_late(pattern, lateness)
+    found = _unbounded(pattern, lateness)
     return [Problem(f"{what}, so that no match is ever certain", hint=hint) for what in found]
 
 
 def interval_growth(pattern: IntervalPattern, lateness: End) -> tuple[str, ...]:
-    """What a matcher stores for ever, if the input does not end and `lateness` is the time by which events are late:
-    one sentence per cause, with advice. The pattern is not one whose matches are never certain.
+    """What a matcher stores for ever, if the input does not end: one sentence per cause, with advice. `lateness` is the
+    time by which events are late. The pattern is not one whose matches are never certain.
     """
     return tuple(f"{why}." for why in _growth(pattern, lateness))
 
 
 def _growth(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
     if pattern.window is None and (len(pattern.positives) > 1 or pattern.negations):
-        yield "without within an interval pattern needs all its events for ever. Add within(…)"
+        yield "without within(…) an interval pattern stores all its events for ever. Add within(…)"
     for negation in pattern.negations:
         if pattern.window is not None and purge_of(pattern, negation) is Purge.KEEP:
-            yield f"nothing bounds the negation of {negation.variable!r}, whose events are kept. Give it a scope"
+            what = f"nothing bounds the negation of {negation.variable!r}, whose events are stored for ever"
+            yield f"{what}. Give it a scope"
     if pattern.consistency is Consistency.REALTIME:
-        for what in _however_late(pattern, lateness):
+        for what in _unbounded(pattern, lateness):
             yield f"{what}, so that no match is ever final. Better {_BOUNDING}"
 
 
-def _however_late(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
+def _unbounded(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
     for negation in pattern.negations:
         if guard_of(negation, lateness) is Guard.FOREVER:
-            by = f"events that forbid a match may come however late by their {lateness.value}s"
-            yield f"the negation of {negation.variable!r}: {by}"
+            why = f"an event with any later {lateness.value} may still forbid a match"
+            yield f"the negation of {negation.variable!r}: {why}"
 
 
 def interval_warnings(pattern: IntervalPattern, lateness: End = End.START) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""In which order the events of a match are looked up once one of them has come: the cheapest tree of joins.
+"""The order in which the events of a match are looked up once one of them has come: the cheapest tree of joins.
 
-Whichever event comes last completes a match, so there is one order for each variable to begin with. The cost of an
+Any event may come last and so complete a match. So there is one order for each variable to begin with. The cost of an
 order is the number of partial results that it makes, as expected from the types' frequencies and the conditions. For up
 to MOST_EXACT variables, dynamic programming over sets of variables finds the cheapest order; each further variable more
-than doubles its time. For more variables, each next one is the one that makes the fewest. Both are DP-LD and GREEDY of
-Kolchinsky and Schuster, Join Query Optimization Techniques for Complex Event Processing Applications, PVLDB 11(11),
-2018.
+than doubles its time. For more variables, each next variable is the one that makes the fewest partial results. The two
+algorithms are DP-LD and GREEDY of Kolchinsky and Schuster, Join Query Optimization Techniques for Complex Event
+Processing Applications, PVLDB 11(11), 2018.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.plan import IntervalPlan
 
 _BOTH_SIDES, _ONE_SIDE, _EQUALITY, _OTHER = 0.02, 0.4, 0.1, 0.5
-"""The share of events left by a bound on both sides, by one on one side, by an equality, by another condition."""
+"""The assumed share of events that remain after a bound on both sides, a bound on one side, an equality, and another
+condition.
+"""
 
 MOST_EXACT = 9
 """The most variables for which all orders are compared: 9 take 23 ms, 10 take 54 ms, 12 a third of a second."""
@@ -46,7 +48,9 @@ def join_order(plan: IntervalPlan, frequencies: Mapping[str, float] | None = Non
 
 
 def _selectivities(plan: IntervalPlan, bounds: Bounds) -> dict[frozenset[int], float]:
-    """For each two variables the share of pairs that may match; a condition on more counts for each pair among them."""
+    """For each pair of variables, the share of pairs of events that may match. A condition on more variables counts for
+    each pair among them.
+    """
     shares: dict[frozenset[int], float] = {}
     for u, v in combinations(range(plan.positives), 2):
         shares[frozenset((u, v))] = _share_of_bounds(u, v, bounds)
@@ -69,7 +73,7 @@ def _cheapest(
 ) -> tuple[tuple[int, ...], float]:
     everyone, start = frozenset(range(len(rates))), frozenset({first})
     sizes = {start: 1.0}
-    """For sets of variables: partial results for an event of the first."""
+    """For each set of variables, the expected partial results per event of the first variable."""
     best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {start: (0.0, (first,))}
     for _ in range(len(rates) - 1):
         following: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}

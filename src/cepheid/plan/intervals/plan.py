@@ -67,7 +67,7 @@ class IntervalPlan(Measured, InSql):
 
     @property
     def positives(self) -> int:
-        """The number of events in a match, which are the variables with the lowest numbers."""
+        """The number of events in a match. Their variables have the lowest numbers."""
         return len(self.pattern.positives)
 
     def number(self, variable: str) -> int:

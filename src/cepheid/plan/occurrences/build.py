@@ -52,12 +52,12 @@ from cepheid.plan.problems import refusal, schema_faults
 def build_occurrence_plans(
     patterns: Sequence[PatternRequest[OccurrencePattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> OccurrencePlans:
-    """The plans of patterns over the same events; `options.named` as in OccurrencePlans.
+    """The plans of patterns over the same events; for `options.named` see OccurrencePlans.
 
     Raises:
         SchemaError: the key, time, sequence or columns are missing or not usable; one message with all such faults.
-        PatternError: with all problems of the patterns and measures, after those of the schema, if it has any.
-        LimitExceeded: they ask for more than MAX_CONDITIONS types.
+        PatternError: lists the faults of the schema, if any, then all problems of the patterns and measures.
+        LimitExceeded: the patterns ask for more than MAX_CONDITIONS types.
     """
     faults = schema_faults(schema, options.chosen(schema))
     if schema.time is None:
@@ -164,7 +164,9 @@ class _Resolved:
         return variable_condition(source, self.columns, texts, self.problems)
 
     def _type_condition(self, chain: Chain) -> Node | None:
-        """The condition that an event is of the type: of one of its own types, and true to all restrictions."""
+        """The condition that an event is of the type: its type is one of those in the chain, and all restrictions are
+        true for it.
+        """
         source = Source(chain.sql, "taxonomy")
         parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
         for restricted in chain.restricted:
@@ -183,11 +185,11 @@ class _Resolved:
 
 
 def _conjunction(*nodes: Node) -> Node:
-    """All of the conditions, AND-ed; they are about one event."""
+    """The conditions, AND-ed; all are about one event."""
     parts = tuple(part for node in nodes for part in resolve.written_parts(node))
     if len(parts) == 1:
         return parts[0]
-    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # it is not in any text
+    call = Call("and", tuple(map(resolve.tree_of, parts)), (0, 0))  # the AND is in no text
     return Apply(call, parts, None)
 
 
@@ -201,7 +203,7 @@ class _Builder:
     problems: list[Problem] = field(default_factory=list)
     _known: dict[Operator, int] = field(default_factory=dict)
     scripted: list[str] = field(default_factory=list)
-    """The conditions that are about several events."""
+    """The conditions about several events, which become scripts."""
     _conditions: int = 0
     """The number of conditions met so far, in the order of `Scopes.conditions`."""
 
@@ -239,16 +241,15 @@ class _Builder:
 
     def _bound(self, row: int, variable: str) -> int:
         number = self.found.scopes.number(variable)
-        if (
-            self.rows[row].kind is Kind.LEAF and not self.problems
-        ):  # what can fail is only computed for events of the type
+        # An expression that can fail is only computed for events of the type.
+        if self.rows[row].kind is Kind.LEAF and not self.problems:
             bits = [lifted for _, lifted in self.lifting.bits.values()]
             self.lifting.guards[number] = bits[self.rows[row].number]
         return self._added(Operator(Kind.BOUND, row, number=number))
 
     def _bound_event(self, expression: Occurrence) -> int | None:
-        """Conditions on one event, as if they restricted its type. None, and nothing is done, if they are not on one
-        event.
+        """The row of an event with conditions on that event alone, which are treated as if they restricted its type. If
+        a condition is not on one event, returns None and does nothing.
         """
         filters, inner = 0, expression
         while isinstance(inner, algebra.Filtered):

@@ -28,11 +28,11 @@ from cepheid.plan.taxonomy import column_problems
 OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
 """Names of output columns, which are not allowed for variables and measures."""
 EVENT_FIELDS, DELAY_FIELDS = ("type", "time"), ("delay", "depth")
-"""Fields of `events` before the chosen columns; the latter only if there are temporal events."""
+"""The fields of `events` before the chosen columns. DELAY_FIELDS are there only if there are temporal events."""
 
 
 def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Sequence[str]) -> Iterator[Problem]:
-    """Problems of names and of the policy; `columns` are the names of the events' columns, as far as they are known."""
+    """The problems of names and of the policy; `columns` are the names of the events' columns, as far as known."""
     taken = {column.lower(): f"a column of the events ({column!r})" for column in columns}
     taken |= dict.fromkeys(OUTPUT, "a column of the output")
     for name in scopes.names:
@@ -40,7 +40,7 @@ def occurrence_problems(pattern: OccurrencePattern, scopes: Scopes, columns: Seq
             hint = "Case does not count; choose another name for the variable."
             yield Problem(f"the variable {name!r} has the name of {taken[name.lower()]}", hint=hint)
     if delay_of(pattern.expression) > LONGEST:
-        message = f"delays within each other are more than {LONGEST.days} days together, which are 100,000 years"
+        message = f"nested delays add up to more than {LONGEST.days} days, which are 100,000 years"
         yield Problem(message, hint="Shorten them: times so far ahead do not fit 64 bits.")
     if pattern.chosen is not None and pattern.chosen.is_context:
         yield from _context_problems(pattern, pattern.chosen)
@@ -55,8 +55,8 @@ def with_types(pattern: OccurrencePattern, chosen: tuple[str, ...]) -> tuple[str
 def event_faults(
     pattern: OccurrencePattern, schema: Schema, chosen: tuple[str, ...], *, with_delays: bool
 ) -> list[str]:
-    """What is wrong with the columns that follow the own fields of `events`; nothing while the column of types is not
-    known.
+    """The names of columns that the output already has: of the key, and of the chosen columns, which follow the fields
+    that `events` always has. The latter are not checked while the column of types has problems.
     """
     faults = [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
@@ -78,13 +78,13 @@ def check_depth(pattern: OccurrencePattern) -> list[Problem]:
     """A problem if the expression is too deep for the recursive functions that follow."""
     if depth_of(pattern.expression) <= MAX_DEPTH:
         return []
-    return [Problem(f"more than {MAX_DEPTH} operators within each other", hint="Split the pattern into several.")]
+    return [Problem(f"operators are nested more than {MAX_DEPTH} levels deep", hint="Split the pattern into several.")]
 
 
 def _context_problems(pattern: OccurrencePattern, policy: Policy) -> Iterator[Problem]:
     hint = "Take the policy 'recent' or 'unrestricted', which are defined for every pattern."
     for name in dict.fromkeys(_other_operators(pattern.expression)):
-        message = f"{policy.value} is defined for sequence, and, or and within alone, and here is {name}"
+        message = f"{policy.value} is defined only for sequence, and, or and within, and the pattern has {name}"
         yield Problem(message, "policy", hint=hint)
     types = leaf_types(pattern.expression)
     restricted = {one.name for one in pattern.restricted}
@@ -92,7 +92,9 @@ def _context_problems(pattern: OccurrencePattern, policy: Policy) -> Iterator[Pr
     for type_ in dict.fromkeys(types):
         if types.count(type_) > 1:
             yield Problem(
-                f"{policy.value} is defined where each type stands once, and {type_!r} is twice", "policy", hint=hint
+                f"{policy.value} is defined only if each type appears once, and {type_!r} appears twice",
+                "policy",
+                hint=hint,
             )
         if type_ in restricted:
             yield Problem(f"{policy.value} is not defined for restricted types such as {type_!r}", "policy", hint=hint)
@@ -112,10 +114,10 @@ _CALLED = {"Without": "minus", "Delayed": "a delay", "Bound": "a variable", "Fil
 
 
 def costly(condition: str) -> str:
-    """Why the recent policy costs more than expected with a condition on several events."""
+    """The warning that the recent policy costs more than expected with a condition on several events."""
     return (
-        f"policy 'recent' with the condition {condition!r}: an operator below it that remembers only the latest would "
-        "lose what the condition asks for, so all occurrences are found first, and of these the recent ones are given. "
-        "Memory grows with the events, unless within(…) bounds it. Where the condition compares what a key can tell "
-        "apart, give the key"
+        f"policy 'recent' with the condition {condition!r}: an operator below it that stores only the latest "
+        "occurrence could lose those for which the condition is true. So all occurrences are found first, and then the "
+        "recent ones are chosen. Memory grows with the events, unless within(…) bounds it. If the condition only asks "
+        "for equal columns, make these the key"
     )

@@ -1,8 +1,8 @@
 """Conditions over the variables of occurrences, and over the one event of a restricted type: text → nodes.
 
 Variables take the role of stages, so `cepheid.plan.conditions.resolve` and `cepheid.plan.conditions.lift` do the work:
-`v.column` is a column of the variable's event. `start(v)` and `end(v)` are the least and the greatest time in it; they
-are passed on as min and max of the time column. Problems of names are reported here.
+`v.column` is a column of the variable's event. `start(v)` and `end(v)` are the least and the greatest time in `v`; they
+become min and max of the time column. Problems of names are reported here.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from cepheid.plan.conditions.resolve import (
 )
 
 TIMES = {"start": "min", "end": "max"}
-"""The times of a variable, and the functions that the resolver knows them as."""
+"""The functions for the times of a variable, and the functions that the resolver knows in their place."""
 
 
 _NONE_BOUND = "No variable is bound here: bind one, as in ?v:A[v.column > 1]."
 
 
 def names_of(variables: Sequence[str]) -> Names:
-    """The variables; each has one event or none."""
+    """The names of the variables. Each variable has one event or none."""
     return Names(tuple(variables), (0,) * len(variables), 0)
 
 
@@ -52,7 +52,7 @@ class VariableTexts:
     parameters: Parameters
     variables: Sequence[str]
     visible: frozenset[int]
-    """The numbers of the variables that are known."""
+    """The numbers of the variables that the text may use."""
     time: str
 
     def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
@@ -63,7 +63,7 @@ class VariableTexts:
         return None if found else expression
 
     def read(self, source: Source, problems: list[Problem]) -> Expression | None:
-        """As `parse`, but None only if the text cannot be read."""
+        """As `parse`, but None only if the text cannot be parsed."""
         expression = self.parameters.parse(source, problems)
         if expression is None:
             return None
@@ -74,7 +74,7 @@ class VariableTexts:
 def variable_condition(
     source: Source, columns: pa.Schema | None, texts: VariableTexts, problems: list[Problem]
 ) -> Node | None:
-    """The condition over the variables that `texts` knows, None if it has problems."""
+    """The condition over the variables that `texts` knows; None if it has problems."""
     reported: list[Problem] = []
     found: list[Problem] = []
     expression = texts.read(source, reported)
@@ -90,7 +90,7 @@ def variable_condition(
 def event_condition(
     restricted: RestrictedType, columns: pa.Schema | None, time: str, parameters: Parameters, problems: list[Problem]
 ) -> Node | None:
-    """The condition over one event, whose columns may follow the variable; None if it has problems."""
+    """The condition over one event, whose columns may have the variable before them; None if it has problems."""
     source = Source(restricted.condition, f"type {restricted.name!r}")
     expression = parameters.parse(source, problems)
     if expression is None:
@@ -103,8 +103,8 @@ def event_condition(
 
 
 def of_current_event(node: Node) -> Node | None:
-    """The same condition about the current event, if it is about one variable that is an event; None if it uses starts
-    or ends.
+    """A condition about one variable that is an event, as the same condition about the current event. None if it is
+    about several variables, or uses starts or ends.
     """
     if len(events_of(node)) > 1 or any(isinstance(part, Folded | Pick | Called) for part in walk(node)):
         return None
@@ -181,7 +181,7 @@ class _Names:
         if len(name.parts) == 1 and self._number(name) is None:
             hint = f"Write {' or '.join(f'{known}.{written}' for known in self._known()[:3])}."
             hint = hint if self.visible else f"{hint} {_NONE_BOUND}"
-            self._problem(f"whose {written!r}? Columns stand behind a variable", name, hint)
+            self._problem(f"whose {written!r}? A column needs a variable before it", name, hint)
         elif self._look_for(name) and len(name.parts) == 1:
             hint = f"Write {written}.column, start({written}) or end({written})."
             self._problem(f"{written!r} is an occurrence, not a value", name, hint)
@@ -189,8 +189,8 @@ class _Names:
 
 
 def _time_of(name: Name, time: str, source: Source) -> Call:
-    """The time of the variable, as a column; wrapped in coalesce, so that it differs from `v.time`, which only events
-    have.
+    """The time of the variable, as a column. It is wrapped in coalesce, so that it differs from `v.time`, which only
+    events have.
     """
     source.literals.append((name.span, f"coalesce(`{time.replace('`', '``')}`)"))
     return Call("coalesce", (Name((name.parts[0], time), (name.span, name.span)),), name.span)

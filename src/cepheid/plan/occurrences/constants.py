@@ -14,11 +14,11 @@ class Kind(IntEnum):
     EITHER = 2
     THEN = 3
     WITHOUT = 4
-    """With a script: only right occurrences for which it is true count."""
+    """If there is a script, only right occurrences for which it is true count."""
     WITHIN = 5
-    """At most `number` microseconds long."""
+    """Occurrences of at most `number` microseconds."""
     DELAYED = 6
-    """`number` microseconds after the end."""
+    """The instant `number` microseconds after the end."""
     BOUND = 7
     """Bound to variable `number`."""
     FILTERED = 8

@@ -42,7 +42,7 @@ _KINDS: dict[type[Occurrence], Kind] = {
 }
 _POLICIES = {
     Policy.UNRESTRICTED: "all occurrences",
-    Policy.RECENT: "of those that end together, one of the latest start",
+    Policy.RECENT: "of the occurrences with one end, one with the latest start",
     Policy.SNOOP_RECENT: "Snoop's recent context",
     Policy.CHRONICLE: "Snoop's chronicle context",
     Policy.CONTINUOUS: "Snoop's continuous context",
@@ -66,7 +66,7 @@ def explain_occurrence_plan(plan: OccurrencePlan) -> str:
     """What the plan looks for, and how it will run."""
     lines = [_described(plan.pattern)]
     if plan.by_operator:
-        lines.append("Each operator passes on the most recent occurrence alone, and remembers no more than it needs.")
+        lines.append("Each operator emits the most recent occurrence alone, and stores no more than it needs.")
     lines += [f"Note: {warning}" for warning in plan.warnings]
     lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
     if plan.values:
@@ -85,7 +85,7 @@ def occurrence_mermaid(plan: OccurrencePlan) -> str:
 
 
 def occurrence_drawing(pattern: OccurrencePattern) -> str:
-    """As `occurrence_mermaid`, for a pattern whose events are not known, as written; equal parts are one."""
+    """As `occurrence_mermaid`, for a pattern without a schema. Expressions appear as written, and equal ones once."""
     lines, numbers = ["flowchart BT"], dict[Occurrence, int]()
 
     def number(expression: Occurrence) -> int:

@@ -1,4 +1,4 @@
-"""How long occurrences may take, operator by operator; and which patterns store ever more of them."""
+"""The longest duration of the occurrences of each operator, and which patterns store more and more of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 
 
 def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]:
-    """For each operator the longest time that an occurrence may take if anything can still use it."""
+    """For each operator, the longest duration of an occurrence that anything can still use, in microseconds; -1 if no
+    root needs the operator.
+    """
     windows = [-1] * len(operators)
     for root in roots:
         windows[root] = UNBOUNDED
@@ -26,7 +28,7 @@ def windows_of(operators: Sequence[Operator], roots: Iterable[int]) -> list[int]
 
 
 def spans_of(operators: Sequence[Operator]) -> list[int]:
-    """For each operator the longest time that one of its occurrences can take."""
+    """For each operator, the longest duration that one of its occurrences can have, in microseconds."""
     spans: list[int] = []
     for operator in operators:
         match operator.kind:
@@ -44,15 +46,15 @@ def spans_of(operators: Sequence[Operator]) -> list[int]:
 
 
 def occurrence_growth(plan: OccurrencePlan) -> Iterator[str]:
-    """What a matcher stores for ever of a key, if the input does not end: one sentence per cause, with advice."""
+    """What a matcher stores of a key for ever, if the input does not end: one sentence per cause, with advice."""
     joins = [row for row, operator in enumerate(plan.operators) if operator.kind in (Kind.BOTH, Kind.THEN)]
     if plan.by_operator or plan.policy is Policy.SNOOP_RECENT or not joins:
-        return  # an operator remembers the latest
+        return  # an operator stores only the latest occurrence
     if plan.policy.is_context:
-        kept = "all occurrences that no other has used up, as in a context within(…) forgets none"
-        yield f"{kept}. Take the policy 'recent', or 'unrestricted' with within(…)"
+        stored = "all occurrences that no other has used up, as in a context within(…) drops none"
+        yield f"{stored}. Take the policy 'recent', or 'unrestricted' with within(…)"
         return
     windows = windows_of(plan.operators, [plan.root])
     if any(windows[row] >= UNBOUNDED for row in joins):
         other = "" if plan.policy is Policy.RECENT else ", or take the policy 'recent'"
-        yield f"all occurrences that an event to come may be joined with. Bound them with within(…){other}"
+        yield f"all occurrences that a future event may be joined with. Bound them with within(…){other}"

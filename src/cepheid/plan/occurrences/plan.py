@@ -1,6 +1,6 @@
 """The plan of an expression over occurrences: a table of operators, each after its operands.
 
-Equal sub-expressions are one operator, so each is evaluated once per event, however often it is written.
+Equal sub-expressions are one operator. So each is evaluated once per event, however often it is written.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cepheid.plan.plan_set import InSql, Measured
 
 @dataclass(frozen=True)
 class Operator:
-    """One row of the table; `left` and `right` are earlier rows, -1 if there is none."""
+    """One row of the table. `left` and `right` are earlier rows, or -1 if there is none."""
 
     kind: Kind
     left: int = -1
     right: int = -1
     number: int = 0
     script: Script | None = None
-    """Over the values of variables: those of the operands; for WITHOUT, of both."""
+    """A condition over the values of variables: those of the operand or, for WITHOUT, of both operands."""
     text: str = ""
     """The script's condition as written."""
 
@@ -44,7 +44,7 @@ class Variable:
     is_event: bool
     """Whether it is always one event, which has columns; otherwise it has a start and an end."""
     in_output: bool
-    """Whether it is in the output; a variable in what minus takes away is not."""
+    """Whether it is in the output. A variable on the right side of minus is not."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class OccurrencePlan(Measured, InSql):
     pattern: OccurrencePattern
     schema: Schema
     bits: tuple[Lifted, ...]
-    """One for each type asked for: whether an event is of the type."""
+    """One for each requested type: whether an event is of the type."""
     values: tuple[Lifted, ...]
     """Columns that scripts and measures read."""
     operators: tuple[Operator, ...]
     root: int
     variables: tuple[Variable, ...]
     time_value: int | None
-    """The index in `values` of the events' time; scripts and measures read a variable's start and end there."""
+    """The index in `values` of the events' time, from which the start and end of a variable are read."""
     measures: tuple[Measure, ...] | None
     """None: the output has the variables and the events."""
     columns: tuple[str, ...]
@@ -72,16 +72,18 @@ class OccurrencePlan(Measured, InSql):
     by_operator: bool
     """Whether the recent policy may be applied at every operator, which then stores little."""
     warnings: tuple[str, ...]
-    """Notes on what works, but perhaps not as meant, or at a cost."""
+    """Notes on what works, but perhaps not as intended, or at a high cost."""
     limits: Limits
     beside_delays: bool = False
     """Whether a pattern detected together with this one has temporal events; rows of both have the same columns."""
     named: bool = False
-    """Whether rows begin with the pattern's name, as there are rows of other patterns."""
+    """Whether rows begin with the pattern's name, because there are rows of other patterns."""
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:
-        """Columns with times that may be those of temporal events, and the fields of structs that they are."""
+        """Columns whose times may be those of temporal events. For a column of structs, the fields that are such times;
+        for a column that is a time itself, none.
+        """
         times: dict[str, tuple[str, ...]] = {"match_start": (), "match_end": ()} if self.has_delays else {}
         if self.measures is None:
             spans = [variable.name for variable in self.variables if variable.in_output and not variable.is_event]
@@ -90,8 +92,8 @@ class OccurrencePlan(Measured, InSql):
 
     @property
     def binds_anew(self) -> bool:
-        """Whether an event may change what the variables of an occurrence stand for, by taking away one of several ways
-        in which the occurrence came about.
+        """Whether an event may change what the variables of an occurrence are bound to, because it removes one of
+        several ways in which the occurrence came about.
         """
         return bool(self.variables) and any(operator.kind is Kind.WITHOUT for operator in self.operators)
 
@@ -102,7 +104,7 @@ class OccurrencePlan(Measured, InSql):
 
     @property
     def member_columns(self) -> tuple[str, ...]:
-        """The chosen columns except type and time, which precede them in `events`."""
+        """The chosen columns except type and time, which come before them in `events`."""
         return tuple(name for name in self.columns if name not in (self.type_column.name, self.schema.time))
 
     @property

@@ -21,15 +21,15 @@ class OccurrencePlans(PlanSet[OccurrencePlan]):
     """The plans of patterns of occurrences."""
 
     variables: tuple[str, ...]
-    """Names of variables, in any plan; upper or lower case does not count."""
+    """The names of the variables of all plans, in lower case, each once: upper or lower case does not count."""
 
     @staticmethod
     def of(each: Sequence[OccurrencePlan], *, named: bool = False) -> OccurrencePlans:
         """The plans together, with one mask of bits and one set of values.
 
         Raises:
-            LimitExceeded: they ask for more than MAX_CONDITIONS types.
-            PatternError: columns of one name have different types.
+            LimitExceeded: the plans ask for more than MAX_CONDITIONS types.
+            PatternError: columns with the same name have different types.
         """
         if problems := list(_disagreements(each)):
             raise PatternError(problems)
@@ -57,15 +57,15 @@ class OccurrencePlans(PlanSet[OccurrencePlan]):
         return next(found, None)
 
     def numbers_of_variables(self, plan: OccurrencePlan) -> list[int]:
-        """The numbers, among all variables, of the variables of a plan."""
+        """The numbers that the variables of a plan have among all variables."""
         return [self.variables.index(variable.name.lower()) for variable in plan.variables]
 
     @property
     def tables(self) -> list[Table]:
-        """The operators of all plans; plans that are evaluated differently have different tables."""
+        """The operators of all plans. Plans that are evaluated differently are in different tables."""
         tables: dict[tuple[Policy, bool], Table] = {}
         for number, (plan, place) in enumerate(zip(self.each, self.places, strict=True)):
-            # The recent ones are chosen after all occurrences are found, so this is evaluated as unrestricted.
+            # The recent occurrences are chosen after all are found, so the operators are evaluated as unrestricted.
             chosen_last = plan.policy is Policy.RECENT and not plan.by_operator
             way = (Policy.UNRESTRICTED if chosen_last else plan.policy, plan.by_operator)
             table = tables.setdefault(way, Table(*way))
@@ -79,7 +79,7 @@ class OccurrencePlans(PlanSet[OccurrencePlan]):
 
 
 def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
-    """An output column with one name has one type in all patterns."""
+    """Problems of output columns that have one name and, in several patterns, different types."""
     known: dict[str, tuple[str, str, str]] = {}
     first_plan = plans[0]
     for plan in plans:
@@ -105,7 +105,7 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
 
 @dataclass
 class Table:
-    """Operators that are evaluated in one way."""
+    """Operators that are evaluated in the same way."""
 
     policy: Policy
     by_operator: bool
@@ -120,12 +120,12 @@ class Table:
         return list(self.rows)
 
     def add(self, operator: Operator) -> int:
-        """The row of the operator."""
+        """The row of the operator, which is added if it is new."""
         return self.rows.setdefault(operator, len(self.rows))
 
 
 def _placed(operator: Operator, rows: Sequence[int], place: ColumnMap, variables: Sequence[int]) -> Operator:
-    """A plan's operator, with the numbers that it has among all plans."""
+    """A plan's operator, with its numbers replaced by those among all plans."""
     number = operator.number
     match operator.kind:
         case Kind.LEAF:

@@ -1,4 +1,4 @@
-"""The types that leaves ask for: types of events, with the types below them, and restricted types."""
+"""The types that leaves ask for: types of events, with the types below them; and restricted types."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cepheid.plan.taxonomy import NO_TAXONOMY, column_problems, type_condition
 
 @dataclass(frozen=True)
 class Chain:
-    """What an event must be to be of a type: of a type that `sql` asks for, and true to the restrictions."""
+    """The meaning of a type: an event of one of the types in `sql`, for which all restrictions are true."""
 
     sql: str
     several: bool
-    """Whether it asks for more than one of these types."""
+    """Whether `sql` asks for more than one type."""
     restricted: tuple[RestrictedType, ...]
     """Inner types first; outer ones restrict them further."""
 
@@ -41,7 +41,7 @@ def event_types(pattern: OccurrencePattern) -> list[str]:
 
 
 def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, Chain]:
-    """For each type that a leaf asks for, its meaning; empty if there are problems."""
+    """The meaning of each type that a leaf asks for; empty if there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
     problems += found
     if found or pattern.types is None:
@@ -67,7 +67,7 @@ def _problems(pattern: OccurrencePattern) -> Iterator[Problem]:
         if names.count(name) > 1:
             yield Problem(f"the type {name!r} is declared twice", hint="Choose another name for one of them.")
         if name in declared:
-            hint = "Choose another name: a type of the taxonomy is not restricted, one of its own is made of it."
+            hint = "Choose another name: restricting a type makes a new type, and does not change the taxonomy's."
             yield Problem(f"the type {name!r} is in the taxonomy, too", f"type {name!r}", hint=hint)
     yield from _circles(pattern)
     if pattern.types is not None and pattern.types.lists_all:
@@ -92,12 +92,14 @@ def _unknown(name: str, where: str | None, known: list[str]) -> Problem:
 
 
 def misread_types(pattern: OccurrencePattern) -> Iterator[str]:
-    """Warnings for names that are read as types because no taxonomy lists the types, but are hardly meant so."""
+    """Warnings for names that are read as types, because no taxonomy lists the types, but are probably not meant as
+    types.
+    """
     return (warning for _, warning in _misread(pattern))
 
 
 def _misread(pattern: OccurrencePattern) -> Iterator[tuple[str, str]]:
-    """Each of these names, with the warning."""
+    """Each such name, with its warning."""
     if pattern.types is None or pattern.types.lists_all:
         return
     declared, restricted = pattern.types.types, [one.name for one in pattern.restricted]
@@ -122,7 +124,7 @@ _WINDOW = re.compile(rf"(.+)_([0-9]+{WORD})")
 
 
 def _window_in(name: str) -> str | None:
-    """The length of time at the end of a type's name, if a window may be meant."""
+    """The length of time at the end of a type's name, if a window may be meant; None otherwise."""
     if (found := _WINDOW.fullmatch(name)) is None:
         return None
     try:

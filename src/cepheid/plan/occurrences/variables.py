@@ -1,4 +1,4 @@
-"""Where the variables of an expression are bound and known, and which of them each condition may use."""
+"""Where the variables of an expression are bound and known, and which variables each condition may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cepheid.plan.occurrences.plan import Variable
 
 @dataclass(frozen=True)
 class Written:
-    """A condition as written in the expression, and the numbers of the variables that it may use."""
+    """A condition as written in the expression, with the numbers of the variables that it may use."""
 
     text: str
     visible: frozenset[int]
@@ -35,7 +35,7 @@ class Scopes:
 
 
 def scopes_of(expression: Occurrence, problems: list[Problem]) -> Scopes:
-    """The variables and conditions; a variable bound twice is a problem."""
+    """The variables and conditions of the expression; a variable that is bound twice is a problem."""
     scopes = Scopes()
     known = _walk(expression, scopes, problems)
     scopes.each = [replace(each, in_output=number in known) for number, each in enumerate(scopes.each)]
@@ -58,7 +58,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
         case algebra.Bound(variable, of):
             inside = _walk(of, scopes, problems)
             if variable.lower() in (name.lower() for name in scopes.names):
-                hint = "A variable is bound once, also in what minus takes away: choose another name for one of them."
+                hint = "A variable is bound once, also on the right of minus: choose another name for one of them."
                 problems.append(Problem(f"the variable {variable!r} is bound twice", hint=hint))
                 return inside
             scopes.each.append(Variable(variable, is_event(of), in_output=True))
@@ -71,7 +71,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
 
 
 def is_event(expression: Occurrence) -> bool:
-    """Whether each of its occurrences is always one event."""
+    """Whether each occurrence of the expression is always one event."""
     match expression:
         case algebra.Leaf():
             return True

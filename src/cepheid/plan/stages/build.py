@@ -42,14 +42,14 @@ def build_plan(
     outputs: tuple[OutputName, ...] | None = None,
     limits: Limits | None = None,
 ) -> Plan:
-    """What a host and a matcher need to find the pattern in events of the schema.
+    """The plan: what a host and a matcher need to find the pattern in events of the schema.
 
-    `columns` are the event columns in the output's stage columns (all, if None); with `measures` (name → SQL over
-    stages), these flat columns replace the stage columns.
+    `columns` are the event columns in the output's stage columns (all, if None). With `measures` (name → SQL over
+    stages), flat columns replace the stage columns.
 
     Raises:
         SchemaError: the key, time, sequence or columns are missing or not usable; one message with all such faults.
-        PatternError: with all problems of the pattern and the measures, after those of the schema, if it has any.
+        PatternError: lists the faults of the schema, if any, then all problems of the pattern and the measures.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
     options = PlanOptions(columns=columns, outputs=outputs, limits=limits or Limits())
@@ -69,8 +69,8 @@ def plan_or_problems(
     sound: bool,
     first_slot: int = 0,
 ) -> Plan | list[Problem]:
-    """The plan, its slots numbered from `first_slot`; or all problems of the pattern and the measures. If the schema is
-    not `sound`, only the problems that do not depend on it.
+    """The plan, with slots numbered from `first_slot`; or all problems of the pattern and the measures. If the schema
+    is not `sound`, only the problems that do not depend on it are found.
     """
     pattern, measures = asked
     problems = pattern_problems(pattern, schema.columns.names)
@@ -112,7 +112,9 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
 def _resolved(
     pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
 ) -> tuple[list[list[Part]], list[ResolvedMeasure]]:
-    """The plan's conditions and measures with names, types and parameters filled in; `columns` None: not known."""
+    """The plan's conditions and measures, with names, types and parameters filled in. `columns` None: the columns are
+    not known.
+    """
     parameters, types = (
         Parameters(pattern.parameters),
         subtype_conditions(pattern.types, asked_types(pattern), columns, problems),
@@ -150,7 +152,7 @@ class _Written:
 
     texts: tuple[_Text, ...]
     visible: int
-    """How many stages, from the first, the texts may refer to."""
+    """The texts may refer to the first `visible` stages."""
 
 
 def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
@@ -170,7 +172,7 @@ def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
     numbers = iter(range(1, len(written) + 1))
     for condition in stage.conditions:
         if isinstance(condition, Subtype):
-            if condition.type in types:  # else its problem is reported
+            if condition.type in types:  # otherwise its problem is already reported
                 yield _Text(types[condition.type], f"{stage.label}, subtype")
             continue
         call, number = "or_where" if condition.alternative else "where", next(numbers)
@@ -183,7 +185,9 @@ def _text(condition: Condition, where: str) -> _Text:
 
 
 def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:
-    """For each leaf, how many stages it may refer to: those before it, its own and, in a loop, all of the loop."""
+    """For each leaf, how many stages it may refer to: those before it, the leaf itself and, in a loop, all stages of
+    the loop.
+    """
     for stage in stages:
         end = before + len(stage.leaves)
         if stage.group:
@@ -229,7 +233,7 @@ def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], proble
 
 
 def _combined(parts: Sequence[Part]) -> Node | None:
-    """The whole condition: where is ANDed with what is before, or_where is ORed with all that is before."""
+    """The whole condition: `where` is ANDed, and `or_where` ORed, with everything before it."""
     if not parts:
         return None
     first, *others = parts

@@ -1,6 +1,6 @@
 """Problems of a pattern that do not depend on events: names, quantifiers, windows, NOT stages, groups, skipping.
 
-The fluent interface refuses a call only if no later call could correct it; everything else is found here, so the order
+The fluent interface refuses a call only if no later call could correct it. Everything else is found here, so the order
 of the calls on a stage does not matter.
 """
 
@@ -21,7 +21,7 @@ MAX_TURNS = 5_000
 
 
 def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
-    """All problems of the pattern itself; `columns` are the names of the events' columns, as far as they are known.
+    """All problems of the pattern itself; `columns` are the names of the events' columns, as far as known.
 
     A problem's `where` is the label of a stage, `within` or `skip`.
     """
@@ -35,13 +35,13 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 
 
 def problems_without_time(pattern: Pattern) -> list[Problem]:
-    """Every window is a problem in processing order, which has no event time."""
+    """A problem for every window: processing order has no event times."""
     hint = "Name the column of event times with time=…, or take the window away."
     return [Problem("a window needs event times, and none are named", place, hint=hint) for place in _windows(pattern)]
 
 
 def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None, *, named: bool) -> list[Problem]:
-    """Timeouts alone are a problem if no partial match can time out, also of one of several patterns (`named`)."""
+    """A problem if only timeouts are requested and no partial match can time out. `named`: of several patterns."""
     if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
         return []
     hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too"
@@ -57,7 +57,7 @@ def _windows(pattern: Pattern) -> list[str]:
 
 
 def _parts(pattern: Pattern) -> list[Stage]:
-    """Every stage and group, each before those in it."""
+    """Every stage and group, each group before its own stages."""
     return [part for stage in pattern.stages for part in stage.parts]
 
 
@@ -80,7 +80,7 @@ def _turns(stage: Stage) -> int:
 
 
 def _function_problems(pattern: Pattern) -> Iterator[Problem]:
-    """A name for two different functions: it would not distinguish patterns."""
+    """Problems of names that two different functions have: such a name would not distinguish patterns."""
     known: dict[str, object] = {}
     for label, function in pattern.functions:
         if known.setdefault(function.name, function.call) != function.call:
@@ -93,14 +93,14 @@ def _function_problems(pattern: Pattern) -> Iterator[Problem]:
 
 def _window_problems(pattern: Pattern) -> Iterator[Problem]:
     if pattern.window is not None and pattern.window <= timedelta(0):
-        yield Problem(f"within must be longer than nothing, got {pattern.window}")
+        yield Problem(f"within must be longer than zero, got {pattern.window}")
     for stage in _parts(pattern):
         for what, length in (("within_previous", stage.window), ("the loop's window", stage.quantifier.window)):
             if length is not None and length <= timedelta(0):
-                yield Problem(f"{what} must be longer than nothing, got {length}", stage.label)
+                yield Problem(f"{what} must be longer than zero, got {length}", stage.label)
             elif length is not None and pattern.window is not None and length > pattern.window > timedelta(0):
                 longer = f"{what} is longer than within: {format_duration(length)}, {format_duration(pattern.window)}"
-                hint = "An event so late would be behind the end of the match: make it shorter, or leave it out."
+                hint = "An event so late would be after the end of the match: make it shorter, or leave it out."
                 yield Problem(longer, stage.label, hint=hint)
 
 
@@ -125,14 +125,14 @@ def _name_problems(pattern: Pattern, columns: Sequence[str]) -> Iterator[Problem
 
 
 def _order_problems(stages: Sequence[Stage]) -> Iterator[Problem]:
-    """Stages of a pattern or a group that cannot stand where they do."""
+    """Problems of stages that are not possible at their place in a pattern or group."""
     if stages and stages[0].contiguity.negated:
         call = stages[0].contiguity.value
         hint = "Begin with the stage after which no such event may come."
         yield Problem(f"{call} cannot be the first stage", stages[0].label, hint=hint)
     for before, stage in pairwise(stages):
         if stage.contiguity.negated and before.quantifier.optional:
-            message = f"{stage.contiguity.value} cannot stand behind the optional {before.label}"
+            message = f"{stage.contiguity.value} cannot follow the optional {before.label}"
             hint = "Use two patterns: one with the optional stage, not optional there, and one without it."
             yield Problem(message, stage.label, hint=hint)
 
@@ -203,17 +203,17 @@ def _quantifier_problems(stage: Stage) -> Iterator[Problem]:
 
 
 def _excluded(stage: Stage) -> Iterator[Problem]:
-    """allow_combinations, and what it cannot be combined with."""
+    """Problems of allow_combinations with calls that it excludes."""
     quantifier = stage.quantifier
     if not quantifier.combinations:
         return
     for call, given, why in (
-        ("consecutive", quantifier.consecutive, "consecutive passes over no event"),
+        ("consecutive", quantifier.consecutive, "consecutive skips no event"),
         ("greedy", quantifier.greedy, "greedy takes every event that it can"),
         ("longest", quantifier.longest, "longest gives one loop"),
     ):
         if given:
-            hint = f"allow_combinations also passes over events that match, {why}: choose one."
+            hint = f"allow_combinations also skips events that match, {why}: choose one."
             yield Problem(f"{call} and allow_combinations exclude each other", stage.label, hint=hint)
 
 

@@ -1,9 +1,9 @@
-"""Plans and patterns as readable text: what will be looked for, and which engine computes what.
+"""Plans and patterns as readable text: what is looked for, and which engine computes what.
 
-A plan's text has three parts: the stages, each with its contiguity, quantifier and condition (those of a group are
-indented below it, numbered as in the messages of pattern files: 2.1); the lifted columns, which the host's SQL engine
-computes for every event; and what applies to the whole pattern. Scripts are printed as SQL-like text, in which
-`late.origin` belongs to the last event that the stage has so far, as in the conditions that users write.
+A plan's text has three parts. First come the stages, each with its contiguity, quantifier and condition; those of a
+group are indented below it and numbered as in the messages of pattern files (2.1). Then come the lifted columns, which
+the host's SQL engine computes for every event, and what applies to the whole pattern. Scripts are printed as SQL-like
+text, in which `late.origin` belongs to the last event that the stage has so far, as in the conditions that users write.
 """
 
 from __future__ import annotations
@@ -61,14 +61,12 @@ _SPEED = "at tens of thousands of events a second"
 
 
 def explain_pattern(pattern: Pattern) -> str:
-    """A pattern as text, as far as that does not depend on the events' schema, with conditions as written; and
-    warnings.
-    """
+    """A pattern as text with conditions as written, as far as the text needs no schema; and warnings."""
     return describe_pattern(pattern) + "".join(f"{warning}\n" for warning in _warnings(pattern))
 
 
 def describe_pattern(pattern: Pattern) -> str:
-    """The same without warnings."""
+    """As `explain_pattern`, but without warnings."""
     return _text([_title(pattern), "", *_stage_lines(pattern.stages, _written), "", *_whole_pattern(pattern)])
 
 
@@ -78,7 +76,9 @@ def explain_plan(plan: Plan) -> str:
     conditions, untils = iter(plan.conditions[:leaves]), iter(plan.conditions[leaves:])
 
     def planned(stage: Stage) -> Iterator[str]:
-        """The conditions of a stage. Called in the order of the plan's conditions: a group comes before its stages."""
+        """The conditions of a stage. It must be called in the order of the plan's conditions: a group comes before its
+        stages.
+        """
         if not stage.group:
             yield from _planned_condition(next(conditions), plan)
         if stage.until is not None:
@@ -97,7 +97,7 @@ def explain_plan(plan: Plan) -> str:
 
 
 def script_text(script: Script, plan: Plan) -> str:
-    """A script as SQL-like text; lifted columns are written out."""
+    """A script as SQL-like text, in which lifted columns are written out."""
     text = _script(script, plan)
     return text[1:-1] if isinstance(script, Operation) and script.operator in _INFIX | _AFFIX.keys() else text
 
@@ -113,7 +113,7 @@ def _title(pattern: Pattern) -> str:
 def _stage_lines(
     stages: Sequence[Stage], conditions: Callable[[Stage], Iterable[str]], indent: str = "  ", group: str = ""
 ) -> Iterator[str]:
-    """The stages, each with its conditions below it; `group` is the number of the group that they form."""
+    """The stages, each with its conditions below it; `group` is the number of the enclosing group."""
     for index, stage in enumerate(stages):
         number = f"{group}{index + 1}."
         how = "begins with" if index == 0 else _CONTIGUITY[stage.contiguity]
@@ -237,7 +237,7 @@ def _kinds(types: Taxonomy) -> Iterator[str]:
 
 
 def pattern_warnings(pattern: Pattern) -> tuple[str, ...]:
-    """Notes on what works, but perhaps not as meant; the pattern has no problems."""
+    """Notes on what works, but perhaps not as intended; the pattern has no problems."""
     return (
         *growth_warnings(pattern),
         *(f"{warning}." for warning in taxonomy_warnings(pattern.types, asked_types(pattern))),
@@ -308,7 +308,9 @@ def _quoted(name: str) -> str:
 
 
 def _operation(operation: Operation, plan: Plan) -> str:
-    """Infix and affix operators are in parentheses, so that readers need not know precedence."""
+    """The operation as text. Infix and affix operators are in parentheses, so that readers need not know their
+    precedence.
+    """
     operator = operation.operator
     if operator in _INFIX:
         word = f" {operator.value.upper()} "

@@ -1,8 +1,9 @@
-"""Which patterns can store ever more partial matches, and what would bound them.
+"""Which patterns can store more and more partial matches, and what would bound them.
 
 Every event may start a partial match, so their number is bounded only if each of them ends. A partial match ends by
 time (`within`, a window of its stage), by an event that does not match where the pattern is strict, or by completing.
-Nothing is known here about the events: a stage with a condition may wait for ever, one without takes the next event.
+Nothing is known here about the events: a stage with a condition may wait for ever, and one without takes the next
+event.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from cepheid.lang.sql.tokens import Kind, Token, tokenize
 from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, SkipTo, Stage, Subtype
 
 _WAITS = "partial matches wait for it until an event matches, however long that takes"
-_KEPT = "partial matches wait for it for ever, as followed_by_any keeps them also when an event matches"
+_WAITS_FOR_EVER = (
+    "partial matches wait for it for ever, as followed_by_any lets them wait on after an event has matched"
+)
 _COMBINATIONS = "each event that its loop could take doubles the partial matches in it"
 _NEVER_ENDS = "partial matches stay in its loop for ever, as no event ends it"
 _GAPS = "partial matches wait in its loop until the next event matches, however long that takes"
@@ -26,8 +29,8 @@ _SKIP = "; or a skip strategy, which drops them once a match is emitted"
 
 
 def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
-    """Why the partial matches of one key can grow in number without bound: one sentence per cause, with its stage and
-    advice; empty if they cannot. The pattern has no other problems.
+    """Why the number of partial matches of one key can grow without bound: one sentence per cause, with its stage and
+    advice. Empty if it cannot. The pattern has no other problems.
     """
     if pattern.window is not None:
         return ()
@@ -36,7 +39,7 @@ def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Whole:
-    """What a stage's warnings depend on apart from the stage."""
+    """What the warnings of a stage depend on, apart from the stage."""
 
     pattern: Pattern
 
@@ -50,7 +53,7 @@ class _Whole:
         return last and self.pattern.skip_strategy.to in (SkipTo.NEXT, SkipTo.PAST_LAST_EVENT)
 
     def compares(self, stage: Stage) -> bool:
-        """Whether a condition in the stage may look at other events: one partial match may then take an event that
+        """Whether a condition in the stage may look at other events. One partial match may then take an event that
         another does not take.
         """
         names = {leaf.name.lower() for leaf in self.pattern.leaves}
@@ -58,7 +61,7 @@ class _Whole:
 
 
 def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
-    """Whether the condition refers to a stage; `stages` are names in lower case."""
+    """Whether the condition refers to a stage; `stages` has names in lower case."""
     if isinstance(condition, Subtype):
         return False
     if condition.function is not None:
@@ -67,29 +70,29 @@ def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
     return any(
         token.kind in (Kind.WORD, Kind.QUOTED)
         and token.text.lower() in stages
-        and before.text != "."  # else it is a field
-        and after.text != "("  # else it is a function
+        and before.text != "."  # otherwise it is a field
+        and after.text != "("  # otherwise it is a function
         for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
     )
 
 
 def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:
-    """Warnings for the stages of a pattern or a group; `bounded`: a window around them bounds every gap."""
+    """Warnings for the stages of a pattern or a group. `bounded`: a window around them bounds every gap."""
     for number, stage in enumerate(stages):
         if stage.contiguity.negated:
             continue  # the stage after it waits; as the last stage it has a window
         timed = bounded or stage.window is not None
-        # Nothing waits for the first stage; the first stage of a group does not wait, but the group does.
+        # No partial match waits for the first stage of the pattern. For the first stage of a group, the group waits.
         causes = [] if timed or number == 0 else [*_waiting(stage, whole)]
         causes += _looping(stage, whole, timed=timed or stage.quantifier.window is not None)
         for why, advice in causes:
-            yield f"{stage.label}: {why}, so there can be ever more. {advice}."
+            yield f"{stage.label}: {why}, so their number can grow without bound. {advice}."
         yield from _warnings(stage.group, whole, bounded=timed)
 
 
 def _waiting(stage: Stage, whole: _Whole) -> Iterator[tuple[str, str]]:
     if stage.contiguity is Contiguity.RELAXED_ANY:
-        yield _KEPT, _WITHIN_OR_PREVIOUS + ("" if whole.skips else _SKIP)
+        yield _WAITS_FOR_EVER, _WITHIN_OR_PREVIOUS + ("" if whole.skips else _SKIP)
     elif stage.contiguity is Contiguity.RELAXED and any(leaf.conditions for leaf in stage.leaves):
         yield _WAITS, _WITHIN_OR_PREVIOUS
 
@@ -110,5 +113,5 @@ def _looping(stage: Stage, whole: _Whole, *, timed: bool) -> Iterator[tuple[str,
     elif endless:
         yield _NEVER_ENDS, advice + skip
     elif not (quantifier.consecutive or timed) and whole.compares(stage):
-        # Otherwise any event that the loop takes for one partial match moves all: they are soon complete.
+        # Otherwise all partial matches take any event that one of them takes, so they are soon complete.
         yield _GAPS, advice

@@ -9,7 +9,7 @@ from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
 
 
 def longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
-    """What is wrong with the `longest` of a stage or group, if it has one."""
+    """The problems of `longest` on a stage or group, if it has it."""
     if not stage.quantifier.longest or stage.contiguity.negated:
         return
     if stage.group:
@@ -23,12 +23,12 @@ def longest_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
 
 
 def longest_group_problems(stage: Stage, pattern: Pattern) -> Iterator[Problem]:
-    """The same for a group with `longest`."""
+    """The problems of `longest` on a group."""
     if not _is_last(stage, pattern):
         yield Problem("longest is for the last stage only", stage.label)
         return
     if _ends_with_not(stage.group):
-        hint = "Put another stage, one that is not optional, behind it."
+        hint = "Put another stage, one that is not optional, after it."
         message = "longest is not for a group that ends with a NOT: its last turn would never be certain"
         yield Problem(message, stage.label, hint=hint)
     if all(map(can_be_empty, stage.group)):
@@ -67,10 +67,10 @@ def _ends_with_not(stages: Sequence[Stage]) -> bool:
 
 
 def _turning_alike(group: Stage) -> Iterator[Stage]:
-    """Loops of no fixed number in a loop over a group, where the next event may belong to their own next turn or to the
-    next turn of the loop around them.
+    """Loops without a fixed number of turns, inside a loop over a group, where the next event may begin a new turn of
+    either loop.
 
-    Then the same events could be taken in two ways, and one may break while the other continues.
+    The same events could then be taken in two ways, and one may break while the other continues.
     """
     for outer in group.parts:
         if outer.group and outer.quantifier.loops:
@@ -83,7 +83,7 @@ def _alone(group: Stage) -> Iterator[Stage]:
 
 
 def _without_fixed_number(stage: Stage) -> Iterator[Stage]:
-    """The stage and those that may be alone in it, if they are loops of no fixed number."""
+    """The stage and those that may be alone in it, if they are loops without a fixed number of turns."""
     if stage.quantifier.minimum != stage.quantifier.maximum:
         yield stage
     for inner in _alone(stage):
@@ -95,14 +95,14 @@ def _ends(stage: Stage, pattern: Pattern) -> bool:
     quantifier, times = stage.quantifier, stage.quantifier.times
     if any((pattern.window, stage.window, quantifier.window)):
         return True
-    if stage.until is not None and not any(inner.group for inner in stage.group):  # it would not end these
+    if stage.until is not None and not any(inner.group for inner in stage.group):  # it would not end inner groups
         return True
     exact = times is not None and times.minimum == times.maximum and not stage.group
     return exact or ((quantifier.consecutive or not quantifier.loops) and _is_strict(stage.group))
 
 
 def _is_strict(stages: Sequence[Stage]) -> bool:
-    """Whether an event that none of the stages takes always breaks them, once the first of them has an event."""
+    """Whether an event that none of the stages takes always ends the partial match, once the first has an event."""
     waiting = (Contiguity.RELAXED, Contiguity.RELAXED_ANY)
     return all(stage.contiguity not in waiting for stage in stages[1:]) and all(
         (stage.quantifier.consecutive or not stage.quantifier.loops) and _is_strict(stage.group) for stage in stages

@@ -23,7 +23,7 @@ def _skippable(stages: Sequence[Stage]) -> Iterator[bool]:
 
 
 def asked_types(pattern: Pattern) -> list[tuple[str, str]]:
-    """Each requested subtype: its place, and its type."""
+    """Each requested subtype: its place, and the type."""
     return [
         (f"{stage.label}, subtype", condition.type)
         for stage in pattern.leaves

@@ -1,4 +1,4 @@
-"""The plan: a pattern that has met its schema. Everything is resolved and typed; names are not checked again."""
+"""The plan: a pattern that has met its schema. All names and types are settled, and not checked again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StageColumn(NamedTuple):
     name: str
     stage: int
     repeats: bool
-    """Whether it may have several events: then the column holds arrays."""
+    """Whether the stage may have several events. If so, the column holds arrays."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Plan(Measured):
     pattern: Pattern
     schema: Schema
     bits: tuple[Lifted, ...]
-    """Boolean columns, packed into one mask per event: bit i is set where bits[i] is true (not NULL, not false)."""
+    """Boolean columns, packed into one mask per event: bit i is set if bits[i] is true (not NULL, not false)."""
     values: tuple[Lifted, ...]
     """Columns that scripts and measures read."""
     conditions: tuple[PlannedCondition, ...]
@@ -64,14 +64,14 @@ class Plan(Measured):
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The conditions in Python. If there are any, the events come with all their columns, and the reference step
-        runs the pattern.
+        """The conditions in Python. If there are any, events come with all their columns, and the reference step runs
+        the pattern.
         """
         return tuple(function for _, function in self.pattern.functions)
 
     @property
     def placed_functions(self) -> Sequence[tuple[str, Function]]:
-        """The same, each with the label of its stage."""
+        """The conditions in Python, each with the label of its stage."""
         return self.pattern.functions
 
     @property

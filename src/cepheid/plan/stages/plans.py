@@ -1,4 +1,4 @@
-"""Several plans over the same events: what a host computes for all of them, each lifted column only once."""
+"""The plans of several patterns of stages over the same events."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Plans(PlanSet[Plan]):
 def build_plans(
     patterns: Sequence[PatternRequest[Pattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
 ) -> Plans:
-    """The plans of all patterns; `options.named` as in Plans.
+    """The plans of all patterns; for `options.named` see Plans.
 
     Raises:
-        as `build_plan` does, with the problems of all patterns; and PatternError if measures of one name have different
+        as `build_plan`, with the problems of all patterns; also PatternError if measures of one name have different
         types.
     """
     faults = schema_faults(schema, options.chosen(schema))
@@ -49,7 +49,7 @@ def build_plans(
 
 
 def _disagreements(plans: Sequence[Plan]) -> Iterator[Problem]:
-    """A measure's name is one column of the output in all patterns."""
+    """Problems of measures that have one name and, in several patterns, different spellings or types."""
     known: dict[str, tuple[str, Measure]] = {}
     for plan in plans:
         for measure in plan.measures or ():
