@@ -67,7 +67,7 @@ def test_a_listing_that_is_refused(pattern: Pattern, outputs: Outputs) -> None:
         pattern, schema, key="deadline", time="at", outputs=outputs, lateness="9 seconds", consistency="realtime"
     )
     live.process(events((1, "q", 0, "-"), (2, "p", 0, "a")).rename_columns(schema.names))
-    with pytest.raises(SchemaError, match="open partial matches have a column 'deadline', as the key has"):
+    with pytest.raises(SchemaError, match="open partial matches have a column 'deadline', and so has the key"):
         live.partial_matches()
     rows = live.process(events((3, "p", 1, "b")).rename_columns(schema.names)).to_pylist()
     assert [(row["kind"], row["deadline"]) for row in rows] == [("insertion", "p")]
