@@ -131,7 +131,7 @@ def main() -> None:
             for consistency in ("conservative", "earliest", "realtime"):
                 found = measured(f"{query} CONSISTENCY {consistency}", table)
                 lines.append((what, f"{share:.0%}", consistency, *found))
-    head = ("pattern", "out of order", "consistency", "M events/s", "rows told", "held in the end")
+    head = ("pattern", "out of order", "consistency", "M events/s", "rows emitted", "held in the end")
     print_table(f"{rows:,} events", head, lines)
     beside = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
     title = f"A overlap B before C in a table of {rows:,} events, M events/s"

@@ -48,7 +48,7 @@ class Measure:
     durations: bool
     matches: int
     """The number of matches in all events, in order."""
-    told: int
+    emitted: int
     late: int
     """The number of events that the engine does not match, as they arrive later than K."""
     precision: float
@@ -81,7 +81,7 @@ def measured(experiment: str, stream: Stream, query: Query, slack: int) -> Itera
             length=query.length,
             durations=query.durations,
             matches=len(expected),
-            told=int((found.rows.sign > 0).sum()),
+            emitted=int((found.rows.sign > 0).sum()),
             late=len(found.late),
             **good._asdict(),
             speed=len(stream.events) / found.seconds / 1e6,
@@ -123,15 +123,17 @@ TITLES = {
 
 
 def print_measures(found: Sequence[Measure]) -> None:
-    head = ("", "engine", "precision", "recall", "taken back", "behind, s", "waited, arrivals", "late events")
-    times = ("M events/s", "ms for 1,000 events", "matches told")
+    head = ("", "engine", "precision", "recall", "retracted", "behind, s", "waited, arrivals", "late events")
+    times = ("M events/s", "ms for 1,000 events", "matches emitted")
     for experiment, (title, field) in TITLES.items():
         rows = []
         for one in (one for one in found if one.experiment == experiment):
             x = getattr(one, field)
             shares = [f"{100 * part:.1f} %" for part in (one.precision, one.recall, one.retracted)]
             varied = f"{x:.0%}" if field == "out_of_order" else f"{x:g}"
-            rows.append((varied, one.engine, *shares, one.behind, one.waited, one.late, one.speed, one.call, one.told))
+            rows.append(
+                (varied, one.engine, *shares, one.behind, one.waited, one.late, one.speed, one.call, one.emitted)
+            )
         print_table(f"{title[0].upper()}{title[1:]}", (*head, *times), rows)
 
 

@@ -107,12 +107,12 @@ def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
     delay = slack + (LONGEST if query.durations else 0)
     match engine:
         case "real time":
-            return _told(query, stream.events, delay, "realtime")
+            return _answered(query, stream.events, delay, "realtime")
         case "conservative":
-            return _told(query, stream.events, delay, "conservative")
+            return _answered(query, stream.events, delay, "conservative")
         case "K-slack on points":
             points = stream.events.set_column(3, "start", stream.events["end"])
-            return _told(query.of_points, points, slack, "conservative")
+            return _answered(query.of_points, points, slack, "conservative")
         case _:
             assert engine == "in order only"
             return _in_order_only(stream, query)
@@ -120,16 +120,16 @@ def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
 
 def _in_order_only(stream: Stream, query: Query) -> Answer:
     delay = LATEST + LONGEST
-    found = _told(query, stream.events, delay, "realtime").rows
+    found = _answered(query, stream.events, delay, "realtime").rows
     clock = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(stream.end)[:-1])
     # Ends ascend with the variables, as the right part of `overlap` and of `before` ends last.
     begun = stream.start[found.ids].min(axis=1) + WINDOW * SECOND
     chosen = (found.sign > 0) & (np.diff(found.ids) > 0).all(axis=1) & (clock[found.ids[:, -1]] <= begun)
-    used_to = _told(query, stream.in_order, delay, "realtime")
+    used_to = _answered(query, stream.in_order, delay, "realtime")
     return used_to._replace(rows=found.only(chosen))
 
 
-def _told(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
+def _answered(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
     pattern = interval_pattern(f"{query.text} CONSISTENCY {consistency}").taxonomy("type")
     called, matcher = (
         IntervalMatcher(pattern, events.schema, lateness=f"{delay} microseconds", **NAMES) for _ in range(2)
@@ -174,15 +174,15 @@ def _id_of(table: pa.Table, column: str) -> Longs:
 def quality(found: Answer, expected: Longs, stream: Stream) -> Quality:
     rows, net = found.rows, found.net
     right = len(np.intersect1d(net, expected, assume_unique=True))
-    told = rows.only(rows.sign > 0)
+    emitted = rows.only(rows.sign > 0)
     clocks = np.maximum.accumulate(stream.end)
-    last = told.ids.max(axis=1, initial=0)
-    # A match is emitted when its last event arrives, or when a later event moves the clock to `told.clock`.
-    at = np.maximum(np.searchsorted(clocks, told.clock), last)
+    last = emitted.ids.max(axis=1, initial=0)
+    # A match is emitted when its last event arrives, or when a later event moves the clock to `emitted.clock`.
+    at = np.maximum(np.searchsorted(clocks, emitted.clock), last)
     return Quality(
         right / len(net) if len(net) else 1.0,
         right / len(expected) if len(expected) else 1.0,
-        float((rows.sign < 0).sum() / max(len(told.sign), 1)),
-        float((clocks[at] - told.end).mean() / SECOND) if len(told.sign) else 0.0,
-        float((at - last).mean()) if len(told.sign) else 0.0,
+        float((rows.sign < 0).sum() / max(len(emitted.sign), 1)),
+        float((clocks[at] - emitted.end).mean() / SECOND) if len(emitted.sign) else 0.0,
+        float((at - last).mean()) if len(emitted.sign) else 0.0,
     )

@@ -13,7 +13,7 @@ from out_of_order_engines import ENGINES
 
 FIGURES = (
     ("out of order", "behind", "latency, s"),
-    ("out of order", "retracted", "taken back, %"),
+    ("out of order", "retracted", "retracted, %"),
     ("out of order", "precision", "precision, %"),
     ("out of order", "recall", "recall, %"),
     ("out of order", "speed", "M events/s"),

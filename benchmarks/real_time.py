@@ -80,16 +80,16 @@ def lines_of(rows: int, keys: int, batch: int, lateness: int, name: str) -> list
         arriving = disordered(events, share, lateness)
         plain, kinds = measured(arriving, pattern, batch, lateness, None)
         line: list[Any] = [name, keys, batch, lateness, f"{share:.0%}", plain]
-        OneBase.lateness, real_time.KeyStates = lateness, OneBase  # type: ignore[attr-defined]
+        OneBase.lateness, real_time.RollbackPoints = lateness, OneBase  # type: ignore[attr-defined]
         line.append(measured(arriving, pattern, batch, lateness, "realtime")[0])
-        real_time.KeyStates = RollbackPoints  # type: ignore[attr-defined]
+        real_time.RollbackPoints = RollbackPoints  # type: ignore[attr-defined]
         retractions = 0
         for every in FORKS:
             RollbackPoints.every = every
-            speed, told = measured(arriving, pattern, batch, lateness, "realtime")
-            assert told["insertion"] - told["retraction"] == kinds["match"]
+            speed, emitted = measured(arriving, pattern, batch, lateness, "realtime")
+            assert emitted["insertion"] - emitted["retraction"] == kinds["match"]
             line.append(speed)
-            retractions = told["retraction"]
+            retractions = emitted["retraction"]
         lines.append([*line, kinds["match"], retractions])
     return lines
 
@@ -109,9 +109,9 @@ def main() -> None:
         "out of order",
         "conservative",
         "one base",
-        *(f"forks {n}" for n in FORKS),
+        *(f"points {n}" for n in FORKS),
     ]
-    print_table(f"{rows:,} events, thousand events/s", [*head, "matches", "taken back"], lines)
+    print_table(f"{rows:,} events, thousand events/s", [*head, "matches", "retracted"], lines)
 
 
 if __name__ == "__main__":

@@ -148,6 +148,17 @@ def test_outputs() -> None:
     assert not detect(table(EVENTS), PAIR, outputs="late", **NAMES)
 
 
+@pytest.mark.parametrize("name", ["kind", "pattern", "event"])
+def test_keys_named_as_columns_that_only_outputs_have(name: str) -> None:
+    """The key is a column of the matches; with outputs its name is refused."""
+    events = table(EVENTS).rename_columns({"kind": "type"}).append_column(name, pa.array(["k"] * len(EVENTS)))
+    asked: dict[str, Any] = {**NAMES, "key": name}
+    pair = parsed("EVENT PAL(A a before C c)").taxonomy("type")
+    assert detect(events, pair, **asked).column(name).to_pylist() == ["k"]
+    with pytest.raises(SchemaError, match=f"key: '{name}' is the name of a column that the output has itself"):
+        detect(events, pair, outputs="matches", **asked)
+
+
 def test_problems_of_several_patterns() -> None:
     """Each with the name of its pattern; other kinds of patterns do not go together with them."""
     wrong = interval_pattern("EVENT PAL(A a) WHERE a.x = 1")

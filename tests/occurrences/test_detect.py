@@ -71,6 +71,14 @@ def test_each_key_alone() -> None:
     assert [(row["user"], span) for row, span in zip(rows, spans(rows), strict=True)] == [("ann", (1, 5))]
 
 
+@pytest.mark.parametrize("name", ["kind", "pattern", "event"])
+def test_keys_named_as_columns_that_only_outputs_have(name: str) -> None:
+    """They are columns of the rows as any other key is."""
+    events = shop(ROWS).rename_columns({"user": name})
+    pattern = OccurrencePattern.of("(Login; Logout) - Buy").taxonomy("type")
+    assert detect(events, pattern, key=name, time="at").column(name).to_pylist() == ["ann"]
+
+
 def test_kinds_of_tables() -> None:
     """Pandas in, pandas out."""
     frame = detect(shop().to_pandas(), OccurrencePattern.of("Buy").taxonomy("type"), time="at")

@@ -12,7 +12,7 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
 from cepheid.output import common
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, purpose
+from cepheid.output.common import LEADING, MATCH, as_typed, event_structs, event_type, hex_ids, purpose
 from cepheid.plan.intervals.plan import IntervalPlan
 
 KINDS = {LATE: common.LATE, INSERTION: common.INSERTION, RETRACTION: common.RETRACTION}
@@ -23,8 +23,7 @@ def row_schema(plan: IntervalPlan) -> pa.Schema:
     event = event_type(plan)
     return pa.schema(
         [
-            pa.field("kind", pa.string(), nullable=False),
-            pa.field("pattern", pa.string(), nullable=False),
+            *(pa.field(name, pa.string(), nullable=False) for name in LEADING),
             pa.field("match_id", pa.string(), nullable=False),
             *plan.schema.key_fields,
             *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
@@ -38,10 +37,13 @@ def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
     """The columns of the matches in a finite input, which has no retractions and no late events. If `named`, they
     include kind and pattern.
     """
-    if plan.outputs is not None:
-        return row_schema(plan)
-    left_out = ("event",) if named else ("kind", "pattern", "event")
-    return pa.schema([field for field in row_schema(plan) if field.name not in left_out])
+    return pa.schema([row_schema(plan).field(i) for i in _finite_columns(plan, named=named)])
+
+
+def _finite_columns(plan: IntervalPlan, *, named: bool) -> range:
+    """Their numbers in `row_schema`. Names will not do: a key may have that of a column that is left out."""
+    count = len(row_schema(plan))
+    return range(count) if plan.outputs is not None else range(0 if named else len(LEADING), count - 1)
 
 
 def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.Table:
@@ -53,7 +55,7 @@ def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.
     known = known.set_column(0, known.schema.field(0), pa.array([MATCH] * len(known), pa.string()))
     if plan.outputs is not None and "matches" not in plan.outputs:
         known = known.slice(0, 0)
-    return known.select(finite_schema(plan, named=named).names)
+    return known.select([*_finite_columns(plan, named=named)])
 
 
 def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s) -> pa.Table:

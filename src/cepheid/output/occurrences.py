@@ -17,7 +17,7 @@ from cepheid.events.identity import digests, joined, raw_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.occurrences.results import EmittedOccurrences
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
+from cepheid.output.common import LEADING, MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.conditions.script import Aggregate, Fold
 from cepheid.plan.lifted import Slot
@@ -37,9 +37,8 @@ def row_schema(plan: OccurrencePlan) -> pa.Schema:
     variable and the events. With several patterns or with outputs, kind and pattern come first. With outputs, the late
     event comes last.
     """
-    leading = ["kind", "pattern"] if plan.outputs is not None or plan.named else []
     fields = [
-        *(pa.field(name, pa.string(), nullable=False) for name in leading),
+        *(pa.field(name, pa.string(), nullable=False) for name in (LEADING if _has_leading(plan) else ())),
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,
         *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
@@ -50,6 +49,10 @@ def row_schema(plan: OccurrencePlan) -> pa.Schema:
         fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _output_variables(plan)]
         fields.append(pa.field("events", pa.list_(_member_type(plan))))
     return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
+
+
+def _has_leading(plan: OccurrencePlan) -> bool:
+    return plan.outputs is not None or plan.named
 
 
 def positions_in(emitted: EmittedOccurrences, length: int) -> Int32s:
@@ -73,9 +76,8 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
     begins = np.append(0, emitted.stop[:-1])
     first = pa.array(members[present[np.searchsorted(present, begins)]])
     count = len(emitted.start)
-    texts = {"kind": pa.array([MATCH] * count, pa.string()), "pattern": pa.array([plan.pattern.name] * count)}
     columns = [
-        *(texts[name] for name in schema.names if name in texts),
+        *(pa.array([text] * count, pa.string()) for text in ((MATCH, plan.pattern.name) if _has_leading(plan) else ())),
         _match_ids(rows, members),
         *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
         _times(emitted.start),
