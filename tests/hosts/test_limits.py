@@ -105,7 +105,7 @@ def test_the_oldest_matches_are_dropped(skip: Skip, remaining: list[tuple[int, i
 
 
 def test_matches_of_a_deadline_and_of_the_end() -> None:
-    """A deadline, and the end of the input, may complete as many matches as an event."""
+    """The limit on the matches of one event also applies to a deadline and to the end of the input."""
     absent = Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("30 seconds")
     table = events("aaa").set_column(2, "at", pa.array([T] * 3, pa.timestamp("us", "UTC")))
     report = Report()

@@ -42,7 +42,7 @@ def test_several_sequence_columns(time: str | None) -> None:
 @pytest.mark.parametrize("sequence", [None, "x"])
 @pytest.mark.parametrize("key", [None, "x"])
 def test_only_what_matters_is_ordered(key: str | None, sequence: str | None) -> None:
-    """The same without a key, and if the relevant events are in order or not among irrelevant ones."""
+    """Relevant events are matched in order, with and without a key, whether the rows arrive in order or not."""
     kinds = [("a", 0), ("x", 10), ("b", 5), ("a", 20), ("b", 15)]
     rows = [{"x": 1, "kind": kind, "at": T + timedelta(seconds=second)} for kind, second in kinds]
     pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where("kind = 'b'")

@@ -189,7 +189,7 @@ def test_deadlines() -> None:
 
 
 def test_as_of() -> None:
-    """Deadlines up to that time time out, and no later ones."""
+    """With `as_of`, only partial matches whose deadline is not after that time give timeouts."""
     for second, count in ((9, 0), (10, 1), (13, 1), (14, 3)):
         found = detect(CALLS, CALL, outputs="timeouts", as_of=at(second), **OPTIONS)
         assert len(found) == count
