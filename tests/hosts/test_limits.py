@@ -87,7 +87,7 @@ def test_too_many_matches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("skip", "kept"),
+    ("skip", "remaining"),
     [
         (Skip.no_skip(), [(2, 4), (3, 4)]),
         (Skip.to_next(), [(2, 4), (3, 4)]),
