@@ -1,4 +1,4 @@
-"""The digest of a layout: it never changes by itself, and does where numbers in a state would mean something else."""
+"""The digest of a layout never changes by itself, and changes where numbers in a state would have another meaning."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def digest_of(pattern: Pattern, **options: Any) -> str:
 
 
 def test_stored_digests() -> None:
-    """Snapshots carry digests: those of patterns that exist change only with what is compiled."""
+    """Snapshots contain digests, so those of existing patterns change only with the compiled layout."""
     assert digest_of(Pattern.begin("a")) == "9031756ab9f22287c6d50af3a47576dd"
     assert digest_of(RISING) == "7471b5432018023d7ac9dc4d5db0d51a"
 
 
 def test_what_counts() -> None:
-    """States, stages, slots and columns."""
+    """States, stages, slots and columns change the digest."""
     others = [
         digest_of(RISING.optional()),
         digest_of(RISING.where("x > sum(a.y)")),
@@ -40,5 +40,5 @@ def test_what_counts() -> None:
 
 
 def test_what_does_not_count() -> None:
-    """The name, and measures of what is there already."""
+    """The name, and measures of existing slots, do not change the digest."""
     assert digest_of(RISING.named("other"), measures={"n": "b.x + a.x"}) == digest_of(RISING)

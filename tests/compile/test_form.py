@@ -1,4 +1,4 @@
-"""Which patterns have their partial matches kept in sets, and what is said of the others."""
+"""Which patterns have their partial matches stored in sets, and the reasons given for the others."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def form_of(pattern: Pattern, outputs: tuple[str, ...] = ("matches",)) -> Repres
         LOOP.greedy().followed_by("end").where("b = 5"),
     ],
 )
-def test_sets_serve(pattern: Pattern) -> None:
-    """Sets serve conditions on single events, with the window of the whole pattern or none."""
+def test_sets_are_used(pattern: Pattern) -> None:
+    """Sets are used for conditions on single events, with a window of the whole pattern or none."""
     assert form_of(pattern) == Representation(sets=True)
 
 
@@ -55,24 +55,24 @@ def test_sets_serve(pattern: Pattern) -> None:
         ),
     ],
 )
-def test_sets_do_not_serve(pattern: Pattern, reason: str) -> None:
-    """Each reason against sets is told, alone where it is the only one."""
+def test_sets_are_not_used(pattern: Pattern, reason: str) -> None:
+    """Each reason against sets is reported, alone where it is the only one."""
     assert form_of(pattern) == Representation(sets=False, reasons=(reason,))
 
 
-def test_sets_do_not_serve_timeouts() -> None:
-    """A set does not know what of it runs out of time, so timeouts need partial matches one by one."""
+def test_sets_are_not_used_for_timeouts() -> None:
+    """A set cannot tell which of its partial matches time out, so timeouts need partial matches one by one."""
     outputs = ("matches", "timeouts")
     assert form_of(SERVED.within("5 seconds"), outputs).reasons == ("timeouts are asked for",)
     assert form_of(SERVED.within("5 seconds").skip(Skip.to_next()), outputs).reasons == (
         "the skip strategy drops single partial matches",
         "timeouts are asked for",
     )
-    assert form_of(SERVED, outputs).sets  # nothing runs out of time
+    assert form_of(SERVED, outputs).sets  # nothing can time out
 
 
 def test_both_forms_are_compiled_ahead() -> None:
-    """The script that compiles the kernels before tests run has a pattern of each form."""
+    """The script that compiles the kernels before the tests run has a pattern of each form."""
     schema = Schema(EVENTS.schema, (), "at")
     plans = [build_plan(pattern, schema, OperatorTypes()) for pattern in (ONE_BY_ONE, IN_SETS)]
     assert [choose_representation(compile_plan(plan)).sets for plan in plans] == [False, True]

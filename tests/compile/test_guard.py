@@ -1,4 +1,4 @@
-"""Guards are boolean functions, and no two terms of one hold at once."""
+"""Guards are boolean functions, and at most one term of a guard is true at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def holds(guard: Guard, truth: list[bool]) -> bool:
 
 @given(guards, guards, truths)
 def test_operators_are_those_of_logic(left: Guard, right: Guard, truth: list[bool]) -> None:
-    """AND, OR, NOT and `any_of`, for every truth of the conditions."""
+    """AND, OR, NOT and `any_of` are those of logic, for every truth of the conditions."""
     a, b = holds(left, truth), holds(right, truth)
     assert holds(left & right, truth) == (a and b)
     assert holds(left | right, truth) == (a or b)

@@ -1,4 +1,6 @@
-"""Pairs of events with the values that differ between systems, and a condition's outcome on each pair on both sides."""
+"""Pairs of events with values that systems treat differently, and a condition's outcome on each pair, in process and on
+Spark.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ _VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 def random_events(source: random.Random, pairs: int) -> pa.Table:
-    """Two events a pair: rows 2i and 2i + 1 are pair i, at times 0 and 1."""
+    """Two events per pair: rows 2i and 2i + 1 are pair i, at times 0 and 1."""
     columns = {name: pa.array(source.choices(values, k=2 * pairs), type_) for name, (type_, values) in _VALUES.items()}
     pair = pa.array([i // 2 for i in range(2 * pairs)], pa.int64())
     at = pa.array([i % 2 for i in range(2 * pairs)], pa.int64()).cast(pa.timestamp("us", "UTC"))
@@ -53,7 +55,7 @@ def random_events(source: random.Random, pairs: int) -> pa.Table:
 
 
 def detected(events: pa.Table, condition: str) -> Outcomes:
-    """The outcomes in process: whether the second event of a pair is taken after the first."""
+    """The outcomes in process: whether the second event of each pair is taken after the first."""
     pattern = Pattern.begin("a").next("current_").where(condition)
     pairs = events.num_rows // 2
     try:
@@ -68,8 +70,8 @@ def detected(events: pa.Table, condition: str) -> Outcomes:
 
 
 def side_by_side(session: SparkSession, events: pa.Table, second: int = 1) -> DataFrame:
-    """The current event's columns beside a struct `a` of the first one's; the current one is the first, if `second`
-    is 0.
+    """The current event's columns beside a struct `a` of the first event's. With `second` 0, the current event is the
+    first one.
     """
     rows = [table_of(events, 0), table_of(events, second)]
     first = pa.chunked_array([pa.StructArray.from_arrays([_whole(c) for c in rows[0].columns], rows[0].schema.names)])
@@ -80,7 +82,7 @@ def side_by_side(session: SparkSession, events: pa.Table, second: int = 1) -> Da
 
 
 def table_of(events: pa.Table, place: int) -> pa.Table:
-    """The events at `place` in their pairs."""
+    """The event at `place` of each pair."""
     return events.take(pa.array(range(place, events.num_rows, 2)))
 
 
@@ -89,11 +91,11 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def on_spark(frame: DataFrame, conditions: Sequence[str], failed: Sequence[Sequence[int]]) -> list[Outcomes]:
-    """The outcomes of all conditions in one query; a condition is not asked about the pairs on which it has failed."""
+    """The outcomes of all conditions in one query; a condition is not evaluated on the pairs in `failed`."""
     columns = []
     for i, (condition, pairs) in enumerate(zip(conditions, failed, strict=True)):
-        asked = f"CASE WHEN pair NOT IN ({', '.join(map(str, pairs))}) THEN {condition} END" if pairs else condition
-        columns.append(f"coalesce({asked}, false) AS c{i}")
+        guarded = f"CASE WHEN pair NOT IN ({', '.join(map(str, pairs))}) THEN {condition} END" if pairs else condition
+        columns.append(f"coalesce({guarded}, false) AS c{i}")
     table = frame.selectExpr("pair", *columns).orderBy("pair").toArrow()
     outcomes = [column.to_pylist() for column in table.columns[1:]]
     return [
@@ -107,9 +109,9 @@ def fails_on_spark(frames: Sequence[DataFrame], condition: str, pair: int | None
     from pyspark.errors import PySparkException
 
     for frame in frames:
-        asked = f"CASE WHEN pair = {pair} THEN {condition} END" if pair is not None else condition
+        guarded = f"CASE WHEN pair = {pair} THEN {condition} END" if pair is not None else condition
         try:
-            frame.selectExpr(f"{asked} AS c").collect()
+            frame.selectExpr(f"{guarded} AS c").collect()
         except PySparkException:
             return True
     return False

@@ -1,10 +1,10 @@
-"""Random conditions of a stage that follows a stage `a`, over the columns of `tests.conditions.pairs`."""
+"""Random conditions of a stage after a stage `a`, over the columns of `tests.conditions.pairs`."""
 
 from __future__ import annotations
 
 import random
 
-# No operand is NULL itself: Spark then drops the other one, with its failures, or not, as its optimizer likes.
+# No operand is NULL itself: then it depends on Spark's optimizer whether the other one is evaluated and may fail.
 # A column in angle brackets is the current event's or stage a's.
 _FORMS: dict[str, list[str]] = {
     "number": [
@@ -54,7 +54,7 @@ _FORMS: dict[str, list[str]] = {
 
 
 def random_condition(source: random.Random, depth: int = 4) -> str:
-    """Not an AND: of its parts, those about the current event alone are computed first, so that others fail more
+    """Not an AND: its parts about the current event alone would be computed first, so that the others would fail more
     rarely.
     """
     while "{truth} AND" in (form := source.choice(_FORMS["truth"] + _FORMS["comparison"])):
@@ -63,8 +63,8 @@ def random_condition(source: random.Random, depth: int = 4) -> str:
 
 
 def _written(text: str, depth: int, source: random.Random) -> str:
-    """The form with something in the place of everything in braces; below `depth` without braces where that is
-    possible.
+    """The form with each pair of braces replaced by a random text; below `depth` 0, forms without
+    braces where possible.
     """
     while "{" in text:
         start, end = text.index("{"), text.index("}")
@@ -78,5 +78,5 @@ def _written(text: str, depth: int, source: random.Random) -> str:
 
 
 def _column(text: str) -> int:
-    """Where a column in angle brackets begins, -1 if nowhere."""
+    """The position of a column in angle brackets, -1 if there is none."""
     return next((i for i, c in enumerate(text) if c == "<" and text[i + 1 : i + 2].isalpha()), -1)

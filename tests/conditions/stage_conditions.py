@@ -16,14 +16,14 @@ Check: TypeAlias = Callable[[Row, Rows], Truth]
 
 
 def total(rows: Rows, column: str) -> Any:
-    """SQL's sum: NULLs do not count, of none it is NULL."""
+    """SQL's sum: NULLs are ignored, and the sum of no values is NULL."""
     values = present(rows, column)
     start = Decimal(0) if column == "price" else 0
     return sum(values, start) if values else None
 
 
 def average(rows: Rows, column: str) -> Any:
-    """SQL's avg; that of decimals has four more digits, rounded half up."""
+    """SQL's avg; the average of decimals has four more digits, rounded half up."""
     values = present(rows, column)
     if not values:
         return None
@@ -41,7 +41,7 @@ def greatest(rows: Rows, column: str) -> Any:
 
 
 def nth(rows: Rows, column: str, place: int) -> Any:
-    """The value at `place`, from the end if it is negative; NULL where there is no such event."""
+    """The value at `place`, counted from the end if negative; NULL if there is no such event."""
     return rows[place][column] if -len(rows) <= place < len(rows) else None
 
 
@@ -50,7 +50,7 @@ def present(rows: Rows, column: str) -> list[Any]:
 
 
 def rank(value: Any) -> Any:
-    """A key by which Python orders as SQL: NaN equals itself and is greatest, strings by their bytes."""
+    """A key by which Python orders like SQL: NaN equals itself and is greatest, strings are ordered by their bytes."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, float):

@@ -1,5 +1,5 @@
-"""A stage takes an event exactly where Spark says that its whole condition, unsplit, is true; and fails where Spark
-fails.
+"""A stage takes an event exactly where Spark evaluates its whole condition, not split, to true, and fails exactly where
+Spark fails.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ FAILURES_CHECKED = 2
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     session = spark.newSession()
-    # With it Spark evaluates `10 / n` ahead of `n != 0 AND 10 / n > 1` when another column of the query has it as well.
+    # With it Spark evaluates `10 / n` before `n != 0 AND 10 / n > 1` if another column of the query contains it, too.
     session.conf.set("spark.sql.subexpressionElimination.enabled", "false")
     return session
 
 
 def conditions_with_outcomes(source: random.Random, events: pa.Table) -> Iterator[tuple[str, Outcomes]]:
-    """Random conditions that are available in process."""
+    """Random conditions that are available in process, with their outcomes."""
     count = 0
     while count < CONDITIONS:
         condition = random_condition(source)
@@ -59,7 +59,7 @@ def conditions_with_outcomes(source: random.Random, events: pa.Table) -> Iterato
 
 
 def differences(session: SparkSession, events: pa.Table, found: dict[str, Outcomes]) -> list[str]:
-    """What differs between the two, each said in a line."""
+    """The differences between the two, one line each."""
     frame, on_first = side_by_side(session, events), side_by_side(session, events, second=0)
     failed = {c: [pair for pair, outcome in enumerate(outcomes) if outcome is FAILED] for c, outcomes in found.items()}
     # A part about the current event alone is computed for every event, so it may fail on the first one too.
@@ -79,8 +79,8 @@ def differences(session: SparkSession, events: pa.Table, found: dict[str, Outcom
 
 
 def _spark_outcomes(frame: object, failed: dict[str, list[int]]) -> Iterator[tuple[str, Outcomes]]:
-    """Outcomes on the pairs that did not fail in process. If all conditions cannot be asked at once, the half that
-    fails is halved.
+    """Outcomes on the pairs that did not fail in process. If a query over all conditions fails, the conditions are
+    halved until each failing one is found.
     """
     from pyspark.errors import PySparkException
 
@@ -98,7 +98,7 @@ def _spark_outcomes(frame: object, failed: dict[str, list[int]]) -> Iterator[tup
     yield from zip(conditions, outcomes, strict=True)
 
 
-# A seed, not the conditions themselves: what Spark is asked at once is far too large to be shrunk.
+# A seed, not the conditions themselves: one query has far too many conditions to be shrunk.
 @settings(
     max_examples=2,
     phases=[Phase.explicit, Phase.generate],
@@ -106,8 +106,8 @@ def _spark_outcomes(frame: object, failed: dict[str, list[int]]) -> Iterator[tup
 )
 @given(seed=st.integers(0, 2**32))
 def test_condition_equals_spark(session: SparkSession, seed: int) -> None:
-    """Random conditions on random pairs of events: the same matches and the same failures as Spark's select over
-    both.
+    """Random conditions on random pairs of events give the same matches and the same failures as Spark's select over
+    both events.
     """
     source = random.Random(seed)
     events = random_events(source, PAIRS)

@@ -1,4 +1,4 @@
-"""Expressions evaluated in process and by Spark on the same rows: values, types and on which rows each fails."""
+"""Evaluates expressions in process and by Spark on the same rows: values, types, and the rows on which each fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAILURES_CHECKED = 6
 
 @dataclass(frozen=True)
 class Outcome:
-    """What Spark makes of an expression, row by row."""
+    """What Spark gives for an expression, row by row."""
 
     values: pa.ChunkedArray
     """NULL where it fails."""
@@ -35,14 +35,14 @@ class Outcome:
 
 
 def in_session(spark: SparkSession, zone: str) -> SparkSession:
-    """A session of its own: the shared one keeps its settings."""
+    """A separate session with this time zone, so that the shared one keeps its settings."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
     return session
 
 
 def differences(session: SparkSession, table: pa.Table, texts: Sequence[str], zone: str = "UTC") -> list[str]:
-    """What differs between the two, each said in a line."""
+    """The differences between the two, one line each."""
     engine = DuckDbEngine(time_zone=zone)
     columns = [_lifted(engine, text, table.schema) for text in texts]
     outcomes = on_spark(session, table, texts)
@@ -56,12 +56,14 @@ def _lifted(engine: DuckDbEngine, text: str, schema: pa.Schema) -> Lifted:
 
 
 def on_spark(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> Iterator[Outcome]:
-    """What Spark makes of each expression, in two queries for many: which rows fail, then the values on the others."""
+    """Spark's outcome of each expression, in two queries for many: first which rows fail, then the
+    values on the others.
+    """
     events = _as_frame(session, table.append_column("row", pa.array(range(table.num_rows))))
     for start in range(0, len(texts), EXPRESSIONS_A_JOB):
         part = texts[start : start + EXPRESSIONS_A_JOB]
         failed = _failed_rows(events, part)
-        # Moved once, so that Spark compiles what it evaluates, as it does for events; else it interprets constants.
+        # Repartitioned once, so that Spark compiles the expressions, as it does for events; it interprets constants.
         yield from _outcomes(events.repartition(1), part, failed)
 
 
@@ -88,16 +90,16 @@ def _outcomes(events: DataFrame, texts: Sequence[str], failed: Sequence[tuple[in
 def _alone(text: str, i: int, without: Sequence[int] = ()) -> str:
     """A column of the expression, computed as if it were the only one of the query.
 
-    What is common to several columns Spark computes first, even where AND or OR would not have come to it: `10 / n`
-    ahead of `n != 0 AND 10 / n > 1`. It does not look into a CASE without ELSE; the conditions all differ, since
-    CASEs that are equal but for the order of AND would be computed once as well.
+    Spark computes common parts of several columns first, even where AND or OR would not evaluate them: `10 / n` before
+    `n != 0 AND 10 / n > 1`. It does not do so inside a CASE without ELSE. All conditions differ, since CASEs that are
+    equal except for the order of AND would also be computed once.
     """
     rows = ", ".join(map(str, (*without, -i - 1)))
     return f"CASE WHEN row NOT IN ({rows}) THEN {text}\n END AS v{i}"
 
 
 def _as_frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    """The table with naive timestamps as TIMESTAMP_NTZ, which Spark else reads in the session's zone."""
+    """The table with naive timestamps as TIMESTAMP_NTZ, which Spark would otherwise read in the session's zone."""
     session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     frame = session.createDataFrame(table)
     session.conf.unset("spark.sql.timestampType")
@@ -120,7 +122,7 @@ def _differences(engine: DuckDbEngine, table: pa.Table, column: Lifted, spark: O
 
 
 def _in_process(engine: DuckDbEngine, table: pa.Table, rows: Sequence[int], column: Lifted) -> list[Any]:
-    """The values of an expression, its error for rows on which it fails."""
+    """The values of an expression, with its error for the rows on which it fails."""
     try:
         (values,) = engine.evaluate(table.take(pa.array(rows, pa.int64())), values=[column]).values
     except ConditionError as error:
@@ -133,14 +135,14 @@ def _in_process(engine: DuckDbEngine, table: pa.Table, rows: Sequence[int], colu
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Times as numbers: Python's own end with the year 9999."""
+    """Times as numbers, since Python's own end with the year 9999."""
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if column.type == pa.date32() else pa.int64())
     return list(column.to_pylist())
 
 
 def _same(ours: Any, theirs: Any) -> bool:
-    """Equal to the bit: NaN is itself, -0.0 is not 0.0."""
+    """Whether both are equal to the bit: NaN equals itself, -0.0 differs from 0.0."""
     if isinstance(ours, float) and isinstance(theirs, float):
         return (math.isnan(ours) and math.isnan(theirs)) or struct.pack("d", ours) == struct.pack("d", theirs)
     return bool(ours == theirs) and isinstance(ours, bool) == isinstance(theirs, bool)

@@ -1,4 +1,4 @@
-"""Random patterns made with the public interface, random events, and their matches by the definition."""
+"""Random patterns made with the public interface, random events, and their matches by the reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Found: TypeAlias = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern, and for each of its stages the conditions as Python with the stage that each looks at."""
+    """A pattern and, for each of its stages, the conditions as Python functions with the stage that each one reads."""
 
     pattern: Pattern
     checks: tuple[tuple[tuple[Check, int], ...], ...]
@@ -92,7 +92,7 @@ def _quantified(draw: st.DrawFn, pattern: Pattern, *, last: bool, windowed: bool
 
 @st.composite
 def events(draw: st.DrawFn, *, ties: bool = False) -> list[Row]:
-    """Rows in the order of device, time and id; `ties`: times may repeat within a device."""
+    """Rows in the order of device, time and id; with `ties`, times may repeat within a device."""
     rows = []
     for device in draw(st.lists(st.sampled_from(["p", "q", "r"]), unique=True, max_size=3)):
         time = FIRST
@@ -113,7 +113,7 @@ def events(draw: st.DrawFn, *, ties: bool = False) -> list[Row]:
 
 
 class Definition(ReferenceMatcher):
-    """The definition, with conditions in Python; an event's values are its row alone."""
+    """The reference, with conditions in Python; an event's values are its row."""
 
     def __init__(self, case: Case) -> None:
         pattern = case.pattern
@@ -131,7 +131,7 @@ class Definition(ReferenceMatcher):
 
 
 def by_definition(case: Case, rows: Sequence[Row], as_of: datetime | None = None) -> Found:
-    """The matches in the order of device and emission."""
+    """The matches by the reference, in the order of device and emission."""
     found: Found = []
     for device in sorted({row["device"] for row in rows}):
         matcher = Definition(case)
@@ -150,7 +150,7 @@ def microseconds(instant: datetime) -> int:
 
 
 def found_in(matches: pa.Table, pattern: Pattern) -> Found:
-    """The same of what detect gives."""
+    """The same for the matches that `detect` gives."""
     found: Found = []
     for row in matches.to_pylist():
         detected = None if row["detected_at"] is None else microseconds(row["detected_at"])

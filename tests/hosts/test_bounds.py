@@ -1,4 +1,4 @@
-"""What large input costs in process: memory in proportion to the events, and right answers for one large key."""
+"""Large input in process: memory in proportion to the events, and right answers for one large key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepheid import Pattern, Skip, detect
 
 SECOND = 1_000_000
 
-# A process of its own, so that the peak is this detection's. The first, small detection loads what any would.
+# A separate process, so that the peak is that of this detection. The first, small detection loads all modules.
 MEASURED = """
 import sys
 from pathlib import Path
@@ -49,13 +49,13 @@ print((peak() - before) / large.nbytes)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("order", ["sorted", "unsorted"])
 def test_memory_stays_below_three_times_the_events(order: str) -> None:
-    """Beside the events, detection never holds more than three times their size in Arrow."""
+    """In addition to the events, detection never uses more than three times their size in Arrow."""
     answer = subprocess.run([sys.executable, "-c", MEASURED, order], capture_output=True, text=True, check=True)
     assert float(answer.stdout) < 3
 
 
 def one_key(kind: np.ndarray) -> pa.Table:
-    """An event a second."""
+    """One event per second."""
     at = pa.array(np.arange(len(kind)) * SECOND).cast(pa.timestamp("us", "UTC"))
     return pa.table({"at": at, "kind": kind})
 
@@ -71,9 +71,9 @@ def test_a_key_may_have_a_million_events() -> None:
 
 
 def test_many_partial_matches_may_be_open() -> None:
-    """Thousands of partial matches at a time, held across pieces, end at their deadlines or become matches."""
+    """Thousands of partial matches, stored across pieces, time out at their deadlines or become matches."""
     rows, window = 600_000, 2_000
-    ends = np.array([1_000, 262_144, 262_145, 599_999])  # at and behind the border of two pieces
+    ends = np.array([1_000, 262_144, 262_145, 599_999])  # at and after the border of two pieces
     kind = np.zeros(rows, np.int64)
     kind[ends] = 1
     pattern = Pattern.begin("a").where("kind = 0").followed_by_any("b").where("kind = 1").within(f"{window} seconds")
@@ -85,9 +85,9 @@ def test_many_partial_matches_may_be_open() -> None:
 
 
 def test_many_matches_may_wait() -> None:
-    """Matches held back by an older partial match, tens of thousands of them, are all there when it ends."""
+    """Tens of thousands of matches that an older partial match withholds are all emitted when it ends."""
     kind = np.tile([0, 1], 50_000)
-    kind[1] = 2  # what the first event waits for never comes
+    kind[1] = 2  # the event that would complete the first partial match never comes
     pattern = (
         Pattern.begin("a").where("kind = 0").followed_by("b").where("kind = 1 AND at = a.at + INTERVAL 1 SECOND")
     ).skip(Skip.past_last_event())
@@ -98,7 +98,7 @@ def test_many_matches_may_wait() -> None:
 
 
 def test_a_condition_may_be_nested_deeply() -> None:
-    """As deeply as the parser takes it, with as many values waiting on every level."""
+    """A condition may be nested as deeply as the parser allows, with a pending operand on every level."""
     deep = "kind"
     for _ in range(24):
         deep = f"kind + (a.kind - ({deep}))"
@@ -106,7 +106,7 @@ def test_a_condition_may_be_nested_deeply() -> None:
     assert len(detect(one_key(np.array([0, 1, 0, 1])), pattern, time="at")) == 2
 
 
-# Fifty million events through one matcher, in the columns in which a host hands them over.
+# Fifty million events through one matcher, in the columns that hosts pass to it.
 ENDLESS = """
 import sys
 from pathlib import Path
@@ -154,7 +154,7 @@ print(resident() - after_five_million)
 
 @pytest.mark.parametrize("form", ["one by one", "in sets"])
 def test_memory_is_flat_over_fifty_million_events(form: str) -> None:
-    """A pattern with a window that never completes keeps what is in the window, however long the stream."""
+    """A pattern with a window that never completes stores only what is in the window, however long the stream is."""
     command = [sys.executable, "-c", ENDLESS, form]
     grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert grown < 8 << 20

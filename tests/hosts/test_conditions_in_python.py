@@ -1,4 +1,4 @@
-"""Conditions in Python give what the same conditions in SQL give, and say what is wrong with them."""
+"""Conditions in Python give what the same conditions in SQL give; their problems are reported."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def taken(matches: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def text(table: pa.Table) -> str:
-    """Types and rows; as text NaN equals itself."""
+    """The types and rows as text, in which NaN equals itself."""
     return f"{table.schema}\n{table.to_pylist()}"
 
 
@@ -86,7 +86,7 @@ def _function(sql: str, name: str, check: Any, stage: int) -> Function:
 @share(30)
 @given(cases_twice(), events(ties=True), st.booleans())
 def test_the_same_as_sql(both: tuple[Pattern, Pattern], rows: list[Row], as_outputs: bool) -> None:  # noqa: FBT001
-    """Rows, ids and their order, with AND and OR of both kinds of conditions, and with timeouts."""
+    """Rows, ids and their order are the same, with AND and OR of both kinds of conditions, and with timeouts."""
     outputs = ("matches", "timeouts") if as_outputs else None
     sql, python = (text(detect(pa.Table.from_pylist(rows, SCHEMA), p, outputs=outputs, **HOW)) for p in both)
     assert python == sql
@@ -95,7 +95,7 @@ def test_the_same_as_sql(both: tuple[Pattern, Pattern], rows: list[Row], as_outp
 @share(15)
 @given(cases_twice(), events(ties=True), st.integers(1, 9))
 def test_a_matcher_goes_on_from_a_snapshot(both: tuple[Pattern, Pattern], rows: list[Row], piece: int) -> None:
-    """Any cut, with a new matcher restored at each, gives what SQL gives in one."""
+    """The input is cut anywhere and a new matcher is restored at each cut: the rows are those of SQL in one matcher."""
     options: dict[str, Any] = {**HOW, "lateness": "0 seconds", "outputs": ("matches", "timeouts")}
     rows = sorted(rows, key=lambda row: (row["at"], row["id"]))
     table = pa.Table.from_pylist(rows, SCHEMA)
@@ -115,7 +115,9 @@ def test_a_matcher_goes_on_from_a_snapshot(both: tuple[Pattern, Pattern], rows: 
 
 
 def test_what_functions_see() -> None:
-    """All columns of the event, whichever the output has, as Python values; and what matched, stage by stage."""
+    """A function receives all columns of the event, whichever the output has, as Python values, and the matched events
+    by stage.
+    """
     seen: list[Any] = []
 
     def look(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
@@ -151,7 +153,7 @@ def test_what_functions_see() -> None:
 
 
 def test_events_cannot_be_changed() -> None:
-    """What a function is handed is for reading."""
+    """The arguments of a function are read-only."""
 
     def change(event: Any, matched: Any) -> bool:
         with pytest.raises(TypeError, match="does not support item assignment"):
@@ -164,41 +166,43 @@ def test_events_cannot_be_changed() -> None:
     assert taken(detect(prices(1, 2), Pattern.begin("a").next("b").where(change), time="at")) == [(0, 1)]
 
 
-def test_a_function_of_one_argument_is_asked_once_an_event() -> None:
-    """Whichever partial matches, stages and edges need its answer; and of an event that nothing asks it is not."""
-    asked: list[int] = []
+def test_a_function_of_one_argument_is_called_once_an_event() -> None:
+    """It is called once, however many partial matches, stages and edges need the result; for an event that none needs
+    it is not called.
+    """
+    calls: list[int] = []
 
-    def told(event: Mapping[str, Any]) -> bool:
-        asked.append(event["i"])
+    def recorded(event: Mapping[str, Any]) -> bool:
+        calls.append(event["i"])
         return bool(event["price"] > 1)
 
-    pattern = Pattern.begin("a").where("kind = 'a'").followed_by_any("b").where(told).one_or_more().greedy()
-    detect(prices(1, 2, 3, 4, 5), pattern.followed_by("c").where(told).within("1 hour"), time="at")
-    assert asked == [1, 2, 3, 4]
-    asked.clear()
-    detect(prices(1, 2, 3, 4), Pattern.begin("a").where("kind = 'b'").where(told), time="at")
-    assert asked == [1, 3]
+    pattern = Pattern.begin("a").where("kind = 'a'").followed_by_any("b").where(recorded).one_or_more().greedy()
+    detect(prices(1, 2, 3, 4, 5), pattern.followed_by("c").where(recorded).within("1 hour"), time="at")
+    assert calls == [1, 2, 3, 4]
+    calls.clear()
+    detect(prices(1, 2, 3, 4), Pattern.begin("a").where("kind = 'b'").where(recorded), time="at")
+    assert calls == [1, 3]
 
 
-def test_a_function_of_two_arguments_is_asked_once_a_partial_match() -> None:
-    """And only of events for which the SQL that is ANDed with it, before or behind it, is true."""
-    asked: list[tuple[int, int]] = []
+def test_a_function_of_two_arguments_is_called_once_a_partial_match() -> None:
+    """It is called only for events for which the SQL that is ANDed with it, before or after it, is true."""
+    calls: list[tuple[int, int]] = []
 
-    def told(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
-        asked.append((matched["a"][0]["i"], event["i"]))
+    def recorded(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
+        calls.append((matched["a"][0]["i"], event["i"]))
         return False
 
     pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b")
-    detect(prices(1, 2, 3, 4), pattern.where(told).where("kind = 'b'").optional().next("c"), time="at")
-    assert asked == [(0, 1), (0, 3), (2, 3)]
-    asked.clear()
+    detect(prices(1, 2, 3, 4), pattern.where(recorded).where("kind = 'b'").optional().next("c"), time="at")
+    assert calls == [(0, 1), (0, 3), (2, 3)]
+    calls.clear()
     across = "price > a.price + 1 OR CAST(NULL AS BOOLEAN)"
-    detect(prices(1, 2, 3, 4), pattern.where(across).where(told), time="at")
-    assert asked == [(0, 2), (0, 3)]
+    detect(prices(1, 2, 3, 4), pattern.where(across).where(recorded), time="at")
+    assert calls == [(0, 2), (0, 3)]
 
 
-def test_nothing_is_dropped_that_a_function_may_want() -> None:
-    """Events are dropped before the matching by SQL that is ANDed with the function, and not by SQL that is ORed."""
+def test_nothing_is_dropped_that_a_function_may_need() -> None:
+    """SQL that is ANDed with a function drops events before the matching; SQL that is ORed with it does not."""
     request = partial(request_of, time="at")
     guarded = Pattern.begin("a").where("kind = 'a'").followed_by("b").where(dearer).where("kind = 'b'")
     plan = plan_of(prices(1), request(guarded))
@@ -210,7 +214,7 @@ def test_nothing_is_dropped_that_a_function_may_want() -> None:
 
 
 def test_until_and_groups() -> None:
-    """A function ends a loop, and stands in the stages of a group."""
+    """A function may end a loop, and may be a condition of a stage in a group."""
 
     def falls(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
         return bool(matched["b"]) and bool(event["price"] < matched["b"][-1]["price"])
@@ -224,7 +228,7 @@ def test_until_and_groups() -> None:
 
 
 def test_numpy_s_truth_is_truth_and_none_is_not() -> None:
-    """As what NumPy and SQL's NULL are in Python."""
+    """NumPy's booleans count as Python's; None, like NULL in SQL, is not true."""
     pattern = Pattern.begin("a").where(lambda event: np.float64(event["price"]) > 1, name="numpy")
     assert taken(detect(prices(1, 2), pattern, time="at")) == [(1,)]
     pattern = Pattern.begin("a").where(lambda _: None, name="none")
@@ -255,16 +259,16 @@ def test_numpy_s_truth_is_truth_and_none_is_not() -> None:
         (lambda _, matched: matched["a"], "function f returned (mappingproxy(...", type(None)),
     ],
 )
-def test_what_goes_wrong_is_told(function: Any, message: str, cause: type) -> None:
-    """Pattern, stage, function and event, with what the function raised as the cause."""
+def test_errors_of_functions_are_reported(function: Any, message: str, cause: type) -> None:
+    """The error names the pattern, stage, function and event, and has the function's exception as its cause."""
     pattern = Pattern.begin("a", name="rise").next("b").where("price > a.price").where(function, name="f")
     with pytest.raises(ConditionError) as caught:
         detect(prices(1, 2), pattern, time="at", columns=["i", "price"])
-    told = str(caught.value)
-    assert told.startswith(f"pattern 'rise': {message}"), told
-    assert told.endswith(" in the condition of stage 'b' (price > a.price / f), at the event {'i': 1, 'price': 2.0}"), (
-        told
-    )
+    error = str(caught.value)
+    assert error.startswith(f"pattern 'rise': {message}"), error
+    assert error.endswith(
+        " in the condition of stage 'b' (price > a.price / f), at the event {'i': 1, 'price': 2.0}"
+    ), error
     assert message.startswith("function f returned") or isinstance(caught.value.__cause__, cause)
 
 
@@ -277,8 +281,8 @@ def test_sql_beside_a_function_fails_as_sql_does() -> None:
         detect(prices(1, 2), pattern, time="at")
 
 
-def test_limits_and_misses_are_told() -> None:
-    """As they are of other patterns."""
+def test_limits_and_misses_are_reported() -> None:
+    """Limits and misses of a skip strategy give the same errors as for other patterns."""
     pattern = Pattern.begin("a").where(is_a).followed_by("b").where("kind = 'c'")
     with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* that of the event \{'i': 2,"):
         detect(prices(1, 2, 3), pattern, time="at", limits=Limits(max_partial_matches=1))
@@ -288,7 +292,7 @@ def test_limits_and_misses_are_told() -> None:
 
 
 def test_a_snapshot_is_of_functions_by_name() -> None:
-    """Another function under the same name goes on, one under another name is told."""
+    """A snapshot can be restored with another function of the same name, and is refused with one of another name."""
     events_ = prices(1, 2)
 
     def matcher(name: str) -> Matcher:
@@ -305,21 +309,21 @@ def test_a_snapshot_is_of_functions_by_name() -> None:
 
 
 def test_explain_says_what_runs_in_python() -> None:
-    """Which stages do, and that the whole pattern does then."""
+    """The text names the conditions in Python, and says that the whole pattern then runs in Python."""
     pattern = Pattern.begin("a").where(is_a).followed_by("b").where("price > a.price").or_where(dearer)
-    told = explain_pattern(pattern)
-    assert "  1. a: begins with\n     where Python is_a(event)\n" in told
-    assert "     where price > a.price\n     or Python dearer(event, matched)\n" in told
+    explained = explain_pattern(pattern)
+    assert "  1. a: begins with\n     where Python is_a(event)\n" in explained
+    assert "     where price > a.price\n     or Python dearer(event, matched)\n" in explained
     speed = "at tens of thousands of events a second"
-    assert f"Runs in Python, {speed}, as these cannot be compiled: is_a, dearer\n" in told
+    assert f"Runs in Python, {speed}, as these cannot be compiled: is_a, dearer\n" in explained
     planned = explain_plan(plan_of(prices(1), request_of(pattern, time="at")))
     assert "script: (a.price < price) OR Python dearer(event, matched)" in planned
     assert "Runs in Python" in planned
     assert "Runs in Python" not in explain_pattern(Pattern.begin("a").where("price > 1"))
 
 
-def test_numbers_of_keys_are_given_anew() -> None:
-    """Of many keys of which few stay open the memory is given back; those that are open go on."""
+def test_numbers_of_keys_are_reused() -> None:
+    """If few of many keys stay open, the memory of the others is released; the open ones continue."""
     count = 20_000
     at = pa.array([T] * count + [T + timedelta(seconds=1)], pa.timestamp("us", "UTC"))
     table = pa.table({"k": [*range(count), 7], "i": range(count + 1), "at": at})

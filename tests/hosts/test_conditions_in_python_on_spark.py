@@ -1,4 +1,4 @@
-"""Conditions in Python on Spark: they travel to the workers, and see there what they see in process."""
+"""Conditions in Python on Spark: they are sent to the workers, and receive there what they receive in process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(matches: Any) -> list[str]:
 
 
 def test_the_same_as_in_process(spark: SparkSession) -> None:
-    """Functions of a module, within functions and with what they close over; in all calls; beside SQL."""
+    """Functions of a module and nested functions with their closures, in all calls, with SQL beside them."""
     least, seen = 7, {"x", "y"}
 
     def tagged(event: Mapping[str, Any]) -> bool:
@@ -69,7 +69,9 @@ def test_the_same_as_in_process(spark: SparkSession) -> None:
 
 
 def test_times_are_the_session_s(spark: SparkSession) -> None:
-    """A function sees instants in the zone in which SQL reads them: that of the session, and in process `time_zone`."""
+    """A function receives instants in the zone in which SQL reads them: on Spark the session's, in
+    process `time_zone`.
+    """
     zoned = spark.newSession()
     zoned.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
 
@@ -88,8 +90,8 @@ def test_times_are_the_session_s(spark: SparkSession) -> None:
     ]
 
 
-def test_a_function_that_does_not_travel_is_refused(spark: SparkSession) -> None:
-    """At once, by its name and stage."""
+def test_a_function_that_cannot_be_sent_is_refused(spark: SparkSession) -> None:
+    """A function that cannot be pickled is refused at once, with its name and stage."""
     lock = threading.Lock()
 
     def locked(event: Mapping[str, Any]) -> bool:
@@ -105,8 +107,8 @@ def test_a_function_that_does_not_travel_is_refused(spark: SparkSession) -> None
     )
 
 
-def test_what_goes_wrong_in_a_worker_is_told(spark: SparkSession) -> None:
-    """With pattern, stage, function and event, as in process."""
+def test_errors_in_a_worker_are_reported(spark: SparkSession) -> None:
+    """The error names the pattern, stage, function and event, as in process."""
     pattern = Pattern.begin("a", name="p").where(lambda event: 1 / event["i"] > 0, name="inverse")
     with pytest.raises((SparkRuntimeException, PythonException)) as caught:
         detect(spark.createDataFrame(EVENTS), pattern, **HOW).collect()
@@ -116,8 +118,8 @@ def test_what_goes_wrong_in_a_worker_is_told(spark: SparkSession) -> None:
     ) in str(caught.value)
 
 
-def test_a_column_that_cannot_travel_is_told(spark: SparkSession) -> None:
-    """Functions see all columns, also those that the output has not."""
+def test_a_column_that_cannot_be_sent_is_reported(spark: SparkSession) -> None:
+    """Functions receive all columns, also those that are not in the output, so such a column is an error."""
     frame = spark.createDataFrame(EVENTS).selectExpr("*", "make_ym_interval(i, 0) AS months")
     assert detect(frame, Pattern.begin("a").where("n > 2"), **HOW).columns
     with pytest.raises(SchemaError) as caught:

@@ -1,4 +1,4 @@
-"""The engine in process: what it refuses and how it says so, order, masks, columns and the reference page."""
+"""The engine in process: its refusals and their messages, order, masks, columns and the reference page."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_mask_and_values_keep_the_order_of_the_rows() -> None:
 
 
 def test_order_holds_over_many_row_groups() -> None:
-    """Rows come back in their order although several threads evaluate them."""
+    """Rows are returned in their order although several threads evaluate them."""
     numbers = pa.table({"n": pa.array(range(500_000), pa.int64())})
     _, (doubled,) = DuckDbEngine().evaluate(numbers, values=[lifted("n * 2", numbers)])
     assert doubled.to_numpy().tolist() == list(range(0, 1_000_000, 2))
 
 
 def test_a_record_batch_without_rows_gives_none() -> None:
-    """No rows in, no rows out, with their types."""
+    """A batch without rows gives no rows, with their types."""
     none = EVENTS.to_batches()[0].slice(0, 0)
     (mask,), (values,) = DuckDbEngine().evaluate(none, bits=[lifted("n > 1")], values=[lifted("n / 2")])
     assert len(mask) == 0
@@ -91,7 +91,7 @@ def test_a_failure_names_its_condition() -> None:
 
 
 def test_times_finer_than_microseconds_are_refused() -> None:
-    """Nanoseconds are not cut silently."""
+    """Nanoseconds are not silently truncated."""
     events = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
     with pytest.raises(EventError, match="Round the column to microseconds first"):
         DuckDbEngine().evaluate(events, values=[lifted("t", events)])
@@ -119,7 +119,7 @@ def test_times_finer_than_microseconds_are_refused() -> None:
     ],
 )
 def test_what_is_refused_says_why(text: str, message: str) -> None:
-    """What is not Spark's to the last bit is refused by name."""
+    """Functions that do not equal Spark's to the last bit are refused by name."""
     assert message in refusal(text)
 
 
@@ -131,12 +131,12 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 def test_days_are_not_added_in_a_zone_with_clock_changes() -> None:
-    """A day is not always 24 hours there, which Spark counts and DuckDB does not."""
+    """In such a zone a day is not always 24 hours; Spark takes this into account, DuckDB does not."""
     engine = DuckDbEngine(time_zone="Europe/Berlin")
     with pytest.raises(PatternError, match="a TIMESTAMP moved by a day or more in a time zone other than UTC"):
         engine.type_of(parse_expression("at + INTERVAL 1 DAY > at"), EVENTS.schema)
 
 
 def test_the_reference_page_is_up_to_date() -> None:
-    """`docs/reference/functions.md` is what the table of functions gives."""
+    """`docs/reference/functions.md` is generated from the table of functions."""
     assert REFERENCE.read_text(encoding="utf-8") == function_reference()

@@ -1,4 +1,6 @@
-"""Every function, operator and cast of the engine in process against Spark: values, types and failures, row by row."""
+"""Every function, operator and cast of the engine in process compared with Spark: values, types and
+failures, row by row.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,13 @@ def test_every_entry_is_as_on_spark(spark: SparkSession, table: pa.Table) -> Non
 @pytest.mark.spark
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 def test_time_zones_are_as_on_spark(spark: SparkSession, table: pa.Table, zone: str) -> None:
-    """What depends on the session's time zone is Spark's, in hours that occur twice or never as well."""
+    """Results that depend on the session's time zone equal Spark's, also in hours that occur twice or never."""
     assert differences(in_session(spark, zone), table, ZONED, zone) == []
 
 
 @pytest.mark.spark
 def test_the_comparison_finds_each_row_that_fails(spark: SparkSession) -> None:
-    """Failures are told row by row, and expressions do not disturb each other."""
+    """Failures are found row by row, and expressions do not affect each other."""
     rows = pa.table({"n": pa.array([0, 2, None, 20], pa.int32())})
     texts = ["10 / n > 1", "n != 0 AND 10 / n > 1", "10 / n > 1 AND n != 0", "n != 0 AND 10 / n > 1 AND 10 / n < 5"]
     outcomes = list(on_spark(in_session(spark, "UTC"), rows, texts))
@@ -49,7 +51,7 @@ def test_the_comparison_finds_each_row_that_fails(spark: SparkSession) -> None:
 
 
 def test_every_entry_is_compared() -> None:
-    """No function or operator is in the table without an expression here."""
+    """Each function and operator in the table has an expression here."""
     compared = set().union(*(_functions_in(parse_expression(text)) for text in EXPRESSIONS))
     assert (set(RULES) | set(BY_NAME)) - compared == set()
 

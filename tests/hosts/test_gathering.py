@@ -1,4 +1,4 @@
-"""Spark's small batches as larger ones."""
+"""Combines Spark's small batches into larger ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_enough_rows() -> None:
 
 
 def test_wide_rows_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column has no more than 2 GB, which so many rows may be over; here it is 10,000 bytes."""
+    """A column cannot exceed 2 GB, which a full batch of wide rows might; here the limit is 10,000 bytes."""
     monkeypatch.setattr(gathering, "BYTES", 10_000)
     parts = [batch(10, 400, 0), batch(10, 400, 10), batch(10, 400, 20), batch(30, 400, 30), batch(1, 400, 60)]
     found = [*coalesced(iter(parts))]

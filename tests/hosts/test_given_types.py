@@ -1,6 +1,6 @@
-"""What comes back has the types of what went in: a table of types and frames."""
+"""The output has the types of the input, for each combination of types and frames."""
 
-# ruff: noqa: DTZ001 - times without a zone are what is looked at
+# ruff: noqa: DTZ001 - times without a zone are tested here
 from __future__ import annotations
 
 import warnings
@@ -54,7 +54,7 @@ def type_of(frame: Any, name: str) -> Any:
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("time", TIMES)
 def test_times(time: str, frame: str) -> None:
-    """match_start and match_end have the type of the event time; detected_at has its zone, and microseconds."""
+    """match_start and match_end have the type of the event time; detected_at has its zone, in microseconds."""
     events = FRAMES[frame](table(TIMES[time][0], t=pa.array(["A", "B", "A", "B"])))
     for pattern in (PAIR, OccurrencePattern.of("A; B").taxonomy("t")):
         matches = detect(events, pattern, time="at", columns=["x"])
@@ -64,7 +64,7 @@ def test_times(time: str, frame: str) -> None:
 
 
 def test_times_that_agree_with_the_events() -> None:
-    """They can be looked up and joined."""
+    """Times of the output can be looked up in, and joined with, those of the events."""
     for time, _ in TIMES.values():
         events = table(time).to_pandas()
         matches = detect(events, PAIR, time="at", columns=["x"])
@@ -73,7 +73,7 @@ def test_times_that_agree_with_the_events() -> None:
 
 
 def test_dates() -> None:
-    """A DATE is its first instant; a deadline need be none, so detected_at is a TIMESTAMP."""
+    """A DATE stands for its first instant; a deadline may be any instant, so detected_at is a TIMESTAMP."""
     days = [date(2026, 3, day) for day in (1, 2, 3, 4)]
     pattern = Pattern.begin("a").where("x = 1").not_followed_by("b").where("x = 3").within("36 hours")
     matches = detect(pa.table({"at": days, "x": [1, 2, 1, 2]}), pattern, time="at").to_pylist()
@@ -82,7 +82,7 @@ def test_dates() -> None:
 
 
 def test_times_in_structs_of_occurrences() -> None:
-    """Times of members and of variables that are no event have the zone of the events."""
+    """Times of members, and of variables that are not one event, have the zone of the events."""
     events = table(pa.timestamp("us"), t=pa.array(["A", "B", "A", "C"]))
     pattern = OccurrencePattern.of("?w:(A; B) | (A; (?d:C + 1min))").taxonomy("t")
     for row in detect(events, pattern, time="at").to_pylist():
@@ -92,7 +92,7 @@ def test_times_in_structs_of_occurrences() -> None:
 
 
 def test_a_deadline_in_an_hour_that_clocks_show_twice() -> None:
-    """Without a zone it is not known which is meant: that is warned of, once."""
+    """A local time does not say which of the two hours is meant, so there is one warning."""
     at = [datetime(2026, 10, 25, 1, 30), datetime(2026, 10, 25, 1, 40)]
     pattern = Pattern.begin("a").not_followed_by("b").where("x = 3").within("1 hour")
     with pytest.warns(
@@ -124,7 +124,7 @@ LACKING = {("views", "pandas"), ("durations", "duckdb")}
 
 @pytest.mark.parametrize(("kind", "frame"), sorted({(kind, frame) for kind in KEYS for frame in FRAMES} - LACKING))
 def test_keys_and_columns(kind: str, frame: str) -> None:
-    """The key and a measure that is one column of an event have the column's type."""
+    """The key, and a measure that is just a column of an event, have the column's type."""
     events = FRAMES[frame](table(k=KEYS[kind]))
     matches = detect(events, PAIR, key="k", time="at", measures={"one": "a.k", "last": "last(b.k)", "n": "count(b)"})
     if frame != "duckdb" or kind not in ("categorical", "unsigned"):
@@ -135,7 +135,7 @@ def test_keys_and_columns(kind: str, frame: str) -> None:
 
 
 def test_types_of_pandas_alone() -> None:
-    """Categories that no match has stay; nullable integers stay so, also without NULLs."""
+    """Categories without a match are retained; nullable integers remain nullable, also without NULLs."""
     frame = table().to_pandas()
     frame["k"] = pd.Categorical(["p", "p", "q", "q"], categories=["r", "q", "p"], ordered=True)
     frame["n"] = pd.array([1, 2, 3, 4], dtype="Int32")
@@ -145,7 +145,7 @@ def test_types_of_pandas_alone() -> None:
 
 
 def test_types_of_polars_alone() -> None:
-    """Enum and Categorical are not the same."""
+    """Enum and Categorical are distinguished."""
     frame = pl.DataFrame(table()).with_columns(
         k=pl.Series(["p", "p", "q", "q"], dtype=pl.Enum(["q", "p"])), c=pl.Series(["u"] * 4, dtype=pl.Categorical)
     )
@@ -159,7 +159,7 @@ def test_types_of_polars_alone() -> None:
 
 
 def test_matchers() -> None:
-    """A matcher gives the types of the schema that it was made with, also of open partial matches."""
+    """A matcher gives the types of the schema with which it was made, also in the list of partial matches."""
     events = table(pa.timestamp("ns"), k=KEYS["categorical"])
     live = Matcher(PAIR.within("1 hour"), events, key="k", time="at", lateness="0 seconds", outputs=["matches", "late"])
     rows = pa.concat_tables([live.process(events), live.finish()])
@@ -182,7 +182,7 @@ def test_matchers() -> None:
 
 @pytest.mark.spark
 def test_spark(spark: Any) -> None:
-    """TIMESTAMP_NTZ and DATE come back as such, on the clock of time_zone, whatever the session's."""
+    """TIMESTAMP_NTZ and DATE are returned as such, in the local time of `time_zone`, whatever the session's zone."""
     from pyspark.sql import functions as F  # noqa: N812
 
     frame = spark.createDataFrame(table(pa.timestamp("us"), k=pa.array([1, 1, 2, 2], pa.int16())).to_pandas())
@@ -203,7 +203,7 @@ def test_spark(spark: Any) -> None:
 
 @pytest.mark.parametrize(("given", "with_null"), [("bool", "boolean"), ("uint8", "UInt8"), ("uint64", "UInt64")])
 def test_measures_that_are_null_in_pandas(given: str, with_null: str) -> None:
-    """NULL, not False, in the rows of the pattern that has no such measure, and no other number."""
+    """A measure that a pattern lacks is NULL in its rows, not False and not another number."""
     events = table(pa.timestamp("us")).to_pandas()
     events["n"] = events["x"].astype(given)
     patterns = {"p": Pattern.begin("a").where("x = 1"), "q": Pattern.begin("b").where("x = 2")}
@@ -214,7 +214,7 @@ def test_measures_that_are_null_in_pandas(given: str, with_null: str) -> None:
 
 
 def test_times_that_are_objects_in_pandas() -> None:
-    """They stay objects, so that they can be joined."""
+    """They remain objects, so that they can be joined."""
     events = table(pa.timestamp("us")).to_pandas()
     events["at"] = pd.Series([time.to_pydatetime() for time in events["at"]], dtype=object)
     matches = detect(events, PAIR, time="at", columns=["x"])
@@ -222,7 +222,7 @@ def test_times_that_are_objects_in_pandas() -> None:
 
 
 def test_types_of_polars_that_arrow_lacks() -> None:
-    """They are named; of objects polars gives only the addresses."""
+    """The message names them; for objects, polars gives only the addresses."""
     events = pl.DataFrame(table(pa.timestamp("us"))).with_columns(
         o=pl.Series([object()] * 4, dtype=pl.Object), i=pl.lit(1).cast(pl.Int128)
     )
@@ -231,14 +231,14 @@ def test_types_of_polars_that_arrow_lacks() -> None:
 
 
 def test_keys_of_a_dictionary_can_be_joined() -> None:
-    """The dictionary is one for all chunks."""
+    """All chunks have the same dictionary."""
     events = table(pa.timestamp("us"), k=KEYS["categorical"])
     found = detect(events, PAIR, key="k", time="at", columns=["x"]).column("k")
     assert len({str(chunk.dictionary) for chunk in found.chunks}) <= 1
 
 
 def test_measures_of_the_same_name_from_different_columns() -> None:
-    """The column keeps the type that both are read in, which holds the values of each."""
+    """The column has the common type of both, which can represent the values of each."""
     small = pa.array([1, 2, 3, 4], pa.uint8())
     events = table(pa.timestamp("us"), small=small, large=pa.array([1000] * 4, pa.int16()))
     patterns = {"p": Pattern.begin("a").where("x = 1"), "q": Pattern.begin("b").where("x = 2")}

@@ -1,4 +1,6 @@
-"""The host in process: the definition's matches, whatever pieces, order and kind of table the events come in."""
+"""The host in process gives the matches of the reference, whatever the pieces, order and kind of
+table of the events.
+"""
 
 from __future__ import annotations
 
@@ -23,35 +25,35 @@ def table(rows: list[Row]) -> pa.Table:
 
 
 def found(rows: pa.Table, case: Case, **options: Any) -> pa.Table:
-    """The matches, device by device (sorting is stable: within one, in the order of emission)."""
+    """The matches, device by device (sorting is stable: within a device, in the order of emission)."""
     matches = detect(rows, case.pattern, key="device", time="at", sequence="id", **options)
     order = sorted(range(len(matches)), key=matches.column("device").to_pylist().__getitem__)
     return matches.take(pa.array(order, pa.int64()))
 
 
 def text(matches: pa.Table) -> str:
-    """Types and rows; as text NaN equals itself."""
+    """The types and rows as text, in which NaN equals itself."""
     return f"{matches.schema}\n{matches.to_pylist()}"
 
 
 @share(30)
 @given(cases(), events(ties=True))
 def test_matches_are_the_definition_s(case: Case, rows: list[Row]) -> None:
-    """Patterns with SQL conditions have the matches that the definition gives with the same conditions in Python."""
+    """Patterns with SQL conditions have the matches that the reference gives with the same conditions in Python."""
     assert found_in(found(table(rows), case), case.pattern) == by_definition(case, rows)
 
 
 @share(30)
 @given(cases(), events(ties=True), st.integers(-1, 15).map(lambda seconds: FIRST + timedelta(seconds=seconds)))
 def test_as_of_is_the_definition_s(case: Case, rows: list[Row], as_of: datetime) -> None:
-    """With as_of later events do not count, and time stands there."""
+    """With `as_of`, later events do not count, and time stops there."""
     assert found_in(found(table(rows), case, as_of=as_of), case.pattern) == by_definition(case, rows, as_of)
 
 
 @share(30)
 @given(cases(), events(ties=True), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_pieces_and_order_do_not_matter(case: Case, rows: list[Row], piece: int, source: Any) -> None:
-    """Events in any order, processed in pieces of any size, have the same matches, rows and ids."""
+    """Events in any order, processed in pieces of any size, give the same matches, rows and ids."""
     whole = found(table(rows), case)
     shuffled = source.sample(rows, len(rows))
     with pytest.MonkeyPatch.context() as patch:
@@ -61,7 +63,7 @@ def test_pieces_and_order_do_not_matter(case: Case, rows: list[Row], piece: int,
 
 
 def test_threads_that_outlive_the_main_one() -> None:
-    """Where the interpreter begins no more threads, all is done in the one that there is."""
+    """If the interpreter starts no more threads, everything runs in the current one."""
     program = """
 import threading
 import pyarrow as pa

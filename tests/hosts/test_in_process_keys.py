@@ -1,4 +1,4 @@
-"""Keys of any type in process: told apart as Spark groups them, whether the events come sorted or not."""
+"""Keys of any type in process: distinguished as Spark groups them, in sorted and unsorted events."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def events(type_: pa.DataType, keys: list[Any], numbers: list[int], steps: list[
 
 
 def column_of(type_: pa.DataType, values: list[Any]) -> pa.Array:
-    """Also a dictionary of views, which Arrow does not make of Python's values."""
+    """The column, also for a dictionary of views, which Arrow does not make from Python's values."""
     if not pa.types.is_dictionary(type_):
         return pa.array(values, type_)
     encoded = pa.array(values).dictionary_encode()
@@ -109,7 +109,7 @@ def test_any_type(kind: str) -> None:
     ],
 )
 def test_zeros_and_nans_are_one_key(type_: pa.DataType, same: list[Any]) -> None:
-    """Also where another key's events lie between theirs, and however they are written."""
+    """This also holds if another key's events lie between theirs, and however they are written."""
     other = {"x": 1.0, "inner": None} if pa.types.is_struct(type_) else 1.0
     apart = events(type_, [same[0], other, same[1]], [1, 5, 2], [0, 1, 2])
     assert len(detect(apart, PAIR, key="k", time="at", columns=["x"])) == 1
@@ -122,8 +122,8 @@ def test_zeros_and_nans_are_one_key(type_: pa.DataType, same: list[Any]) -> None
         pa.array([Decimal(10) ** 50], pa.decimal256(60, 0)),
     ],
 )
-def test_types_that_are_no_key(column: pa.Array) -> None:
-    """A type that Spark has not is no key, and the message says so."""
+def test_types_that_cannot_be_keys(column: pa.Array) -> None:
+    """A type that Spark lacks cannot be a key, and the message says so."""
     table = pa.table({"k": column, "at": pa.array([T], pa.timestamp("us", "UTC")), "x": [1]})
     with pytest.raises(SchemaError) as caught:
         detect(table, PAIR, key="k", time="at", columns=["x"])
@@ -143,7 +143,7 @@ def test_types_that_are_no_key(column: pa.Array) -> None:
     ],
 )
 def test_a_sequence_is_sorted(type_: pa.DataType, values: list[Any]) -> None:
-    """Ascending by sequence, NaN behind the numbers and NULL last, whatever order the events come in."""
+    """Ascending by sequence, NaN after the numbers and NULL last, whatever the order of the events."""
     table = pa.table(
         {"at": pa.array([T] * 6, pa.timestamp("us", "UTC")), "s": pa.array(values, type_), "x": [4, 5, 2, 6, 3, 1]}
     )
@@ -155,8 +155,8 @@ def test_a_sequence_is_sorted(type_: pa.DataType, values: list[Any]) -> None:
 
 
 def test_dropped_events_have_no_ordinals() -> None:
-    """Events that agree in all chosen columns, one of which no condition can want: the other is the first of its kind,
-    here as on Spark (`test_spark_batch`).
+    """Of two events that agree in all chosen columns, one is dropped because no condition can be true for it. The other
+    one is numbered as the first, here as on Spark (`test_spark_batch`).
     """
     at = pa.array([T, T, T + timedelta(seconds=1)], pa.timestamp("us", "UTC"))
     pattern = Pattern.begin("one").where("x = 1").followed_by("two").where("x = 2")

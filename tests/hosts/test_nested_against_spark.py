@@ -1,4 +1,4 @@
-"""Random expressions within expressions, in process and on Spark."""
+"""Random nested expressions, in process and on Spark."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def is_available(text: str) -> bool:
 AVAILABLE = st.one_of(expressions("truth"), expressions("number")).filter(is_available)
 
 
-# Not shrunk: the message shows the one expression that differs, and each attempt would be a query.
+# Not shrunk: the message shows the one expression that differs, and each shrinking step would be a query.
 @pytest.mark.spark
 @pytest.mark.slow
 @settings(max_examples=6, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(AVAILABLE, min_size=30, max_size=30, unique=True))
 def test_nested_expressions_are_as_on_spark(spark: SparkSession, texts: list[str]) -> None:
-    """Expressions within expressions keep Spark's order of evaluation: what it does not reach does not fail."""
+    """Nested expressions have Spark's order of evaluation: a part that Spark does not evaluate does not fail."""
     assert differences(in_session(spark, "UTC"), TABLE, texts) == []

@@ -1,4 +1,4 @@
-"""What orders events: time, several sequence columns, or the order in which they come; the same on every host."""
+"""Events are ordered by time, several sequence columns, or their order of arrival; the same on every host."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pairs(matches: pa.Table) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("time", ["at", None])
 def test_several_sequence_columns(time: str | None) -> None:
-    """Events of equal time, and in processing order all, are ordered by the first column, then the second."""
+    """Events of equal time, and all events in processing order, are ordered by the first column, then the second."""
     found = detect(EVENTS, PAIR, key="k", time=time, sequence=["day", "n"], columns="x")
     assert pairs(found) == [(3, 1), (4, 3), (5, 2)]
     assert found.column("match_start").null_count == (0 if time else 3)
@@ -42,7 +42,7 @@ def test_several_sequence_columns(time: str | None) -> None:
 @pytest.mark.parametrize("sequence", [None, "x"])
 @pytest.mark.parametrize("key", [None, "x"])
 def test_only_what_matters_is_ordered(key: str | None, sequence: str | None) -> None:
-    """Without a key too, and whether or not the events that matter are in order among others that are not."""
+    """Relevant events are matched in order, with and without a key, whether the rows arrive in order or not."""
     kinds = [("a", 0), ("x", 10), ("b", 5), ("a", 20), ("b", 15)]
     rows = [{"x": 1, "kind": kind, "at": T + timedelta(seconds=second)} for kind, second in kinds]
     pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where("kind = 'b'")
@@ -51,7 +51,9 @@ def test_only_what_matters_is_ordered(key: str | None, sequence: str | None) -> 
 
 
 def test_order_of_arrival() -> None:
-    """Without time and sequence rows count in their order, keys apart; the times of the output are NULL."""
+    """Without time and sequence, events are ordered as the rows of the table, per key; the times of
+    the output are NULL.
+    """
     found = detect(EVENTS, PAIR, key="k", time=None, columns="x")
     assert pairs(found) == [(1, 3), (2, 5), (3, 4)]
     assert [found.column(name).null_count for name in ("match_start", "match_end", "detected_at")] == [3, 3, 3]
@@ -59,14 +61,14 @@ def test_order_of_arrival() -> None:
 
 
 def test_order_of_arrival_in_a_matcher() -> None:
-    """Events count in the order in which they come, over all calls."""
+    """Events are ordered by their arrival, over all calls."""
     matcher = Matcher(PAIR, EVENTS, key="k", time=None, columns="x")
     found = [matcher.process(EVENTS.slice(i, 1)) for i in range(5)]
     assert [pairs(rows) for rows in found] == [[], [], [(1, 3)], [(3, 4)], [(2, 5)]]
 
 
 def test_a_window_needs_times() -> None:
-    """In processing order no time passes: windows are errors, all at once, and so is as_of."""
+    """In processing order there are no times: windows and `as_of` are errors, all windows reported together."""
     pattern = Pattern.begin("a").one_or_more(window="1 second").next("b").within_previous("1 second").within("1 hour")
     with pytest.raises(PatternError) as caught:
         detect(EVENTS, pattern, time=None)
@@ -111,7 +113,7 @@ shuffles: list[Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = [
 def test_any_order_of_rows(
     events: list[tuple[str, int, int]], shuffle: Callable[[list[dict[str, Any]]], list[dict[str, Any]]], key: list[str]
 ) -> None:
-    """Rows may come sorted, by time or not at all: the matches are those of each key's events in order."""
+    """Rows may be sorted, sorted by time, or unsorted: the matches are those of each key's events in order."""
     rows = [{"k": k, "s": k * 2, "at": T + timedelta(seconds=t), "n": n, "x": x} for x, (k, t, n) in enumerate(events)]
     types = {"k": pa.string(), "s": pa.string(), "at": pa.timestamp("us", "UTC"), "n": pa.int64(), "x": pa.int64()}
     table = pa.Table.from_pylist(shuffle(rows), schema=pa.schema(types))

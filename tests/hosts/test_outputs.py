@@ -1,4 +1,4 @@
-"""Outputs asked for by name: one frame of one documented shape, the same in process and on Spark."""
+"""Outputs chosen by name: one documented frame, the same in process and on Spark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CALL = (
 
 
 def events(*keyed: tuple[str, str]) -> pa.Table:
-    """For each key its events, a letter each, a second apart; a space is a second without one."""
+    """The events of each key, one letter each, a second apart; a space is a second without an event."""
     rows = [(key, second, x) for key, letters in keyed for second, x in enumerate(letters) if x != " "]
     return pa.table(
         {
@@ -116,13 +116,13 @@ def test_the_frame() -> None:
         ("late", set()),
     ],
 )
-def test_what_is_asked_for(outputs: Any, kinds: set[str]) -> None:
-    """Only what is named comes; a finite input has no late events."""
+def test_only_named_outputs(outputs: Any, kinds: set[str]) -> None:
+    """Only the named outputs are returned; a finite input has no late events."""
     assert {*detect(CALLS, CALL, outputs=outputs, **OPTIONS).column("kind").to_pylist()} == kinds
 
 
 def test_matches_are_the_same() -> None:
-    """The frame's matches are those without outputs, with the same ids; timeouts have ids of their own."""
+    """The matches in the frame are those without outputs, with the same ids; timeouts have ids of their own."""
     alone = detect(CALLS, CALL, **OPTIONS).to_pylist()
     found = detect(CALLS, CALL, outputs=BOTH, **OPTIONS).to_pylist()
     matches = [row for row in found if row["kind"] == "match"]
@@ -132,7 +132,7 @@ def test_matches_are_the_same() -> None:
 
 
 def test_a_timeout_has_another_id_than_the_match_of_its_events() -> None:
-    """The same events once as a match and once as a partial match that ran out of time have different ids."""
+    """A match and a timed-out partial match of the same events have different ids."""
     table = events(("p", "a"))
     match = detect(table, Pattern.begin("a"), outputs="matches", **OPTIONS)
     timeout = detect(table, Pattern.begin("a").next("b").within("1 second"), outputs="timeouts", **OPTIONS)
@@ -141,8 +141,8 @@ def test_a_timeout_has_another_id_than_the_match_of_its_events() -> None:
 
 
 def test_timeouts_are_distinct() -> None:
-    """What a partial match had at its deadline is told once, also where several have taken the same: here the loop may
-    still grow in one and is over in another.
+    """Partial matches with the same events at the deadline give one timeout. Here the loop may still take events in
+    one, and has ended in another.
     """
     table = events(("p", "abb"))
     loop = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").times(1, 3).followed_by("c")
@@ -154,8 +154,10 @@ def test_timeouts_are_distinct() -> None:
 
 
 @pytest.mark.parametrize("restored", [False, True])
-def test_timeouts_are_distinct_for_good(*, restored: bool) -> None:
-    """An event moves a branch to where its time is over, when another with the same events has timed out before."""
+def test_timeouts_remain_distinct(*, restored: bool) -> None:
+    """An event moves a branch to a state whose deadline has passed, after another branch with the same events has timed
+    out: there is no second timeout.
+    """
     group = Pattern.begin("a").where("x = 'a'").times(2, 3, window="2 seconds")
     pattern = Pattern.begin(group).one_or_more().followed_by("c").where("x = 'c'")
     table = events(("p", "aaaa     z          z"), ("q", "c"))
@@ -175,7 +177,7 @@ def test_timeouts_are_distinct_for_good(*, restored: bool) -> None:
 
 
 def test_deadlines() -> None:
-    """A timeout is told at its deadline: that of the window, or of the stage in which it waited."""
+    """A timeout is reported at its deadline: that of the window, or of the stage in which the partial match waited."""
     pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").within_previous("2 seconds")
     pattern = pattern.followed_by("c").where("x = 'c'").within_previous("4 seconds").within("5 seconds")
     found = detect(events(("p", "ab"), ("q", "a"), ("r", "a b")), pattern, outputs="timeouts", **OPTIONS)
@@ -187,14 +189,14 @@ def test_deadlines() -> None:
 
 
 def test_as_of() -> None:
-    """Deadlines up to that time have passed, and no others."""
+    """With `as_of`, only partial matches whose deadline is not after that time give timeouts."""
     for second, count in ((9, 0), (10, 1), (13, 1), (14, 3)):
         found = detect(CALLS, CALL, outputs="timeouts", as_of=at(second), **OPTIONS)
         assert len(found) == count
 
 
 def test_groups_and_loops() -> None:
-    """Every stage that takes events is in the map, those of groups with their events of all turns."""
+    """Every stage that takes events is in the map, stages of groups with their events of all turns."""
     turn = Pattern.begin("b").where("x = 'b'").next("c").where("x = 'c'")
     pattern = Pattern.begin("a").where("x = 'a'").next(turn).times(2).next("d").where("x = 'd'").not_next("e")
     pattern = pattern.where("x = 'e'").within("60 seconds").skip(Skip.past_last_event())
@@ -206,7 +208,7 @@ def test_groups_and_loops() -> None:
 
 
 def test_measures() -> None:
-    """They take the place of the stages, for timeouts too, in front of the late event."""
+    """Measures take the place of the stages, for timeouts too, before the late event."""
     measures = {"n": "count(b)", "last": "c.id", "text": "concat(a.x, first(b.x))"}
     found = detect(CALLS, CALL, outputs=BOTH, measures=measures, **OPTIONS)
     assert found.column_names == [
@@ -223,7 +225,7 @@ def test_measures() -> None:
 
 
 def test_counts() -> None:
-    """The report counts both kinds; without outputs no timeouts are looked for, and none are counted."""
+    """The report counts both kinds; without outputs, timeouts are neither determined nor counted."""
     report = Report()
     detect(CALLS, CALL, outputs=BOTH, report=report, **OPTIONS)
     assert (report.counts.matches, report.counts.timeouts) == (2, 3)
@@ -232,7 +234,7 @@ def test_counts() -> None:
 
 
 def test_kinds_of_tables() -> None:
-    """The frame is of the kind that the events are; its rows are the same."""
+    """The frame is of the same kind as the events; its rows are the same."""
     expected = in_short(detect(CALLS, CALL, outputs=BOTH, **OPTIONS))
     frame = detect(CALLS.to_pandas(), CALL, outputs=BOTH, **OPTIONS)
     assert isinstance(frame, pd.DataFrame)
@@ -264,7 +266,7 @@ def test_kinds_of_tables() -> None:
     ],
 )
 def test_unknown_outputs(outputs: Any, message: str) -> None:
-    """What cannot be asked for is named, with what can."""
+    """The message names the unknown output and the possible ones."""
     with pytest.raises(SchemaError) as caught:
         detect(CALLS, CALL, outputs=outputs, **OPTIONS)
     assert str(caught.value) == message
@@ -272,7 +274,7 @@ def test_unknown_outputs(outputs: Any, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["kind", "Pattern", "stages", "event"])
 def test_keys_with_names_of_the_frame(name: str) -> None:
-    """A key column stands beside these in the frame; without outputs it may have such a name."""
+    """A key column is a column of the frame, so its name is refused; without outputs a key may have it."""
     table = CALLS.rename_columns(["id", name, "at", "x"])
     with pytest.raises(SchemaError) as caught:
         detect(table, CALL, outputs="matches", **{**OPTIONS, "key": name})
@@ -287,7 +289,7 @@ def test_keys_with_names_of_the_frame(name: str) -> None:
 @pytest.mark.parametrize("measures", [None, {"n": "count(b)", "open_for": "c.at - a.at", "text": "concat(a.x, b.x)"}])
 @pytest.mark.parametrize("outputs", ["timeouts", ("matches", "timeouts", "late")])
 def test_spark_gives_the_same(spark: SparkSession, measures: Any, outputs: Any) -> None:
-    """The same columns and rows, and the same counts."""
+    """Spark gives the same columns, rows and counts."""
     here, there = Report(), Report()
     options = {**OPTIONS, "columns": ["id", "at", "x"], "measures": measures, "outputs": outputs}
     expected = detect(CALLS, CALL, report=here, **options)
@@ -315,7 +317,7 @@ def test_spark_refuses_the_same(spark: SparkSession) -> None:
 
 
 def test_timeouts_of_a_pattern_that_has_none() -> None:
-    """Where no window is, timeouts alone are refused; beside matches they may be asked for of any pattern."""
+    """Without a window, timeouts alone are refused; together with matches they are accepted for any pattern."""
     pattern = Pattern.begin("a").followed_by("b")
     with pytest.raises(PatternError) as caught:
         detect(CALLS, pattern, outputs="timeouts", **OPTIONS)

@@ -1,4 +1,4 @@
-"""Several patterns over one pass of events: what each gives alone, in one table."""
+"""Several patterns over one pass of events give what each gives alone, in one table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(rows: Sequence[Row]) -> pa.Table:
 
 
 def of_kinds(*kinds: str) -> pa.Table:
-    """For each text the events of a device, a letter each, a second apart."""
+    """For each text the events of a device, one letter each, a second apart."""
     rows = [
         {"id": i, "device": f"d{i}", "at": FIRST + timedelta(seconds=second), "kind": letter, "n": second}
         for i, letters in enumerate(kinds)
@@ -63,14 +63,14 @@ def then(first: str, second: str) -> Pattern:
 
 
 def shown(found: pa.Table) -> list[str]:
-    """The rows as text, so that NaN equals itself."""
+    """The rows as text, in which NaN equals itself."""
     return [repr(row) for row in found.to_pylist()]
 
 
 def one_by_one(
     events: pa.Table, patterns: Mapping[str, Pattern], measures: Mapping[str, Mapping[str, str]] | None, **options: Any
 ) -> tuple[list[str], dict[str, int]]:
-    """The rows that each pattern gives alone, with all columns of any, and the sums of the counts."""
+    """The rows that each pattern gives alone, with the columns of all, and the sums of the counts."""
     rows, sums, tables = [], dict.fromkeys(SUMMED, 0), []
     for name, pattern in patterns.items():
         report = Report()
@@ -113,7 +113,7 @@ def test_each_as_alone(
     outputs: Any,
     as_of: Any,
 ) -> None:
-    """The same rows in the same order, ids included, as detect gives for one pattern after the other."""
+    """The rows are those of `detect` for one pattern after the other, in the same order, ids included."""
     patterns = {f"p{i}": case.pattern for i, case in enumerate(drawn)}
     measures = data.draw(measures_of([*patterns]))
     found_events = table(data.draw(st.permutations(rows)))
@@ -132,7 +132,7 @@ LETTERS = of_kinds("akbmcpqv", "jvzxyiu", "fffkkf")
 
 
 def ladder(first: int) -> Pattern:
-    """22 events, of one n after the other."""
+    """22 events with consecutive n."""
     pattern = Pattern.begin("s0").where(f"n = {first}")
     for i in range(1, 22):
         pattern = pattern.next(f"s{i}").where(f"n = {first + i}")
@@ -143,7 +143,9 @@ LADDERS = {f"from {first}": ladder(first) for first in (0, 11, 22, 44)}
 
 
 def test_conditions_of_many_patterns() -> None:
-    """There are as many words as the conditions of all need; what several patterns ask for is computed once."""
+    """The mask has as many words as all conditions need; conditions and values of several patterns
+    are computed once.
+    """
     events = of_kinds("a" * 70, "akbm")
     patterns = {**LADDERS, "changed": Pattern.begin("one").where("n = 65").next("two").where("kind = one.kind")}
     patterns["changed too"] = Pattern.begin("one").where("n = 0").next("two").where("kind <> one.kind")
@@ -155,8 +157,8 @@ def test_conditions_of_many_patterns() -> None:
     assert len(expected) == 6
 
 
-def test_what_can_matter_to_none_is_dropped() -> None:
-    """An event goes on where any pattern asks for it, and to the patterns that do."""
+def test_events_that_matter_to_no_pattern_are_dropped() -> None:
+    """An event is processed if it can matter to any pattern, and only by those patterns."""
     patterns = {"ab": then("a", "b"), "ac": then("a", "c"), "cd": then("c", "d")}
     plans = compile_plans(plans_in_process(LETTERS.schema, request_of(patterns, **OPTIONS), DuckDbEngine()))
     assert [bit.sql for bit in plans.plans.bits] == [f"kind = '{letter}'" for letter in "abcd"]
@@ -204,7 +206,7 @@ def test_what_can_matter_to_none_is_dropped() -> None:
     ],
 )
 def test_wrong_patterns(patterns: Any, message: str) -> None:
-    """All problems of all patterns, each with its pattern."""
+    """All problems of all patterns are reported, each with its pattern."""
     with pytest.raises(PatternError) as caught:
         detect(LETTERS, patterns, **OPTIONS)
     assert str(caught.value) == message
@@ -214,7 +216,7 @@ PAIRS = {"ab": then("a", "b"), "cd": then("c", "d")}
 
 
 def test_wrong_columns() -> None:
-    """What is wrong whatever the pattern is said once."""
+    """Problems that do not depend on the pattern are reported once."""
     with pytest.raises(SchemaError) as caught:
         detect(LETTERS, PAIRS, key="no", time="at")
     assert str(caught.value) == "key: no column named 'no'. Did you mean 'n'?"
@@ -245,15 +247,15 @@ def test_wrong_columns() -> None:
         ),
     ],
 )
-def test_arguments_that_are_no_measures(measures: Any, message: str) -> None:
-    """They belong to one of the patterns each, by its name."""
+def test_invalid_measures(measures: Any, message: str) -> None:
+    """Each measure belongs to one of the patterns, by its name."""
     with pytest.raises(SchemaError) as caught:
         detect(LETTERS, PAIRS, measures=measures, **OPTIONS)
     assert str(caught.value) == message
 
 
 def test_measures_that_disagree() -> None:
-    """A measure is one column, so it has one name and one type in all patterns."""
+    """A measure is one column, so it has one spelling and one type in all patterns."""
     measures = {"ab": {"n": "count(one)", "what": "one.kind"}, "cd": {"N": "count(one)", "what": "one.at"}}
     with pytest.raises(PatternError) as caught:
         detect(LETTERS, PAIRS, measures=measures, **OPTIONS)
@@ -266,9 +268,9 @@ def test_measures_that_disagree() -> None:
 
 
 def test_failures_name_the_pattern() -> None:
-    """Of a condition across events, a measure, a function or a limit."""
+    """The error of a condition across events, a measure, a function or a limit names the pattern."""
     across = Pattern.begin("one").next("two").where("n / one.n > 0")
-    asked = Pattern.begin("one").where(lambda event: 1 / event["n"] > 0, name="inverse")
+    inverse = Pattern.begin("one").where(lambda event: 1 / event["n"] > 0, name="inverse")
     begun = Pattern.begin("one")
     waiting = begun.followed_by("two").where("kind = 'never'")
     with pytest.raises(ConditionError, match=r"^pattern 'x': .* in the condition of stage 'two'"):
@@ -276,7 +278,7 @@ def test_failures_name_the_pattern() -> None:
     with pytest.raises(ConditionError, match=r"^pattern 'x': measure 'm': "):
         detect(LETTERS, {**PAIRS, "x": begun}, measures={"x": {"m": "1 div one.n"}}, **OPTIONS)
     with pytest.raises(ConditionError, match=r"^pattern 'x': (?!pattern).*ZeroDivisionError"):
-        detect(LETTERS, {**PAIRS, "x": asked}, **OPTIONS)
+        detect(LETTERS, {**PAIRS, "x": inverse}, **OPTIONS)
     with pytest.raises(LimitExceeded, match=r"^pattern 'x': more than 1 partial matches are open"):
         detect(LETTERS, {**PAIRS, "x": waiting}, limits=Limits(max_partial_matches=1), **OPTIONS)
 
@@ -291,19 +293,19 @@ def test_too_many_conditions_of_one() -> None:
 
 
 def test_a_key_with_a_name_of_the_frame() -> None:
-    """The output has the columns of `outputs` in any case."""
+    """The output has the columns of `outputs`, so a key cannot have their names, in upper or lower case."""
     with pytest.raises(SchemaError, match="key: 'kind' is the name of a column that the output has itself"):
         detect(LETTERS, PAIRS, key="kind", time="at")
 
 
 def test_a_matcher_takes_one() -> None:
-    """So does a Matcher."""
+    """A Matcher accepts one pattern only."""
     with pytest.raises(PatternError, match="a Matcher finds one pattern: make one for each of several"):
         Matcher(PAIRS, LETTERS, **OPTIONS)  # type: ignore[arg-type]
 
 
 def test_ties_of_several() -> None:
-    """The warning says that each pattern counts its own."""
+    """The warning says that each pattern counts its own ties."""
     events = pa.concat_tables([LETTERS, LETTERS])
     with pytest.warns(CepheidWarning, match="events agree in key and time with another, counted for each pattern;"):
         detect(events, PAIRS, key="device", time="at")
@@ -319,8 +321,8 @@ def is_early(event: Mapping[str, Any]) -> bool:
 @pytest.mark.spark
 @pytest.mark.parametrize("measured", [False, True])
 def test_spark_gives_the_same(spark: SparkSession, capsys: pytest.CaptureFixture[str], *, measured: bool) -> None:
-    """In one pass: the same rows and counts, with more conditions than a word has bits and one in Python. A measure is
-    asked of its own pattern's matches alone.
+    """In one pass, Spark gives the same rows and counts, with more conditions than a word has bits and one in Python. A
+    measure is evaluated only for matches of its own pattern.
     """
     patterns = {**LADDERS, "jv": then("j", "v"), "early": Pattern.begin("one").where(is_early)}
     events = of_kinds("a" * 70, "akbmcpqv", "jvzxyiu")
@@ -342,7 +344,7 @@ def test_spark_gives_the_same(spark: SparkSession, capsys: pytest.CaptureFixture
 
 @pytest.mark.spark
 def test_spark_names_the_pattern(spark: SparkSession) -> None:
-    """Before anything runs, and in a worker."""
+    """Errors name the pattern before anything runs, and in a worker."""
     frame = spark.createDataFrame(LETTERS)
     with pytest.raises(PatternError, match=r"\(pattern 'x', stage 'one', where, column 1\)"):
         detect(frame, {**PAIRS, "x": Pattern.begin("one").where("m = 1")}, **OPTIONS)

@@ -1,4 +1,4 @@
-"""Detection on Spark gives what it gives in process, however Spark cuts and moves the events."""
+"""Detection on Spark gives what it gives in process, however Spark splits and moves the events."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def table(count: int, *, keys: int = 5, seed: int = 1) -> pa.Table:
 
 
 def rows(matches: Any) -> list[str]:
-    """All rows as text, in one order; so that NaN equals itself."""
+    """All rows as sorted text, in which NaN equals itself."""
     arrow = matches if isinstance(matches, pa.Table) else matches.toArrow()
     return sorted(repr(row) for row in arrow.to_pylist())
 
 
 @pytest.fixture(scope="module")
 def beside(spark: SparkSession) -> SparkSession:
-    """A session beside the shared one, for all tests here: each session has Python workers of its own."""
+    """A second session, for all tests here: each session has Python workers of its own."""
     return spark.newSession()
 
 
 @pytest.fixture
 def session(beside: SparkSession) -> Iterator[SparkSession]:
-    """It, for a test that may change its settings: behind it they are as they were."""
+    """The second session for one test, which may change its settings: they are restored afterwards."""
     before = beside.conf.getAll
     beside.conf.set("spark.sql.session.timeZone", "UTC")
     beside.conf.set("spark.sql.shuffle.partitions", "3")
@@ -83,7 +83,7 @@ def session(beside: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def ties_allowed() -> Iterator[None]:
-    """In process ties are warned of at once."""
+    """Ignores warnings: in process, `detect` warns of ties at once."""
     import warnings
 
     with warnings.catch_warnings():
@@ -104,7 +104,7 @@ ACROSS = ["n > s0.n", "s = s0.s", "x > avg(s0.x)", "n > 1 AND count(s0) < 3", "n
 
 @st.composite
 def sql_patterns(draw: st.DrawFn) -> Pattern:
-    """Random patterns with conditions in SQL, and windows in minutes, as the events are apart."""
+    """Random patterns with conditions in SQL, and windows in minutes like the distances of the events."""
     pattern = draw(patterns())
     first = pattern.leaves[0]
 
@@ -138,7 +138,7 @@ def test_random_patterns(session: SparkSession, pattern: Pattern, seed: int, cut
 
 
 def test_counts_and_match_ids(session: SparkSession) -> None:
-    """The report is filled by the first action; ties are among its counts, and so is what a relevance filter drops."""
+    """The first action fills the report, which also counts ties and irrelevant events."""
     events = table(300)
     on_spark, in_process = Report(), Report()
     with ties_allowed():
@@ -153,7 +153,7 @@ def test_counts_and_match_ids(session: SparkSession) -> None:
 def test_irrelevant_events_are_counted_and_dropped_before_the_shuffle(
     session: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where no state needs strict contiguity, events for which no condition is true do not travel."""
+    """If no state needs strict contiguity, events for which no condition is true are not shuffled."""
     pattern = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
     report = Report()
     matches = detect(session.createDataFrame(table(200)), pattern, key="k", time="t", columns=["n"], report=report)
@@ -162,11 +162,11 @@ def test_irrelevant_events_are_counted_and_dropped_before_the_shuffle(
     assert report.counts.events == 200
     matches.explain()
     plan = capsys.readouterr().out
-    assert plan.index("& 3") > plan.index("Exchange")  # below it: before the shuffle
+    assert plan.index("& 3") > plan.index("Exchange")  # further down in the plan: before the shuffle
 
 
 def test_only_what_is_needed_is_read(session: SparkSession, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Columns that neither the output nor a condition names are not read from Parquet."""
+    """Columns that neither the output nor a condition uses are not read from Parquet."""
     session.createDataFrame(table(50)).write.parquet(str(tmp_path / "events"))
     events = session.read.parquet(str(tmp_path / "events"))
     detect(events, UP, key="k", time="t", columns=["n"]).explain()
@@ -174,7 +174,9 @@ def test_only_what_is_needed_is_read(session: SparkSession, tmp_path: Any, capsy
 
 
 def test_adaptive_execution_splits_no_key(session: SparkSession) -> None:
-    """One key with nearly all events stays whole, and in order, when Spark takes partitions for skewed."""
+    """A key with nearly all events stays in one partition, and in order, although Spark considers
+    the partition skewed.
+    """
     for name, value in {
         "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
         "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "100",
@@ -195,7 +197,7 @@ def test_adaptive_execution_splits_no_key(session: SparkSession) -> None:
 
 
 def test_a_key_over_many_batches(session: SparkSession) -> None:
-    """A partial match goes on over the borders of Arrow batches, and over those of what the matcher is handed."""
+    """A partial match continues over the borders of Arrow batches, and of the matcher's pieces."""
     from pyspark.sql import functions as F  # noqa: N812
 
     count = 300_000
@@ -224,7 +226,7 @@ KEYS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("type_", KEYS)
 def test_keys_keep_their_type(session: SparkSession, type_: str) -> None:
-    """A key of any hashable type comes out as it went in, and tells keys apart as a number a key does."""
+    """A key of any hashable type has the same type in the output, and distinguishes keys as well as a number does."""
     values = KEYS[type_]
     data = [(values[i % len(values)], i % len(values), T + timedelta(minutes=i), i % 4) for i in range(40)]
     events = session.createDataFrame(data, f"k {type_}, i int, t timestamp, n int")
@@ -237,7 +239,7 @@ def test_keys_keep_their_type(session: SparkSession, type_: str) -> None:
 
 
 def test_keys_are_equal_as_spark_groups_them(session: SparkSession) -> None:
-    """NaN is one key and so are 0.0 and -0.0, also within several key columns."""
+    """NaN is one key, and so are 0.0 and -0.0, also within several key columns."""
     nan = float("nan")
     data = [
         (key, "z", T + timedelta(minutes=i), n) for i, (key, n) in enumerate([(0.0, 1), (nan, 1), (-0.0, 5), (nan, 5)])
@@ -264,7 +266,7 @@ def test_structs_are_keys_as_their_fields_are(session: SparkSession) -> None:
 
 
 def test_nested_values_have_one_identity(session: SparkSession) -> None:
-    """Match ids agree where events hold instants and doubles in structs and lists, whatever zone Arrow gives them."""
+    """Match ids are equal if events have instants and doubles in structs and lists, whatever zone Arrow gives them."""
     at = pa.array([T + timedelta(minutes=i) for i in range(4)], pa.timestamp("us", "UTC"))
     berlin = at.cast(pa.timestamp("us", "Europe/Berlin"))
     doubles = pa.array([[0.0], [-0.0, None], None, [float("nan")]], pa.list_(pa.float64()))
@@ -280,9 +282,10 @@ def test_nested_values_have_one_identity(session: SparkSession) -> None:
 
 
 def test_dropped_events_have_no_ordinals(session: SparkSession) -> None:
-    """Events equal in all chosen columns of which one is relevant: both hosts drop the other before they number them.
+    """Of two events that are equal in all chosen columns, one is irrelevant: both hosts drop it before they number
+    equal events.
 
-    So that event is the first of its kind for this pattern.
+    So the other event is the first of its kind for this pattern.
     """
     events = pa.table(
         {
@@ -311,7 +314,7 @@ def test_ties_go_by_content(session: SparkSession) -> None:
 
 
 def test_a_sequence_orders_ties(session: SparkSession) -> None:
-    """With a sequence column equal times are no ties, and NULLs come last."""
+    """With a sequence column, events of equal time are not ties, and NULLs come last."""
     data = [(1, T, 2, 5), (1, T, 1, 1), (1, T, None, 4), (1, T, 0, 2)]
     events = session.createDataFrame(data, "k int, t timestamp, q int, n int")
     pattern = Pattern.begin("a").next("b").next("c").next("d")
@@ -322,7 +325,7 @@ def test_a_sequence_orders_ties(session: SparkSession) -> None:
 
 
 def test_sequences_of_doubles(session: SparkSession) -> None:
-    """NaN comes behind all numbers and NULL last, on both hosts."""
+    """NaN comes after all numbers and NULL last, on both hosts."""
     sequence = [None, float("nan"), 4.0, -0.0, -1.0, 0.5]
     events = pa.table(
         {
@@ -341,7 +344,7 @@ def test_sequences_of_doubles(session: SparkSession) -> None:
 
 
 def test_measures(session: SparkSession) -> None:
-    """Measures are Spark's own expressions over what matches give, typed as Spark types them."""
+    """Measures are Spark's own expressions over the columns of matches, with Spark's types."""
     measures = {"n": "count(rise)", "name": "upper(low.s)", "d": "low.n * 1.1"}
     with ties_allowed():
         expected = detect(table(200), UP, key="k", time="t", measures=measures)
@@ -352,7 +355,7 @@ def test_measures(session: SparkSession) -> None:
 
 
 def test_as_of(session: SparkSession) -> None:
-    """Later events do not count, and what may still grow is not emitted."""
+    """Later events do not count, and a match that may still grow is not emitted."""
     expected, found = both(session, table(200), UP, key="k", time="t", as_of=T + timedelta(minutes=90))
     assert found == expected
     assert found != both(session, table(200), UP, key="k", time="t")[1]
@@ -360,7 +363,7 @@ def test_as_of(session: SparkSession) -> None:
 
 @pytest.mark.parametrize("zone", ["Asia/Kolkata", "+05:30"])
 def test_a_local_as_of_is_the_session_s(session: SparkSession, zone: str) -> None:
-    """Without time_zone a naive as_of is read in the session's zone, as naive event times are."""
+    """Without `time_zone`, a naive `as_of` is read in the session's zone, like naive event times."""
     session.conf.set("spark.sql.session.timeZone", zone)
     events = session.sql("SELECT 'x' AS k, timestamp_seconds(0) AS t, 1 AS n")
     for as_of, count in (("1970-01-01 05:30:00", 1), ("1970-01-01 05:29:59", 0), ("1970-01-01 00:00:00Z", 1)):
@@ -370,7 +373,7 @@ def test_a_local_as_of_is_the_session_s(session: SparkSession, zone: str) -> Non
 
 
 def test_an_uncertain_as_of(session: SparkSession) -> None:
-    """A local as_of that the session's clocks show twice is refused at once."""
+    """A local `as_of` that occurs twice in the session's zone is refused at once."""
     session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     message = "as_of: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin. Give it with its offset"
     with pytest.raises(SchemaError, match=message):
@@ -378,7 +381,7 @@ def test_an_uncertain_as_of(session: SparkSession) -> None:
 
 
 def test_empty_input(session: SparkSession) -> None:
-    """No events: no matches, and the columns of the output all the same."""
+    """Without events there are no matches, but the columns of the output."""
     report = Report()
     matches = detect(session.createDataFrame(table(0)), UP, key="k", time="t", report=report)
     assert matches.columns == ["match_id", "k", "match_start", "match_end", "detected_at", "low", "rise"]
@@ -387,18 +390,18 @@ def test_empty_input(session: SparkSession) -> None:
 
 
 def test_without_key_it_says_so(session: SparkSession) -> None:
-    """Without key all events are one sequence, in one task: that is warned of."""
+    """Without `key` all events are one sequence, in one task, and there is a warning."""
     with pytest.warns(
         CepheidWarning, match="no key: all events are one sequence, which a single Spark task processes"
-    ) as told:
+    ) as caught:
         found = detect(session.createDataFrame(table(60)), UP, time="t")
-    assert [warning.filename for warning in told] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__]
     with ties_allowed():
         assert rows(found) == rows(detect(table(60), UP, time="t"))
 
 
 def test_odd_column_names(session: SparkSession) -> None:
-    """Names with points, quotes and our own prefixes are names like any other."""
+    """Names with dots, quotes and Cepheid's own prefixes are allowed."""
     events = table(60).rename_columns(["a.k", "t`t", "n", "_mask", "c0"])
     expected, found = both(session, events, UP, key="a.k", time="t`t")
     assert found == expected
@@ -413,9 +416,7 @@ def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:
 
 
 def test_functions_of_the_session(spark: SparkSession) -> None:
-    """Functions that are registered with Spark, in Python or in SQL, serve in conditions on one event and in
-    measures.
-    """
+    """Functions registered with Spark, in Python or in SQL, can be used in conditions on one event and in measures."""
     spark.udf.register("of_python", lambda n: n > 1, "boolean")
     spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION of_sql(n BIGINT) RETURNS BIGINT RETURN n * 10")
     events = spark.sql(

@@ -1,4 +1,4 @@
-"""What is wrong is said before anything runs, or by the action that meets it, with our message first."""
+"""Errors are raised before anything runs, or by the action that meets them, with Cepheid's message first."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PAIR = Pattern.begin("a").where("n = 1").followed_by("b").where("n = 2")
 
 
 @contextmanager
-def told(message: str) -> Iterator[None]:
-    """Spark's exception begins with the message."""
+def fails_with(message: str) -> Iterator[None]:
+    """Expects a Spark exception that begins with the message."""
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as caught:
@@ -40,14 +40,14 @@ def events(spark: SparkSession) -> DataFrame:
 def test_null_keys_and_times_fail(events: DataFrame) -> None:
     """An event without key or time is an error that says how to drop such events."""
     how = 'Drop such events before, or with nulls="drop", which counts them'
-    with told(f"an event has no key: 'k' is NULL. {how}"):
+    with fails_with(f"an event has no key: 'k' is NULL. {how}"):
         detect(events.where("t IS NOT NULL"), PAIR, key="k", time="t").count()
-    with told(f"an event has no time: 't' is NULL. {how}"):
+    with fails_with(f"an event has no time: 't' is NULL. {how}"):
         detect(events.where("k IS NOT NULL"), PAIR, key="k", time="t").count()
 
 
 def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
-    """With nulls="drop" the others are matched; an event without key and time counts as one without key."""
+    """With nulls="drop", the other events are matched; an event without key and time counts as one without key."""
     report = Report()
     matches = detect(events, PAIR, key="k", time="t", nulls="drop", report=report)
     assert len(matches.collect()) == 1
@@ -57,7 +57,7 @@ def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
 
 @pytest.mark.parametrize("usable", [True, False])
 def test_counts_where_no_event_is_left(events: DataFrame, usable: bool) -> None:  # noqa: FBT001 a parameter of pytest
-    """What was read and dropped is counted where no event can matter, so that Spark has nothing to sort."""
+    """Events read and dropped are counted also if no event is relevant, so that Spark has nothing to sort."""
     report = Report()
     never = Pattern.begin("a").where("n = 7").followed_by("b").where("n = 8")
     matches = detect(
@@ -69,21 +69,21 @@ def test_counts_where_no_event_is_left(events: DataFrame, usable: bool) -> None:
 
 
 def test_a_condition_that_fails(events: DataFrame) -> None:
-    """A failure in a worker is told as in process; one in Spark is Spark's own."""
+    """A failure in a worker is reported as in process; a failure in Spark is Spark's own error."""
     from pyspark.errors import PySparkException
 
     clean = events.dropna()
     pattern = Pattern.begin("a").where("n = 1").next("b").where("n / (a.n - 1) > 0")
     with pytest.raises(ConditionError) as in_process:
         detect(clean.toArrow(), pattern, key="k", time="t", columns=["n"])
-    with told(str(in_process.value)):
+    with fails_with(str(in_process.value)):
         detect(clean, pattern, key="k", time="t", columns=["n"]).select("k").count()
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         detect(clean, Pattern.begin("a").where("1 / (n - 1) > 0"), key="k", time="t").count()
 
 
 def test_problems_of_patterns(events: DataFrame) -> None:
-    """Spark's reasons are short, and all are told at once."""
+    """Spark's reasons are short, and all problems are reported together."""
     pattern = Pattern.begin("a").where("nosuch(n) > 1").next("b").where("n + true > 1")
     with pytest.raises(PatternError) as caught:
         detect(events, pattern, key="k", time="t")
@@ -95,7 +95,7 @@ def test_problems_of_patterns(events: DataFrame) -> None:
 
 
 def test_what_is_not_deterministic_is_refused(spark: SparkSession, events: DataFrame) -> None:
-    """A function of the user's own that is not deterministic is found out by Spark."""
+    """Spark knows that a registered function is not deterministic, so it is refused."""
     from pyspark.sql.functions import udf
 
     spark.udf.register("guess", udf(lambda n: n, "int").asNondeterministic())
@@ -104,7 +104,7 @@ def test_what_is_not_deterministic_is_refused(spark: SparkSession, events: DataF
 
 
 def test_types_that_do_not_reach_a_worker(spark: SparkSession) -> None:
-    """Such a column is an error as a key or in the output only; Spark itself can use it in conditions."""
+    """Such a column is an error only as a key or in the output; Spark itself can use it in conditions."""
     events = spark.sql("SELECT 1 AS k, now() AS t, parse_json('{\"a\": 5}') AS v, INTERVAL 3 MONTH AS m")
     with pytest.raises(SchemaError) as caught:
         detect(events, PAIR, key="m", time="t", columns=["k", "m"])
@@ -122,7 +122,7 @@ def test_types_that_do_not_reach_a_worker(spark: SparkSession) -> None:
 
 
 def test_repeated_names(spark: SparkSession) -> None:
-    """Two columns of one name cannot be told apart."""
+    """Two columns of the same name are refused."""
     events = spark.sql("SELECT 1 AS k, now() AS t, 1 AS n, 2 AS n")
     with pytest.raises(SchemaError, match="two columns of the events are named 'n': rename one"):
         detect(events, PAIR, key="k", time="t")
@@ -138,8 +138,8 @@ def local(spark: SparkSession, *times: str) -> DataFrame:
 
 @pytest.mark.parametrize("session_zone", ["UTC", "Asia/Kolkata"])
 def test_local_times_are_read_in_the_zone(spark: SparkSession, session_zone: str) -> None:
-    """Times without a zone are those of `time_zone`, whatever the session's is; the event's own column stays as it
-    is.
+    """Times without a zone are read in `time_zone`, whatever the session's zone is; the event's own
+    column is not changed.
     """
     beside = spark.newSession()
     beside.conf.set("spark.sql.session.timeZone", session_zone)
@@ -154,7 +154,7 @@ def test_local_times_are_read_in_the_zone(spark: SparkSession, session_zone: str
 
 
 def test_the_sessions_zone_is_the_default(spark: SparkSession) -> None:
-    """Without `time_zone` local times are the session's."""
+    """Without `time_zone`, local times are read in the session's zone."""
     beside = spark.newSession()
     beside.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
     events = local(beside, "2024-01-01 05:30:00")
@@ -180,9 +180,9 @@ def test_the_sessions_zone_is_the_default(spark: SparkSession) -> None:
     ],
 )
 def test_uncertain_local_times_fail(spark: SparkSession, time: str, zone: str, what: str) -> None:
-    """Here and in process, also where the event could not matter to any match."""
+    """They fail here and in process, also if the event cannot matter to any match."""
     events = local(spark, "2024-01-01 00:00:00", time).selectExpr("k", "t", "9 AS n")
-    with told(f"the local time {time} in column 't' {what}. Convert the column to instants (TIMESTAMP) first"):
+    with fails_with(f"the local time {time} in column 't' {what}. Convert the column to instants (TIMESTAMP) first"):
         detect(events, PAIR, key="k", time="t", time_zone=zone).count()
     with pytest.raises(EventError):
         detect(events.toArrow(), PAIR, key="k", time="t", time_zone=zone)
@@ -190,7 +190,7 @@ def test_uncertain_local_times_fail(spark: SparkSession, time: str, zone: str, w
 
 @pytest.mark.parametrize("time", ["2024-11-03 00:59:59.999999", "2024-11-03 02:00:00", "2024-03-10 03:00:00"])
 def test_local_times_beside_a_change_are_certain(spark: SparkSession, time: str) -> None:
-    """Only the hour that is repeated or left out is refused."""
+    """Only times in the repeated or missing hour are refused."""
     found = detect(local(spark, time), Pattern.begin("a"), key="k", time="t", time_zone="America/New_York")
     assert found.count() == 1
 
@@ -199,7 +199,9 @@ def test_local_times_beside_a_change_are_certain(spark: SparkSession, time: str)
 
 
 def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
-    """Detects in a worker in which `prepare` was executed before; then it is as it was, for Spark uses it again."""
+    """Runs detection in a worker after executing `prepare` there; afterwards it restores the worker, which Spark uses
+    again.
+    """
     from pyspark.sql.types import StringType, StructField, StructType
 
     from cepheid.hosts.spark.shipping import mapped
@@ -227,7 +229,7 @@ def run_in_worker(events: DataFrame, prepare: str) -> list[Any]:
 
 
 def test_a_worker_without_cepheid_says_so(events: DataFrame) -> None:
-    """The function that is sent to workers needs no cepheid to say that there is none."""
+    """The function that is sent to workers reports a missing cepheid without needing it."""
     hidden = """
 import sys
 for name in [n for n in sys.modules if n.split(".")[0] == "cepheid"]:
@@ -243,7 +245,7 @@ sys.meta_path.insert(0, type("Hide", (), {"find_spec": staticmethod(
 
 
 def test_a_worker_with_another_cepheid_says_so(events: DataFrame) -> None:
-    """Another version could understand the plan differently."""
+    """Another version might interpret the plan differently, so it is refused."""
     other = "import importlib.metadata as m; m.version = lambda name: '0.0.1'"
     (row,) = run_in_worker(events, other)
     assert row[0].startswith(f"a Spark worker ({sys.executable}) has cepheid 0.0.1, not ")

@@ -1,4 +1,4 @@
-"""detect on a DataFrame of Spark Connect, whose client has no JVM: only the public DataFrame API is there."""
+"""`detect` on a DataFrame of Spark Connect, whose client has no JVM: only the public DataFrame API is available."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# A process of its own: one process has either a classic session or one of Connect.
+# A separate process: a process has either a classic session or one of Connect.
 DETECTION = """
 from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryDirectory
@@ -61,7 +61,7 @@ print("the same")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_connect_gives_the_same() -> None:
-    """Matches, measures, counts and problems are those of the other hosts; and a stream's matches."""
+    """Matches, measures, counts and problems are those of the other hosts; the same holds for a stream's matches."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, "-c", DETECTION], capture_output=True, text=True, timeout=300, check=False, env=environment

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 
 def interpreters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One row a task: the worker's interpreter, and where it finds cepheid."""
+    """One row per task: the worker's interpreter, and the path of its cepheid."""
     import cepheid
 
     for _ in batches:
@@ -28,7 +28,7 @@ def interpreters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> None:
-    """A worker is the interpreter that started the session, so it has the same packages."""
+    """A worker runs the interpreter that started the session, so it has the same packages."""
     import cepheid
 
     rows = spark.range(2).repartition(1).mapInArrow(interpreters, "python string, package string").collect()
@@ -36,7 +36,7 @@ def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> No
 
 
 def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What the worker's process began as."""
+    """The main module of the worker's process, and its number of objects excluded from garbage collection."""
     for _ in batches:
         pass
     began = sys.modules["__main__"].__spec__
@@ -44,15 +44,17 @@ def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_workers_are_forked_with_their_imports(spark: SparkSession) -> None:
-    """From our own process, which has imported what they need, and set it aside from what is collected."""
+    """Workers are forked from Cepheid's own process, which has imported their modules and excluded them from garbage
+    collection.
+    """
     rows = spark.range(1).mapInArrow(beginnings, "began string, frozen long").collect()
     assert {row.began for row in rows} == {"cepheid.hosts.spark.worker_daemon"}
     assert all(row.frozen > 10_000 for row in rows)
 
 
 def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:
-    """A second call gives the active session; another time zone is set beside it, not on it."""
-    spark.createDataFrame([(1,)], "n int")  # makes its session the active one: a test before may have left another
+    """A second call gives the active session; another time zone is set in a new session, not in the active one."""
+    spark.createDataFrame([(1,)], "n int")  # makes its session the active one: an earlier test may have left another
     assert local_session() is spark
     beside = local_session(time_zone="America/New_York")
     assert beside.conf.get("spark.sql.session.timeZone") == "America/New_York"

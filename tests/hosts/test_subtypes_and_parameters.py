@@ -1,4 +1,4 @@
-"""Subtypes and parameters give the same matches in process and on Spark, where the user's own text is evaluated."""
+"""Subtypes and parameters give the same matches in process and on Spark, which evaluates the user's own text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def found(matches: Any) -> list[tuple[Any, ...]]:
 
 
 def test_in_process() -> None:
-    """A type stands for all below it, and parameters for their values, in conditions and measures."""
+    """A type stands for all types below it, and parameters for their values, in conditions and measures."""
     matches = detect(EVENTS, REFUNDED, time="at", measures={"p": "paid.n", "b": "back.n", "m": "back.n * $minus"})
     assert [row[-3:] for row in found(matches)] == [(1, 2, -2), (6, 7, -7)]
 
@@ -73,7 +73,7 @@ CONDITIONS: list[tuple[str, dict[str, Any]]] = [
     ("n-$n > 0 AND$yes", {"n": -2147483640, "yes": True}),
     ("day BETWEEN $first AND $last", {"first": date(2026, 3, 2), "last": date(2026, 3, 3)}),
     ("at >= $since", {"since": START + timedelta(minutes=6)}),
-    ("at < $until", {"until": datetime(2026, 3, 2, 0, 2)}),  # noqa: DTZ001 of the session's zone
+    ("at < $until", {"until": datetime(2026, 3, 2, 0, 2)}),  # noqa: DTZ001 in the session's zone
     ("n = cast($x AS INT) AND amount > $x::DOUBLE", {"x": Decimal("4.00")}),
     ("n * $big > 10000000000", {"big": 2147483648}),
     ("cast(n AS DOUBLE) * $tenth = 0.30000000000000004D", {"tenth": 0.1}),
@@ -92,7 +92,7 @@ def test_matches_on_spark(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_values_on_spark(spark: SparkSession) -> None:
-    """To Spark each value is the literal that it is in process, whatever is in a text: the same events match."""
+    """Each value is the same literal on Spark as in process, whatever characters a text has: the same events match."""
     from cepheid.hosts.spark.engine import expression
 
     engine = DuckDbEngine()

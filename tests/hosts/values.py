@@ -1,6 +1,6 @@
 """The rows on which the engine in process is compared with Spark: the special values of every type."""
 
-# ruff: noqa: DTZ001 - clocks on the wall have no zone
+# ruff: noqa: DTZ001 - local times have no zone
 
 from __future__ import annotations
 
@@ -218,14 +218,14 @@ _COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
 
 
 def values_table() -> pa.Table:
-    """Rows in which the special values of every type meet, NULL among them."""
+    """Rows that combine the special values of every type, including NULL."""
     source = random.Random(7)
     arrays = {name: pa.array(_picked(values, source), type_) for name, (values, type_) in _COLUMNS.items()}
     return pa.table(arrays)
 
 
 def _picked(values: list[Any], source: random.Random) -> list[Any]:
-    """All values, then random ones; the order is random, so that they meet those of other columns."""
+    """All values, then random ones; the order is random, so that each column's values meet those of the others."""
     all_values = [*values, None]
     rest = [source.choice(all_values) for _ in range(ROWS - len(all_values))]
     picked = all_values + rest

@@ -1,4 +1,4 @@
-"""Events of the tests of interval patterns through the public calls, and what rows say in short."""
+"""Events for the tests of interval patterns through the public calls, and a short notation for rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVENTS: list[Row] = [
 
 
 def table(events: Iterable[Row]) -> pa.Table:
-    """Events as (type, start, end, id) and, if they have it, user; times in seconds."""
+    """Events as (type, start, end, id) and optionally the user; times in seconds."""
     rows = [(*event, None)[:5] for event in events]
     kinds, starts, ends, ids, users = zip(*rows, strict=True)
     return pa.table(
@@ -40,28 +40,28 @@ def table(events: Iterable[Row]) -> pa.Table:
 
 
 def interval_pattern(text: str, kinds: Mapping[str, str] | None = None) -> IntervalPattern:
-    """The pattern of the text, over the types in the column `kind`."""
+    """The pattern of the text, with the types in the column `kind`."""
     return parsed(text).taxonomy("kind", kinds)
 
 
 def matcher(
     pattern: str | IntervalPattern = PAPER, lateness: str | None = "8 seconds", **options: Any
 ) -> IntervalMatcher:
-    asked = interval_pattern(pattern) if isinstance(pattern, str) else pattern
-    return IntervalMatcher(asked, table(EVENTS).schema, lateness=lateness, **(NAMES | options))
+    given = interval_pattern(pattern) if isinstance(pattern, str) else pattern
+    return IntervalMatcher(given, table(EVENTS).schema, lateness=lateness, **(NAMES | options))
 
 
 def found(
     pattern: str, events: Iterable[Row], kinds: Mapping[str, str] | None = None, **options: Any
 ) -> list[tuple[str, ...]]:
-    asked = interval_pattern(pattern, kinds)
-    matches = detect(table(events), asked, **(NAMES | options))
-    variables = [p.variable for p in asked.positives]
+    given = interval_pattern(pattern, kinds)
+    matches = detect(table(events), given, **(NAMES | options))
+    variables = [p.variable for p in given.positives]
     return [tuple(row[v]["id"] for v in variables) for row in matches.to_pylist()]
 
 
 def shown(rows: pa.Table) -> list[str]:
-    """+a1,b1,c1 and -a1,b1,c1; what is late as it is."""
+    """Insertions as +a1,b1,c1, retractions as -a1,b1,c1, late events as "a1 late"."""
     signs = {"insertion": "+", "retraction": "-"}
     variables = [name for name in rows.schema.names if len(name) == 1]
     return [

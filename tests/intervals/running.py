@@ -1,4 +1,4 @@
-"""Interval matchers over tables, for tests: the engine's log in the words of the reference."""
+"""Runs interval matchers over tables, and writes what they emit as log entries of the reference."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from cepheid.plan.intervals.plan import IntervalPlan
 
 ENGINE = DuckDbEngine()
 DELAYS = (0, 3, 6, 12, 40, None)
-"""Seconds that an event may be behind the clock."""
+"""Seconds by which an event may be earlier than the clock."""
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
 
 
 def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
-    """The events with their lifted columns; `id` comes along."""
+    """The events with their lifted columns; the column `id` is included."""
     found = ENGINE.evaluate(events, bits=plan.bits, values=plan.values)
     columns = {
         **{f"{KEY_PREFIX}{i}": events.column(name).combine_chunks() for i, name in enumerate(plan.schema.key)},
@@ -40,7 +40,7 @@ def batch_of(plan: IntervalPlan, events: pa.Table) -> Batch:
 
 
 def as_intervals(plan: IntervalPlan, events: pa.Table) -> list[Interval]:
-    """The events as the reference takes them."""
+    """The events as input of the reference."""
     batch = batch_of(plan, events)
     times = [batch.column(name).cast("int64").to_pylist() for name in (TIME, END)]
     columns = [script_values(column) for column in batch.values]
@@ -57,28 +57,28 @@ def log_of(
     cuts: Sequence[int] = (),
     restoring: bool = False,
 ) -> list[LogEntry]:
-    """What the matcher tells of the events, the last rows being those of the end.
+    """What the matcher emits for the events; the last entries are those of `finish`.
 
-    `cuts` are positions at which a new batch begins; with `restoring` the matcher is written and read there.
+    `cuts` are positions at which a new batch begins; with `restoring` the matcher is restored from a snapshot there.
     """
     matcher = LiveIntervalMatcher(compiled)
     matcher.kernel.consistency = consistency
     variables = [p.variable for p in compiled.plan.pattern.positives]
     ids = batch.column(f"{EVENT_PREFIX}id").to_pylist()
-    told: list[LogEntry] = []
+    log: list[LogEntry] = []
     for position in range(len(batch)):
         if switches and position in switches:
-            told += _told(matcher.switch(switches[position]), "switch", position, variables, ids)
+            log += _entries(matcher.switch(switches[position]), "switch", position, variables, ids)
         if position in cuts and restoring:
             data = matcher.snapshot({"of": "test"}, {})
             matcher, _ = restored(LiveIntervalMatcher(compiled), data, {"of": "test"}, batch.data.schema)
         elif position in cuts:
             matcher.forget()
-        told += _told(matcher.process(batch.slice(position, position + 1)), "arrive", position, variables, ids)
-    return told + _told(matcher.finish(), "eos", len(batch), variables, ids)
+        log += _entries(matcher.process(batch.slice(position, position + 1)), "arrive", position, variables, ids)
+    return log + _entries(matcher.finish(), "eos", len(batch), variables, ids)
 
 
-def _told(rows: pa.Table, when: str, position: int, variables: Sequence[str], ids: Sequence[str]) -> list[LogEntry]:
+def _entries(rows: pa.Table, when: str, position: int, variables: Sequence[str], ids: Sequence[str]) -> list[LogEntry]:
     place = {id_: number for number, id_ in enumerate(ids)}
     found = []
     for row in rows.to_pylist():
@@ -89,6 +89,6 @@ def _told(rows: pa.Table, when: str, position: int, variables: Sequence[str], id
 
 
 def same_steps(one: Sequence[LogEntry], other: Sequence[LogEntry]) -> bool:
-    """Whether both tell the same in each step, in any order inside it."""
+    """Whether both logs have the same entries in each step, in any order within a step."""
     key = [sorted((t.when, t.position, t.sign, str(t.match)) for t in log) for log in (one, other)]
     return bool(np.array_equal(key[0], key[1])) if len(key[0]) == len(key[1]) else False

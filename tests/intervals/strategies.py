@@ -1,4 +1,6 @@
-"""Random interval patterns and events. Few types, times and values, so that relations, ties and matches come about."""
+"""Random interval patterns and events. There are few types, times and values, so that relations, ties and matches
+occur.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def conditions(draw: st.DrawFn, variables: tuple[str, ...]) -> str:
 
 
 def _seldom(draw: st.DrawFn) -> bool:
-    """One time in three: what is asked of events lets few of them through."""
+    """True one time in three: conditions, scopes and orders leave few events over."""
     return draw(st.integers(0, 2)) == 0
 
 
@@ -119,7 +121,9 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
 
 @st.composite
 def forbidding_patterns(draw: st.DrawFn) -> IntervalPattern:
-    """Patterns that little but negations keeps from matching, told at once: what comes late takes matches back."""
+    """Patterns in which little but negations prevents a match and which mostly emit in real time: late arrivals retract
+    matches.
+    """
     scope, seldom = draw(st.sampled_from(Scope)), _seldom(draw)
     return IntervalPattern(
         Mode.PAL,
@@ -133,7 +137,7 @@ def forbidding_patterns(draw: st.DrawFn) -> IntervalPattern:
 
 @st.composite
 def tables(draw: st.DrawFn, least: int = 4, most: int = 10) -> pa.Table:
-    """Events in the order of their arrival, mostly that of their ends."""
+    """Events in the order of their arrival, which is mostly the order of their ends."""
     starts = draw(st.lists(st.integers(0, 20), min_size=least, max_size=most))
     lengths = [draw(st.sampled_from([0, 1, 2, 3, 5, 9])) for _ in starts]
     moved = [draw(st.sampled_from([0, 0, 0, 4, 9])) for _ in starts]

@@ -1,4 +1,4 @@
-"""Interval patterns through `detect`: which arguments they have, and several at once."""
+"""Interval patterns through `detect`: their arguments, and several patterns at once."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ OF_OTHERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "message"), OF_OTHERS)
 def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> None:
-    """What other patterns have is refused, and what is lacking is asked for."""
+    """Arguments that only other kinds of patterns support are refused, and missing ones are asked for."""
     assert refused(**(NAMES | options)).startswith(message)
 
 
-def test_all_that_does_not_fit_is_told_at_once() -> None:
-    """Of intervals, and of other patterns that are given what intervals have."""
+def test_all_that_does_not_fit_is_reported_at_once() -> None:
+    """All problems are reported together, also for other patterns that are given arguments of intervals."""
     assert len(refused(time="at", measures={}, outputs="timeouts").splitlines()) == 3
     assert refused(STAGE, **NAMES) == (
         "time: events of a Pattern have one time: name its column, got ('begins', 'ends')"
@@ -60,7 +60,7 @@ def test_all_that_does_not_fit_is_told_at_once() -> None:
 
 
 def test_former_arguments() -> None:
-    """Each is refused with what to write now, in the user's own values."""
+    """Each former argument is refused with the present form, in the user's own values."""
     as_time = (
         "event time is one argument now: write time=('begins', 'ends'), or time='begins' where an event has one time"
     )
@@ -88,7 +88,7 @@ def test_former_arguments() -> None:
     ],
 )
 def test_arguments_of_other_calls(call: Callable[[], object], message: str) -> None:
-    """What only another call has, or had, is refused alike."""
+    """Former arguments, and those of another call, are refused in the same way by every call."""
     with pytest.raises(SchemaError) as caught:
         call()
     assert str(caught.value).startswith(message)
@@ -96,7 +96,7 @@ def test_arguments_of_other_calls(call: Callable[[], object], message: str) -> N
 
 @pytest.mark.parametrize("local", ["begins", "ends"])
 def test_times_of_which_one_has_a_zone(local: str) -> None:
-    """An instant and a local time are not compared: both have a zone, or none has one."""
+    """An instant and a local time are not compared: both columns have a zone, or neither has one."""
     events = table(EVENTS)
     for type_ in (pa.timestamp("us"), pa.date32()):
         mixed = events.set_column(events.schema.get_field_index(local), local, events.column(local).cast(type_))
@@ -125,7 +125,7 @@ def test_types_are_the_patterns() -> None:
 
 
 def test_several_patterns() -> None:
-    """One table has the matches of all, with the name of each and NULL for the variables of others."""
+    """One table has the matches of all patterns, with their names, and NULL for the variables of the others."""
     report = Report()
     found = detect(table(EVENTS), {"pair": PAIR, "then": THEN}, report=report, columns=["id"], **NAMES)
     times = ["match_start", "match_end", "detected_at"]
@@ -140,7 +140,7 @@ def test_several_patterns() -> None:
 
 
 def test_outputs() -> None:
-    """In a finite input nothing is late; with outputs the columns are those of a stream."""
+    """A finite input has no late events; with `outputs` the columns are those of a stream."""
     found = detect(table(EVENTS), PAIR, outputs=("matches", "late"), columns=["id"], **NAMES)
     assert found.schema.names[:3] == ["kind", "pattern", "match_id"]
     assert found.schema.names[-1] == "event"
@@ -152,15 +152,15 @@ def test_outputs() -> None:
 def test_keys_named_as_columns_that_only_outputs_have(name: str) -> None:
     """The key is a column of the matches; with outputs its name is refused."""
     events = table(EVENTS).rename_columns({"kind": "type"}).append_column(name, pa.array(["k"] * len(EVENTS)))
-    asked: dict[str, Any] = {**NAMES, "key": name}
+    options: dict[str, Any] = {**NAMES, "key": name}
     pair = parsed("EVENT PAL(A a before C c)").taxonomy("type")
-    assert detect(events, pair, **asked).column(name).to_pylist() == ["k"]
+    assert detect(events, pair, **options).column(name).to_pylist() == ["k"]
     with pytest.raises(SchemaError, match=f"key: '{name}' is the name of a column that the output has itself"):
-        detect(events, pair, outputs="matches", **asked)
+        detect(events, pair, outputs="matches", **options)
 
 
 def test_problems_of_several_patterns() -> None:
-    """Each with the name of its pattern; other kinds of patterns do not go together with them."""
+    """Each problem has the name of its pattern; patterns of several kinds cannot be combined."""
     wrong = interval_pattern("EVENT PAL(A a) WHERE a.x = 1")
     assert refused({"one": wrong, "two": PAIR.relate("a", "before", "z")}, **NAMES) == (
         "no column named 'x' (pattern 'one', where, column 3)\n  a.x = 1\n    ^\n"
@@ -172,7 +172,7 @@ def test_problems_of_several_patterns() -> None:
 
 
 def test_each_matcher_names_the_other() -> None:
-    """A pattern of another kind is told with the class that finds it, whatever else is given."""
+    """A pattern of another kind is refused with the name of the right class, whatever the other arguments are."""
     schema = pa.schema({"begin": pa.timestamp("us", "UTC")})
     others = {"stages": Pattern.begin("a"), "occurrences": OccurrencePattern.of("A").taxonomy("kind")}
     for kind, other in others.items():
@@ -187,6 +187,6 @@ def test_each_matcher_names_the_other() -> None:
 
 
 def test_names_of_patterns() -> None:
-    """As those of other patterns they are text."""
+    """The name of an interval pattern must be text, as with other patterns."""
     with pytest.raises(PatternError, match="a pattern's name is text, got int: 3"):
         IntervalPattern.pal(a="A").named(3)  # type: ignore[arg-type]

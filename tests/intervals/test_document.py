@@ -1,4 +1,6 @@
-"""Pattern files with an interval pattern: what they say, their inverse, and problems with their place in the file."""
+"""Pattern files with an interval pattern: what they mean, how they are written, and problems with their position in the
+file.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ interval: >
 
 
 def test_a_file(tmp_path: Path) -> None:
-    """Its query is the pattern, with the name, the version and the types."""
+    """The file gives the pattern of its query, with the name, the version and the types."""
     file = tmp_path / "chain.yaml"
     file.write_text(CHAIN)
     query = "EVENT PAL((heat h overlap work w) before alarm a) WHERE h.machine = w.machine WITHIN 2 hours"
@@ -42,14 +44,16 @@ def test_a_file(tmp_path: Path) -> None:
 
 @given(pattern=patterns(), typed=st.booleans())
 def test_writing_inverts_reading(pattern: IntervalPattern, typed: bool) -> None:  # noqa: FBT001
-    """Any pattern is what its file says."""
+    """A pattern written as a document is read as the same pattern."""
     known = pattern.taxonomy("of: it", {"A": ["B", "C"]}) if typed else pattern
     known = known.named("one").with_parameters(n=1, text="it's")
     assert pattern_from_text(pattern_to_yaml(known)) == known
 
 
 def test_conditions_of_python_can_be_written() -> None:
-    """With comments and spaces around them, in several lines, and columns with names of clauses."""
+    """Conditions with comments and blanks around them, in several lines, or with columns named like clauses can be
+    written.
+    """
     pattern = (
         IntervalPattern.pal(a="A", b="B").where(" a.x = 1 -- one\n").where("a.order < b.within\n AND b.`where` > 1")
     )
@@ -64,7 +68,7 @@ def test_conditions_of_python_can_be_written() -> None:
 
 
 def test_problems_of_the_structure() -> None:
-    """Keys that are not known come with those that are; the query is text, and the taxonomy makes sense."""
+    """Unknown keys are reported with the known ones; the query must be text, and the taxonomy valid."""
     with pytest.raises(PatternError) as raised:
         pattern_from_text("nam: x\ninterval: [a]\n", source="x.yaml")
     assert str(raised.value) == (
@@ -78,7 +82,7 @@ def test_problems_of_the_structure() -> None:
 
 
 def test_a_key_hides_no_problem_of_the_query() -> None:
-    """All are told, the query's where they stand in it."""
+    """All problems are reported, those of the query with their position in it."""
     with pytest.raises(PatternError) as raised:
         pattern_from_text("interval: EVENT PAL(A a befor B b) WITHIN 3 houers\ntyp: kind\n", source="x.yaml")
     assert [str(problem).split("\n")[0].partition(". Write")[0] for problem in raised.value.problems] == [
@@ -89,7 +93,7 @@ def test_a_key_hides_no_problem_of_the_query() -> None:
 
 
 def test_problems_of_the_query_have_their_place_in_the_file() -> None:
-    """Line and column of the word."""
+    """A problem has the line and column of the word in the file."""
     with pytest.raises(PatternError) as raised:
         pattern_from_text(CHAIN.replace("overlap", "overlop"), source="chain.yaml")
     assert str(raised.value).startswith(
@@ -108,7 +112,9 @@ def test_problems_of_the_query_have_their_place_in_the_file() -> None:
     ],
 )
 def test_what_is_found_later_has_its_place_too(before: str, after: str, place: str) -> None:
-    """In a condition the word, of other clauses where they begin."""
+    """Problems found when the plan is built have a position: the word in a condition, the beginning of any other
+    clause.
+    """
     kinds = CHAIN.replace("{spin: work}", "{spin: work, heat: [], alarm: []}")
     text = kinds.replace(before, after)
     pattern = pattern_from_text(text)

@@ -1,4 +1,4 @@
-"""The engine tells what the definition tells, whatever the pattern, the events, their order, the delay and switches."""
+"""The engine emits what the reference emits, for any pattern, events, order, delay and switches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cepheid.plan.intervals.plan import IntervalPlan
 
 
 def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
-    """The plan; a pattern that contradicts itself is no example."""
+    """The plan of the pattern; a pattern that contradicts itself is rejected as an example."""
     plan = None
     with suppress(PatternError):
         typed = pattern.taxonomy("type")

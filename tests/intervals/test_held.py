@@ -1,4 +1,4 @@
-"""What an interval matcher holds, forgets, and writes into a snapshot."""
+"""What an interval matcher stores, forgets, and writes into a snapshot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cepheid.plan.intervals.build import build_interval_plan
 
 
 def test_a_snapshot_goes_on() -> None:
-    """Restored, a matcher tells what the other would have told; ids are the same."""
+    """A restored matcher emits what the original one emits, with the same ids."""
     one, other = (matcher(f"{PAPER} REALTIME 1") for _ in range(2))
     one.process(table(EVENTS[:3]))
     other.restore(one.snapshot())
@@ -27,7 +27,7 @@ def test_a_snapshot_goes_on() -> None:
 
 
 def test_a_snapshot_of_another_pattern_is_refused() -> None:
-    """As one of another delay, and one that is damaged; the consistency may be another."""
+    """A snapshot with another pattern or delay, or a damaged one, is refused; the consistency may differ."""
     data = matcher(f"{PAPER} REALTIME 1").snapshot()
     matcher(PAPER).restore(data)
     with pytest.raises(SnapshotError, match=r'interval pattern\[2\] was "WITHIN 10 seconds" and'):
@@ -38,8 +38,8 @@ def test_a_snapshot_of_another_pattern_is_refused() -> None:
         matcher().restore(data[:-1] + b"x")
 
 
-def test_what_no_match_can_be_about_is_forgotten() -> None:
-    """Memory is that of the window and the delay; the logs of all tests of the engine hold with it."""
+def test_what_no_match_can_use_is_forgotten() -> None:
+    """The memory is bounded by the window and the delay. The other tests show that the results do not change."""
     live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds", lateness="5 seconds")
     live.process(table([("ABC"[i % 3], i, i + 2, str(i)) for i in range(500)]))
     live.restore(live.snapshot())
@@ -50,20 +50,22 @@ def test_what_no_match_can_be_about_is_forgotten() -> None:
 @pytest.mark.parametrize("within", ["", " WITHIN 1 day"])
 @pytest.mark.parametrize("late_by", ["start", "end"])
 def test_a_pattern_of_one_event_holds_few(within: str, late_by: str) -> None:
-    """Events that are in no other match are forgotten when none that is equal can come in time any more."""
+    """Events that are in no other match are forgotten when no equal event can arrive in time any more."""
     pattern = f"EVENT PAL(A a){within} CONSISTENCY earliest"
     live, again = (matcher(pattern, late_by=late_by) for _ in range(2))
     rows = [live.process(table([("A", i, i + 2, "a")])) for i in range(0, 1000, 2)]
     again.restore(live.snapshot())
-    assert again.counts.held == (4 if late_by == "start" else 5)  # behind the clock at 1000: from 992 to 998
+    assert again.counts.held == (4 if late_by == "start" else 5)  # with the clock at 1000: those from 992 to 998
     rows.append(again.process(table([("A", 998, 1000, "a"), ("A", 992, 994, "a"), ("A", 989, 991, "a")])))
     assert shown(rows[-1]) == ["a late", "+a", "+a"]
     ids = pa.concat_tables(rows).column("match_id").to_pylist()
     assert len({*ids}) == len(ids) == 503
 
 
-def test_a_long_negated_event_is_kept_by_its_end() -> None:
-    """intersects_gap: an event from long before the match forbids it, if it lasts."""
+def test_a_long_negated_event_is_stored_until_its_end() -> None:
+    """With intersects_gap, an event that starts long before the match forbids it if it lasts long enough, so it is
+    stored until its end.
+    """
     live = matcher("EVENT PAL(A a, (!D d intersects_gap), C c) WITHIN 10 seconds", lateness="30 seconds")
     live.process(table([("D", 0, 60, "d1")]))
     live.process(table([("A", 50, 52, "a1"), ("B", 75, 78, "b1")]))
@@ -73,8 +75,8 @@ def test_a_long_negated_event_is_kept_by_its_end() -> None:
 
 
 @pytest.mark.parametrize(("negation", "most"), [("", 1 << 10), ("(!D d gap), ", 1 << 11)])
-def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
-    """There is room for few more rows than there are open matches, however many matches there were."""
+def test_matches_that_are_closed_need_no_room(negation: str, most: int) -> None:
+    """The table of matches is little larger than the number of open matches, however many matches there were."""
     rows = table([("AB"[i % 2], i, i, str(i)) for i in range(3000)])
     pattern = f"EVENT PAL(A a, {negation}B b) RELATE a before b WITHIN 60 seconds REALTIME 1"
     schema = Schema(rows.schema, (), "begins", end="ends")
@@ -85,8 +87,10 @@ def test_matches_that_are_over_need_no_room(negation: str, most: int) -> None:
     assert len(live.kernel.open.rows) <= most
 
 
-def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
-    """Once, where it is made, with what to do; its plan says it, too. With an unlimited delay all is kept anyhow."""
+def test_what_a_matcher_stores_for_ever_is_warned_of() -> None:
+    """A warning is issued once, where the matcher is made, and says what to do; the plan shows it, too. With an
+    unlimited delay everything is stored anyhow, so there is none.
+    """
     grows = {
         "EVENT PAL(A a before B b)": "without within(…) an interval pattern stores all its events for ever. "
         "Add within(…).",
@@ -104,7 +108,9 @@ def test_what_a_matcher_keeps_for_ever_is_warned_of() -> None:
 
 
 def test_events_that_agree_in_all_columns_are_different_events() -> None:
-    """Their matches have ids of their own, also over several calls and a snapshot; a retraction has the right one."""
+    """Matches of equal events have different ids, also over several calls and a snapshot; a retraction has the id of
+    its insertion.
+    """
     live, again = (matcher("EVENT PAL(A a, (!D d gap), C c) WITHIN 1 hour REALTIME 1") for _ in range(2))
     twins = [("A", 0, 1, "a"), ("A", 0, 1, "a")]
     live.process(table(twins))
@@ -118,8 +124,8 @@ def test_events_that_agree_in_all_columns_are_different_events() -> None:
     assert len(set(together.column("match_id").to_pylist())) == 3
 
 
-def test_equal_late_events_are_told_apart() -> None:
-    """Late events that are the same have ids of their own: those of one call, of later ones, and behind a snapshot."""
+def test_equal_late_events_have_different_ids() -> None:
+    """Equal late events have different ids: within one call, in later calls, and after a snapshot."""
     live, again = (matcher("EVENT PAL(A a, B b) WITHIN 1 hour") for _ in range(2))
     live.process(table([("A", 100, 101, "a"), ("A", 95, 96, "a"), ("A", 95, 96, "a")]))
     late, other = ("A", 0, 1, "a"), ("B", 0, 1, "b")

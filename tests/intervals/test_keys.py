@@ -1,4 +1,4 @@
-"""Many keys whose events arrive in turns, in bursts, or after a long rest: each is matched as if it were alone."""
+"""Many keys whose events arrive in turns, in bursts, or after a long pause: each is matched as if it were alone."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ KEYS = 5
 
 @st.composite
 def keyed_tables(draw: st.DrawFn) -> pa.Table:
-    """Events of several keys in the order of their arrival, mostly that of their ends. A burst fills a key's lists more
-    than once while others rest.
+    """Events of several keys in the order of their arrival, which is mostly the order of their ends. A burst fills a
+    key's lists more than once while other keys receive nothing.
     """
     burst = st.tuples(st.integers(0, KEYS - 1), st.sampled_from([1, 1, 2, 14]))
     bursts = draw(st.lists(burst, min_size=4, max_size=12))
@@ -62,15 +62,15 @@ def keyed_tables(draw: st.DrawFn) -> pa.Table:
 def each_key_alone(
     plan: IntervalPlan, events: Sequence[Interval], keys: Sequence[str], lateness: End
 ) -> Callable[[Sequence[int], float], dict[Match, Life]]:
-    """The matches of the accepted events as the definition has them for each key by itself."""
+    """The matches of the accepted events, as the reference finds them for each key alone."""
     alone = by_acceptance(plan, events, lateness)
     before: dict[str, tuple[list[int], Mapping[Match, Life]]] = {}
 
     def known(accepted: Sequence[int], clock: float) -> dict[Match, Life]:
         for key in {keys[i] for i in accepted}:
-            its = [i for i in accepted if keys[i] == key]
-            if before.get(key, ([], {}))[0] != its:  # the definition takes its time
-                before[key] = its, alone(its, clock)
+            own = [i for i in accepted if keys[i] == key]
+            if before.get(key, ([], {}))[0] != own:  # the reference is slow
+                before[key] = own, alone(own, clock)
         return {match: life for _, found in before.values() for match, life in found.items()}
 
     return known
@@ -96,7 +96,7 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
     cuts: list[int],
     restoring: bool,  # noqa: FBT001
 ) -> None:
-    """Each step of the log is that of the definition, whose clock is that of all events."""
+    """Each step of the log is that of the reference, which uses one clock for the events of all keys."""
     schema = Schema(events.schema, ("key",), "start", end="end")
     plan = build_interval_plan(pattern.taxonomy("type"), schema, ENGINE)
     compiled = compile_intervals(plan, delay=None if delay is None else delay * SECOND, lateness=lateness)
@@ -116,27 +116,31 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
 
 @pytest.mark.parametrize("consistency", [c.value for c in Consistency])
 def test_matches_of_many_keys_are_those_of_each_alone(consistency: str) -> None:
-    """Also over more matches than there is room for at once, and behind a snapshot; keys rest, and come back."""
+    """This also holds for more matches than fit into the first table, after a snapshot, and for keys that pause and
+    return.
+    """
     pattern = f"EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds CONSISTENCY {consistency}"
     events = [_event(i) for i in range(14000)]
     each: dict[str, list[Row]] = defaultdict(list)
     for event in events:
         each[event[4]].append(event)
-    alone = [row for its in each.values() for row in _told(pattern, its)]
+    alone = [row for own in each.values() for row in _emitted(pattern, own)]
     assert len(alone) > 4 * 1024
-    assert sorted(_told(pattern, events)) == sorted(alone)
+    assert sorted(_emitted(pattern, events)) == sorted(alone)
 
 
 @pytest.mark.parametrize("consistency", [c.value for c in Consistency])
 def test_lists_fit_however_small_the_first_room_is(consistency: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel asks for no room while it takes an event: lists that do not fit would be written beside the rows."""
+    """The kernel cannot grow its lists while it processes an event, so a list that is too small would overwrite other
+    rows.
+    """
     pattern = f"EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds CONSISTENCY {consistency}"
     events = [_event(i) for i in range(2000)]
-    expected = _told(pattern, events)
+    expected = _emitted(pattern, events)
     full: list[float] = []
 
     def run(kernel: IntervalKernel, *arguments: Any) -> Any:
-        told = as_it_is(kernel, *arguments)
+        emitted = as_it_is(kernel, *arguments)
         for lists, used, row in (
             (kernel.stores.lists, kernel.cursor.stored, kernel.stores.by_start),
             (kernel.open.lists, kernel.cursor.scoped, kernel.open.by_scope),
@@ -146,49 +150,53 @@ def test_lists_fit_however_small_the_first_room_is(consistency: str, monkeypatch
             assert (laid["first"][1:] >= (laid["first"] + laid["room"])[:-1]).all()
             assert used <= len(row)
             full.append(used / len(row))
-        return told
+        return emitted
 
     as_it_is = IntervalKernel.run
     monkeypatch.setattr(IntervalKernel, "run", run)
     monkeypatch.setattr(interval_kernel, "_ROOM", 2)
     monkeypatch.setattr(live_intervals, "_LEAST_HELD", 6)
     monkeypatch.setattr(live_intervals, "_PIECE", 7)
-    assert sorted(_told(pattern, events)) == sorted(expected)
+    assert sorted(_emitted(pattern, events)) == sorted(expected)
     assert max(full) > 0.5
 
 
-def test_numbers_of_keys_that_are_gone_are_given_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a burst of keys memory and time are those of the keys that are left."""
+def test_numbers_of_closed_keys_are_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a burst of keys, memory and time depend only on the remaining keys."""
     monkeypatch.setattr(live_intervals, "_LEAST_HELD", 64)
     pattern = "EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds"
     burst = [("A", 0, i % 3, f"e{i}", f"b{i}") for i in range(5000)]
-    behind = [_event(i) for i in range(2000, 14000)]
+    after = [_event(i) for i in range(2000, 14000)]
     schema = Schema(table(burst).schema, ("user",), "begins", end="ends")
     plan = build_interval_plan(interval_pattern(pattern).taxonomy("kind"), schema, ENGINE)
     compiled = compile_intervals(plan, delay=8 * SECOND, lateness=End.END)
     crowded, alone = LiveIntervalMatcher(compiled), LiveIntervalMatcher(compiled)
     crowded.process(batch_of(plan, table(burst)))
     alone.process(batch_of(plan, table([("A", 0, 2, "first", "first")])))
-    for at in range(0, len(behind), 1000):
-        events = batch_of(plan, table(behind[at : at + 1000]))
+    for at in range(0, len(after), 1000):
+        events = batch_of(plan, table(after[at : at + 1000]))
         assert shown(crowded.process(events)) == shown(alone.process(events))
     assert len(crowded.keys.name_of) < 1000
     assert len(crowded.kernel.stores.lists) < 2000
 
 
 def _event(i: int) -> Row:
-    """Twenty a second, up to 3 seconds out of order; the first keys have most events, the others come and go."""
+    """Twenty events a second, up to 3 seconds out of order; the first keys have most events, the others pause and
+    return.
+    """
     key = i % 7 if i % 3 else (i // 500 + i * 31) % 60
     start = i // 20 - (3 if i % 11 == 0 else 0)
     return "AABBD"[(i * i + i // 13) % 5], start, start + i % 2, f"e{i}", f"k{key}"
 
 
-def _told(pattern: str, events: Sequence[Row]) -> list[str]:
-    """The calls are cut where they are with all keys: what one call is handed is taken in order of ends."""
-    live, told = matcher(pattern, key="user"), []
+def _emitted(pattern: str, events: Sequence[Row]) -> list[str]:
+    """What a matcher emits. The calls are cut at the same events as with all keys, since the events of one call are
+    sorted by their ends.
+    """
+    live, emitted = matcher(pattern, key="user"), []
     for number, piece in groupby(events, lambda event: int(event[3][1:]) // 1000):
         if number == 7:
             data, live = live.snapshot(), matcher(pattern, key="user")
             live.restore(data)
-        told += shown(live.process(table(piece)))
-    return told + shown(live.finish())
+        emitted += shown(live.process(table(piece)))
+    return emitted + shown(live.finish())

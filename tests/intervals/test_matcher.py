@@ -1,4 +1,4 @@
-"""Interval patterns in events that go on coming: what is told of them, and when."""
+"""Interval patterns in events that continue to arrive: what is emitted, and when."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from cepheid.errors import CepheidWarning, PatternError, SchemaError
 from cepheid.intervals import IntervalMatcher, IntervalPattern
 
 
-def test_rows_say_when_they_were_told() -> None:
-    """A match is detected when the clock is at the end of the event that completes it, and taken back likewise."""
-    told = matcher(f"{PAPER} REALTIME 1").process(table(EVENTS[:4])).to_pylist()
-    assert [(row["kind"], row["detected_at"].timestamp()) for row in told] == [("insertion", 9), ("retraction", 12)]
+def test_rows_have_the_time_of_their_emission() -> None:
+    """`detected_at` is the clock: for an insertion, the end of the event that completes the match; for a retraction,
+    the end of the event that forbids it.
+    """
+    emitted = matcher(f"{PAPER} REALTIME 1").process(table(EVENTS[:4])).to_pylist()
+    assert [(row["kind"], row["detected_at"].timestamp()) for row in emitted] == [("insertion", 9), ("retraction", 12)]
     (alone,) = matcher("EVENT PAL(A a) WITHIN 1 hour REALTIME 1").process(table(EVENTS[:1])).to_pylist()
     assert alone["detected_at"].timestamp() == 4
 
 
-def test_real_time_takes_back_what_was_wrong() -> None:
-    """A retraction has the id of the insertion; a long negated event comes after the match that it forbids."""
+def test_real_time_retracts_what_was_wrong() -> None:
+    """A retraction has the id of its insertion; here a long negated event arrives after the match that it forbids."""
     live = matcher(f"{PAPER} REALTIME 1")
     before = live.process(table(EVENTS[:3]))
     after = live.process(table(EVENTS[3:4]))
@@ -34,22 +36,24 @@ def test_real_time_takes_back_what_was_wrong() -> None:
     assert shown(live.finish()) == []
 
 
-def test_conservative_output_is_never_taken_back() -> None:
-    """Matches wait until no event that is not late can forbid them; with CONSISTENCY earliest no longer than that."""
-    for consistency, told in (("earliest", []), ("conservative", [])):
+def test_conservative_output_is_never_retracted() -> None:
+    """Matches are withheld until no event in time can forbid them; CONSISTENCY earliest withholds them no longer than
+    that.
+    """
+    for consistency, emitted in (("earliest", []), ("conservative", [])):
         live = matcher(f"{PAPER} CONSISTENCY {consistency}")
-        assert shown(live.process(table(EVENTS))) == told
+        assert shown(live.process(table(EVENTS))) == emitted
     quiet = [e for e in EVENTS if e[0] != "D"]
-    # c1 starts at 8 and ends at 9: with the clock at 17 no event from before 9 comes any more, at 18 none up to 9.
+    # c1 starts at 8 and ends at 9: with the clock at 17 no event from before 9 can arrive any more, at 18 none up to 9.
     for consistency, clock in (("earliest", 16), ("conservative", 18)):
         live = matcher(f"{PAPER} CONSISTENCY {consistency}")
-        told = shown(live.process(table(quiet[:3])))
-        assert (told, shown(live.advance_time(f"1970-01-01T00:00:{clock - 1}"))) == ([], [])
+        emitted = shown(live.process(table(quiet[:3])))
+        assert (emitted, shown(live.advance_time(f"1970-01-01T00:00:{clock - 1}"))) == ([], [])
         assert shown(live.advance_time(f"1970-01-01T00:00:{clock}")) == ["+a1,b1,c1"]
 
 
-def test_late_events_are_told_and_not_matched() -> None:
-    """Exactly the delay behind the clock is in time."""
+def test_late_events_are_emitted_and_not_matched() -> None:
+    """Late events are emitted and not matched; an event exactly as old as the delay allows is not late."""
     live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds")
     assert shown(live.process(table([("C", 8, 10, "c1")]))) == []
     assert shown(live.process(table([("A", 4, 6, "a2"), ("A", 5, 6, "a1")]))) == ["a2 late", "+a1,c1"]
@@ -62,18 +66,18 @@ def test_late_events_are_told_and_not_matched() -> None:
 
 
 def test_the_events_of_a_call_are_a_set() -> None:
-    """They come in the order of their ends, so that it does not matter in which order the rows are."""
+    """The events of one call are sorted by their ends, so the order of the rows does not matter."""
     events = [("A", 1, 4, "a1"), ("A", 1, 4, "a2"), ("B", 3, 6, "b1"), ("C", 18, 19, "c1"), ("C", 18, 19, "c1")]
     first, *others = ([events[i] for i in order] for order in permutations(range(len(events))))
-    told = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 1 hour REALTIME 1").process(table(first))
-    assert sorted(shown(told)) == ["+a1,b1,c1"] * 2 + ["+a2,b1,c1"] * 2
+    emitted = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 1 hour REALTIME 1").process(table(first))
+    assert sorted(shown(emitted)) == ["+a1,b1,c1"] * 2 + ["+a2,b1,c1"] * 2
     for rows in others:
         live = matcher("EVENT PAL((A a overlap B b) before C c) WITHIN 1 hour REALTIME 1")
-        assert live.process(table(rows)) == told
+        assert live.process(table(rows)) == emitted
 
 
 def test_a_late_event_does_not_move_the_clock() -> None:
-    """However late it ends."""
+    """A late event leaves the clock as it is, whenever it ends."""
     live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds")
     live.process(table([("C", 8, 10, "c1")]))
     assert shown(live.process(table([("A", 4, 1000, "a1")]))) == ["a1 late"]
@@ -81,8 +85,8 @@ def test_a_late_event_does_not_move_the_clock() -> None:
 
 
 @pytest.mark.parametrize("delay", ["8 seconds", None])
-def test_behind_the_end(delay: str | None) -> None:
-    """What comes after finish is late, with no time that made it so; also of a matcher that is restored."""
+def test_after_the_end(delay: str | None) -> None:
+    """An event after `finish` is late, with `detected_at` NULL; also for a restored matcher."""
     live, again = (matcher(f"{PAPER} REALTIME 1", delay) for _ in range(2))
     live.process(table(EVENTS[:2]))
     assert shown(live.finish()) == []
@@ -94,7 +98,9 @@ def test_behind_the_end(delay: str | None) -> None:
 
 
 def test_consistency_can_be_changed_while_it_runs() -> None:
-    """To real time: what holds for now is told at once. Back: nothing new is told before it is final."""
+    """After a switch to real time, all present matches are emitted at once. After a switch back, new matches are
+    emitted only when they are final.
+    """
     live = matcher(PAPER)
     assert shown(live.process(table(EVENTS[:3]))) == []
     assert shown(live.switch("realtime")) == ["+a1,b1,c1"]
@@ -102,8 +108,8 @@ def test_consistency_can_be_changed_while_it_runs() -> None:
     assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
 
 
-def test_the_plan_says_how_matches_are_told_now() -> None:
-    """The text of a matcher that was switched, or restored, is that of one made so."""
+def test_the_plan_shows_the_present_consistency() -> None:
+    """After a switch or a restore, the explained plan is that of a matcher made with the present consistency."""
     live, other = matcher(PAPER), matcher(PAPER)
     before = live.explain()
     live.switch("realtime")
@@ -114,8 +120,8 @@ def test_the_plan_says_how_matches_are_told_now() -> None:
     assert live.explain() == before
 
 
-def test_arguments_that_are_none() -> None:
-    """A negative delay, another lateness, columns that are not there."""
+def test_invalid_arguments() -> None:
+    """A negative delay, an unknown `late_by`, and missing columns are refused."""
     with pytest.raises(SchemaError, match="lateness: a length of time must not be negative"):
         matcher(lateness=pd.Timedelta(-1, "s"))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="late_by is 'start' or 'end', got 'middle'"):
@@ -129,7 +135,7 @@ def test_arguments_that_are_none() -> None:
 
 
 def test_events_of_other_types() -> None:
-    """As a Matcher, it takes a column in no other type than it was made for; an instant is the same in any zone."""
+    """Like a Matcher, it refuses a column of another type than it was made for; an instant may have any zone."""
     live, events = matcher(columns="id"), table(EVENTS[:3])
     local, text = (events.column("begins").cast(type_) for type_ in (pa.timestamp("us"), pa.string()))
     wrong = events.set_column(1, "begins", local).set_column(3, "id", pa.array([1, 2, 3]))
@@ -151,7 +157,9 @@ def test_events_of_other_types() -> None:
 
 @pytest.mark.parametrize("scope", ["start_between", "gap", "intersects_gap", "during_span"])
 def test_late_negatives_of_many_keys(scope: str) -> None:
-    """What is left of what is told in real time is what is found in all events, however many matches come and go."""
+    """The matches emitted in real time and not retracted are those that `detect` finds in all events, however many are
+    inserted and retracted.
+    """
     random = Random(scope)
     rows: list[Row] = []
     for i in range(3000):
@@ -161,15 +169,15 @@ def test_late_negatives_of_many_keys(scope: str) -> None:
     pattern = f"EVENT PAL(A a, (!D d {scope}), B b) RELATE a before b WITHIN 12 seconds REALTIME 1"
     live = matcher(pattern, lateness="60 seconds", key="user")
     calls = [live.process(table(rows[first : first + 20])) for first in range(0, len(rows), 20)]
-    told = pa.concat_tables([*calls, live.finish()]).select(["kind", "match_id"]).to_pylist()
+    emitted = pa.concat_tables([*calls, live.finish()]).select(["kind", "match_id"]).to_pylist()
     left = Counter[str]()
-    for row in told:
+    for row in emitted:
         left[row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]
     expected = detect(table(rows), interval_pattern(pattern), key="user", **NAMES).column("match_id").to_pylist()
     assert sorted(left.elements()) == sorted(expected)
     assert min(left.values()) == 0
     assert live.counts.matches == len(expected) > 100
-    assert len(told) > 2000 or scope in ("intersects_gap", "start_between")
+    assert len(emitted) > 2000 or scope in ("intersects_gap", "start_between")
 
 
 UNCERTAIN = (
@@ -180,7 +188,9 @@ UNCERTAIN = (
 
 
 def test_matches_that_would_never_be_certain() -> None:
-    """They are refused, unless a match is told at once, or nothing is certain before the end anyhow."""
+    """Such patterns are refused, unless matches are emitted in real time, or nothing is certain before the end in any
+    case.
+    """
     with pytest.raises(PatternError) as raised:
         matcher(PAPER, late_by="end")
     assert str(raised.value) == UNCERTAIN
@@ -203,7 +213,9 @@ def test_matches_that_would_never_be_certain() -> None:
 
 
 def test_columns_that_are_never_null() -> None:
-    """Where there is no event of a variable, or no late one, there are none of its columns."""
+    """The columns of a variable or a late event are NULL where there is none, even if the columns of the events are
+    never NULL.
+    """
     events = table(EVENTS[:3])
     sure = pa.schema([field.with_nullable(nullable=field.name == "user") for field in events.schema])
     live = IntervalMatcher(interval_pattern(f"{PAPER} REALTIME 1"), sure, lateness="8 seconds", columns=["id"], **NAMES)
@@ -214,7 +226,9 @@ def test_columns_that_are_never_null() -> None:
 
 @pytest.mark.parametrize("scope", ["start_between", "intersects_gap"])
 def test_an_order_bounds_what_a_scope_does_not(scope: str) -> None:
-    """By ends a match is certain once no event that ends early enough to forbid it can come any more."""
+    """With lateness measured at ends, a match is certain once no event that ends early enough to forbid it can arrive
+    any more.
+    """
     pattern = f"EVENT PAL(A a, C c) WITHOUT (D d {scope}(a | c) ORDER end(d) <= start(c)) WITHIN 1 minute"
     for consistency in ("conservative", "earliest"):
         live = matcher(f"{pattern} CONSISTENCY {consistency}", lateness="5 seconds", late_by="end")
@@ -226,14 +240,14 @@ def test_an_order_bounds_what_a_scope_does_not(scope: str) -> None:
 
 
 def test_an_unlimited_delay() -> None:
-    """With lateness=None nothing is late, and what a later event may forbid waits for the end."""
+    """With `lateness=None` no event is late, and a match that a later event may forbid is withheld until the end."""
     live = matcher(PAPER, lateness=None)
     assert shown(live.process(table([EVENTS[4], *EVENTS[:3]]))) == []
     assert shown(live.finish()) == ["+a1,b1,c1"]
 
 
 def test_the_plan_as_text() -> None:
-    """Conditions on one event, on several, and the orders of joins with what they may cost."""
+    """The text has the conditions on one event and on several, and the orders of joins with their expected costs."""
     text = matcher(
         f"{PAPER} REALTIME 1".replace("WITHIN", "WHERE a.user = b.user WITHIN"), frequencies={"C": 10}
     ).explain()
@@ -258,7 +272,7 @@ def test_the_plan_as_text() -> None:
 
 
 def test_the_plan_as_a_drawing() -> None:
-    """Each tree of joins, from the event that comes to the negations."""
+    """Each tree of joins is drawn, from the arriving event to the negations."""
     assert matcher("EVENT SEQ(A a, !D d, B b)", lateness=None).diagram() == (
         "flowchart BT\n"
         '    v0_0["a comes"]\n'
@@ -275,7 +289,9 @@ def test_the_plan_as_a_drawing() -> None:
 
 
 def test_variables_of_any_name() -> None:
-    """Words of the query text, and what is no word, are explained, drawn and kept as any other."""
+    """Variables named like words of the query text, or with any other characters, are explained, drawn and stored like
+    any other.
+    """
     odd = IntervalPattern.pal(order="A", end="B").relate("order", "before", "end").where("order.user = `end`.user")
     odd = (
         odd.without('"no"\n#1`', "D", between=("order", "end")).within("1 minute").emitting("realtime").taxonomy("kind")

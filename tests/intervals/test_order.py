@@ -1,4 +1,4 @@
-"""In which order events are looked for: the cheapest, or of many variables one that is cheap step by step."""
+"""The order in which events are joined: the cheapest one, or, for many variables, the cheapest next step each time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Equalities = set[tuple[int, int]]
 
 
 def chain(count: int, equalities: Equalities) -> IntervalPlan:
-    """So many variables, of a type each, of which these are equal in a column, which lets a tenth of the pairs pass."""
+    """A pattern of so many variables with one type each. The given variables are equal in a column, which a tenth of
+    the pairs satisfies.
+    """
     pattern = IntervalPattern.pal(**{f"v{i}": f"T{i}" for i in range(count)})
     for one, other in equalities:
         pattern = pattern.where(f"v{one}.user = v{other}.user")
@@ -26,7 +28,7 @@ def chain(count: int, equalities: Equalities) -> IntervalPlan:
 
 
 def results(chosen: Sequence[int], rates: Sequence[float], equalities: Equalities) -> float:
-    """Partial results for an event of the first."""
+    """The number of partial results for one event of the first variable."""
     size = 1.0
     for v in chosen[1:]:
         size *= rates[v]
@@ -46,8 +48,8 @@ def drawn(count: int) -> tuple[st.SearchStrategy[list[float]], st.SearchStrategy
 
 @settings(max_examples=30, deadline=None)
 @given(*drawn(5))
-def test_of_few_variables_no_order_is_cheaper(rates: list[float], equalities: Equalities) -> None:
-    """All orders that begin with a variable are compared."""
+def test_no_order_of_few_variables_is_cheaper(rates: list[float], equalities: Equalities) -> None:
+    """With few variables, all orders that begin with a given variable are compared."""
     found = join_order(chain(5, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
     for first, (order, told) in enumerate(zip(found.orders, found.costs, strict=True)):
         assert order[0] == first
@@ -58,8 +60,8 @@ def test_of_few_variables_no_order_is_cheaper(rates: list[float], equalities: Eq
 
 @settings(max_examples=10, deadline=None)
 @given(*drawn(MOST_EXACT + 1))
-def test_of_many_variables_each_next_one_is_the_cheapest(rates: list[float], equalities: Equalities) -> None:
-    """All orders would be too many."""
+def test_each_next_one_of_many_variables_is_the_cheapest(rates: list[float], equalities: Equalities) -> None:
+    """With many variables, comparing all orders would take too long."""
     count = len(rates)
     found = join_order(chain(count, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
     for order, told in zip(found.orders, found.costs, strict=True):

@@ -1,4 +1,4 @@
-"""What is wrong with an interval pattern: all of it at once, with its place."""
+"""All problems of an interval pattern are reported together, with their positions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("text", CONTRADICTIONS)
 def test_contradictory_orders_are_named(text: str) -> None:
-    """The message says which parts of the pattern cannot hold together, and no others."""
+    """The message names the parts of the pattern that contradict each other, and no others."""
     message = refused(text)
     assert message.startswith("these cannot hold together: ")
     if expected := CONTRADICTIONS[text]:
@@ -59,7 +59,9 @@ def test_contradictory_orders_are_named(text: str) -> None:
 
 
 def test_all_problems_come_at_once() -> None:
-    """Undeclared variables, twice the same, counts of what is no single event, and conditions that are wrong."""
+    """Undeclared variables, duplicates, counts over parts that are not single events, and wrong conditions are reported
+    together.
+    """
     pattern = (
         IntervalPattern.pal(a="A", A="B", c="C", d="D")
         .nested("a before[0, 0, 0, 0, 0] (c before d)")
@@ -100,7 +102,9 @@ def test_no_problem_hides_another(text: str, other: str) -> None:
 
 
 def test_problems_of_conditions_have_their_place() -> None:
-    """Unknown variables and columns, negated events, events as values, columns of no event, functions over several."""
+    """Unknown variables and columns, negated events, events used as values, columns without an event, and functions
+    over several events.
+    """
     text = (
         "EVENT PAL(A a, (!D d WHERE d.us = a.user), B b)"
         " WHERE z.n = 1 AND d.n = 1 AND a = b AND n = 1 AND count(a.n) = 1 AND a.nn = 1 AND foo = 2"
@@ -136,7 +140,9 @@ def test_problems_of_conditions_have_their_place() -> None:
 
 
 def test_parameters() -> None:
-    """A `$name` in WHERE, also of a negation, is the value that it is given; one without a value or use is told."""
+    """A `$name` in WHERE, also of a negation, stands for the value that it is given; one without a value or use is
+    reported.
+    """
     text = "EVENT PAL((A a before B b) (!D d WHERE d.n > $most) before C c) WHERE a.user = $who AND start(b) > $since"
     pattern = interval_pattern(text)
     assert planned(pattern.with_parameters(most=5, who="bob", since=datetime(2024, 1, 1, tzinfo=UTC))) is not None
@@ -152,7 +158,7 @@ def test_parameters() -> None:
 
 
 def test_negations_that_say_nothing() -> None:
-    """Without a part on one side, or without an order of its own endpoints."""
+    """A negation without a part on one side, or without an order of its own endpoints, is refused."""
     assert "there is no event on its left (negation of 'd')" in refused("EVENT SEQ(!D d, A a)")
     without = IntervalPattern.pal(a="A").without("d", "D", ordered="start(a) < end(a)")
     assert "nothing says where the negated event may not lie (negation of 'd')" in refused(without)
@@ -163,7 +169,7 @@ def test_negations_that_say_nothing() -> None:
 
 @pytest.mark.parametrize("scope", ["start_between", "gap", "seq_between", "intersects_gap"])
 def test_scopes_between_a_part_and_itself(scope: str) -> None:
-    """Nothing lies there; within what both span, events may."""
+    """Between a part and itself there is no event; within the span of both there may be."""
     text = f"EVENT PAL(A heat, B `first spin`) WITHOUT (D reset {scope}(`first spin`, heat | heat, `first spin`))"
     assert refused(text) == (
         f"{scope} is about what lies between two parts, and both are first spin and heat (negation of 'reset')\n"
@@ -173,20 +179,20 @@ def test_scopes_between_a_part_and_itself(scope: str) -> None:
     planned(text.replace("heat, `first spin`))", "heat))"))
 
 
-def test_counts_that_cannot_be() -> None:
-    """More events than the left part has."""
+def test_impossible_counts() -> None:
+    """A count of more events than the left part has is refused."""
     assert "the counts of overlap[…] add up to 2, but its left part has 1 events" in refused(
         "EVENT PAL(A a overlap[1, 0, 0, 1, 0] B b)"
     )
 
 
 def test_names_of_output_columns() -> None:
-    """A variable cannot be called as a column of the output."""
+    """A variable cannot have the name of a column of the output."""
     assert "the variable 'match_id' has the name of an output column (EVENT)" in refused("EVENT PAL(A match_id)")
 
 
 def test_faults_of_the_events() -> None:
-    """Missing columns, and times that are none; before the problems of the pattern."""
+    """Missing columns, and time columns of another type, are reported before the problems of the pattern."""
     schema = Schema(COLUMNS, ("usr",), "n", end="end")
     with pytest.raises(PatternError) as raised:
         planned("EVENT PAL(A a) RELATE a before b", schema, "kind")

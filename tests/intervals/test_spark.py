@@ -35,7 +35,7 @@ def events() -> pa.Table:
 
 
 def test_matches_are_those_in_process(spark: SparkSession) -> None:
-    """The same ids, times and events, by key and without one."""
+    """Matches have the same ids, times and events, with a key and without one."""
     frame = spark.createDataFrame(events())
     expected = detect(events(), PATTERN, key="user", **NAMES)
     found = detect(frame, PATTERN, key="user", **NAMES)
@@ -48,8 +48,8 @@ def test_matches_are_those_in_process(spark: SparkSession) -> None:
     assert alone.count() == len(detect(events(), PATTERN, columns=["id"], **NAMES))
 
 
-def test_what_is_wrong_is_told_as_in_process(spark: SparkSession) -> None:
-    """The pattern at once; events that are no intervals with the action."""
+def test_what_is_wrong_is_reported_as_in_process(spark: SparkSession) -> None:
+    """A wrong pattern is reported at once; events that are not intervals are reported by the action."""
     frame = spark.createDataFrame(table([("A", 3, 2, "a1", "u")]))
     with pytest.raises(SchemaError, match="time: no column named 'starts'"):
         detect(frame, PATTERN, time=("starts", "ends"))
@@ -73,7 +73,7 @@ def test_times_of_which_one_has_a_zone(spark: SparkSession) -> None:
 
 
 def test_several_patterns_and_a_report(spark: SparkSession) -> None:
-    """One shuffle finds all of them; the counts are those in process."""
+    """One shuffle serves all patterns; the counts are those in process."""
     patterns = {"both": PATTERN, "pair": interval_pattern("EVENT SEQ(A a, !D d, B x) WITHIN 5 seconds")}
     rows = [*events().to_pylist(), {"kind": "A", "user": "u"}, {"kind": "A"}]
     given = pa.Table.from_pylist(rows, schema=events().schema)

@@ -17,13 +17,15 @@ from cepheid.requests.report import Report
 
 
 def test_a_table_of_events() -> None:
-    """All matches, whatever the order of the rows; the negated event starts between the two parts."""
+    """All matches are found, whatever the order of the rows; the negated event starts between the two parts."""
     assert found(PAPER, EVENTS) == []
     assert found(PAPER, [e for e in EVENTS if e[0] != "D"][::-1]) == [("a1", "b1", "c1")]
 
 
 def test_the_columns_of_matches() -> None:
-    """An id, the key, when the match starts and ends, and a struct per variable, in the kind of table that came."""
+    """An id, the key, the start and end of the match, and a struct per variable, in the same kind of table as the
+    input.
+    """
     frame = table([(*e, "u") for e in EVENTS[:3]]).to_pandas()
     pattern = interval_pattern("EVENT PAL((A a overlap B b) before C c)")
     matches = detect(frame, pattern, key="user", columns=["id"], **NAMES)
@@ -64,20 +66,20 @@ STANDARD = {"meets": "meet", "overlaps": "overlap", "starts": "start", "contains
 
 @pytest.mark.parametrize("name", [*ALLEN, *STANDARD])
 def test_relations(name: str) -> None:
-    """Of all ways in which two intervals can lie to each other, each relation is one, under both of its names."""
+    """Each of the possible locations of two intervals is exactly one relation, under both of its names."""
     events = [("A", 10, 20, "a"), *(("B", start, end, relation) for relation, (start, end) in ALLEN.items())]
     for text in (f"EVENT PAL(A a {name} B b)", f"EVENT PAL(A a, B b) RELATE a {name} b"):
         assert found(text, events) == [("a", STANDARD.get(name, name))]
 
 
-def test_events_of_different_keys_have_nothing_to_do_with_each_other() -> None:
-    """Neither in matches nor in negations."""
+def test_events_of_different_keys_do_not_interact() -> None:
+    """Events of different keys are neither matched nor negated together."""
     events = [("A", 0, 2, "a1", "x"), ("B", 5, 6, "b1", "y"), ("A", 1, 3, "a2", "y"), ("D", 4, 4, "d1", "x")]
     assert found("EVENT SEQ(A a, !D d, B b)", events, key="user") == [("a2", "b1")]
 
 
-def test_an_event_is_of_all_types_that_its_type_is_a_kind_of() -> None:
-    """A taxonomy says which."""
+def test_an_event_has_all_types_above_its_own() -> None:
+    """An event also has the types above its own in the taxonomy."""
     events = [("card", 0, 1, "c1"), ("wire", 2, 3, "w1"), ("note", 4, 5, "n1")]
     kinds = {"card": "payment", "wire": "payment", "note": []}
     pattern = "EVENT SEQ(payment a, payment b)"
@@ -85,13 +87,13 @@ def test_an_event_is_of_all_types_that_its_type_is_a_kind_of() -> None:
 
 
 def test_times_in_conditions() -> None:
-    """start(a) and end(a) are timestamps."""
+    """`start(a)` and `end(a)` are timestamps."""
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1"), ("B", 9, 9, "b2")]
     assert found("EVENT PAL(A a before B b) WHERE start(b) - end(a) < INTERVAL 5 SECONDS", events) == [("a1", "b1")]
 
 
 def test_events_that_are_no_intervals() -> None:
-    """Those without key or times, and those that end before they start, are an error or counted."""
+    """Events without key or times, and those that end before they start, are an error, or dropped and counted."""
     events = [("A", 0, 2, "a1", "x"), ("A", 3, 2, "a2", "x"), ("A", None, 2, "a3", "x"), ("A", 1, 2, "a4")]
     with pytest.raises(EventError) as raised:
         found("EVENT PAL(A a)", events, key="user")
@@ -113,7 +115,7 @@ def test_events_that_are_no_intervals() -> None:
 
 
 def test_a_time_that_is_a_placeholder() -> None:
-    """A start or end further away than any deadline can be told from is an error, and changes nothing."""
+    """A start or end too far away for a deadline to be computed is an error, and the state does not change."""
     for event in (("B", 2, 2**63 // 1_000_000 - 1, "far"), ("B", -(2**63) // 1_000_000 + 1, 3, "far")):
         events = [("A", 0, 1, "a"), ("B", 2, 3, "b")]
         with pytest.raises(EventError, match="further than 100,000 years from 1970: is it a placeholder"):
@@ -127,7 +129,7 @@ def test_a_time_that_is_a_placeholder() -> None:
 
 
 def test_a_condition_that_fails() -> None:
-    """As SQL fails; and the matcher is of no use then."""
+    """The error is that of SQL; afterwards the matcher cannot be used."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
     told = "division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
@@ -153,22 +155,24 @@ def test_a_condition_that_fails() -> None:
         live.finish()
 
 
-def test_what_can_fail_is_asked_of_nothing_else_than_sql_asks_it() -> None:
-    """A division is only computed where the times fit and what is asked before it is true."""
+def test_what_can_fail_is_evaluated_only_where_sql_evaluates_it() -> None:
+    """A division is evaluated only where the times fit and the earlier conditions are true."""
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1"), ("B", 1, 3, "b22")]
     apart = "EVENT PAL(A a overlap B b) WHERE 1 / (length(a.id) - length(b.id)) < 0"
     assert found(apart, events) == [("a1", "b22")]
 
 
 def test_a_limit() -> None:
-    """More matches than one event may complete."""
+    """An event that completes more matches than the limit is an error."""
     events = [("A", i, i + 1, f"a{i}") for i in range(20)] + [("B", 50, 51, "b1")]
     with pytest.raises(LimitExceeded, match=r"an event completes more than 10 matches \(max_matches_per_event\)"):
         found("EVENT PAL(A a before B b)", events, limits=Limits(max_matches_per_event=10))
 
 
 def test_matches_over_a_limit_can_be_dropped() -> None:
-    """Those with the earliest start, and they are counted; also where there is no room for so many as are found."""
+    """The matches with the earliest start are dropped and counted, also where more are found than the first table can
+    hold.
+    """
     for count, most in ((20, 10), (5000, 3), (3, 3)):
         events = [("A", i, i + 1, f"a{i}") for i in range(count)] + [("B", 6000, 6001, "b1")]
         limits, report = Limits(max_matches_per_event=most, on_limit="drop"), Report()
@@ -187,6 +191,6 @@ def test_matches_over_a_limit_can_be_dropped() -> None:
 
 
 def test_many_matches_of_one_event() -> None:
-    """Room is made for as many as there are."""
+    """The table of matches grows to hold all matches of one event."""
     events = [("A", i, i, f"a{i}") for i in range(120)] + [("C", 500, 501, "c1")]
     assert len(found("EVENT PAL((A a before A b) before C c)", events)) == 120 * 119 // 2

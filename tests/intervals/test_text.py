@@ -1,4 +1,4 @@
-"""The query text of interval patterns: what it says, its inverse, and errors with their place."""
+"""The query text of interval patterns: its meaning, how it is printed, and errors with their positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cepheid.lang.intervals.values import Relation, Scope
 
 
 def test_the_papers_query() -> None:
-    """The shape of the paper's query is the same pattern as that of the calls."""
+    """The paper's query gives the same pattern as the calls."""
     text = "EVENT PAL((A a overlap B b) (!D d) before C c) WHERE a.user = b.user WITHIN 10 min REALTIME 1"
     pattern = (
         IntervalPattern.pal(a="A", b="B", c="C")
@@ -35,14 +35,14 @@ def test_the_papers_query() -> None:
 
 
 def test_types_alone_are_their_own_variables() -> None:
-    """Where an event has no variable, the type is its name."""
+    """An event without a variable is named by its type."""
     pattern = interval_pattern("EVENT PAL((A overlap B) (!D) before C)")
     assert pattern.variables == ("A", "B", "C", "D")
     assert pattern.negations[0].left == ("A", "B")
 
 
-def test_a_negation_in_a_list_stands_between_what_is_before_and_behind() -> None:
-    """In SEQ the scope is seq_between, of all events before and all behind."""
+def test_a_negation_in_a_list_stands_between_what_is_before_and_after() -> None:
+    """In SEQ the scope of a negation is seq_between all events before and all events after it."""
     negation = interval_pattern("EVENT SEQ(A a, !D d, B b, C c)").negations[0]
     assert (negation.scope, negation.left, negation.right) == (Scope.SEQ_BETWEEN, ("a",), ("b", "c"))
 
@@ -61,7 +61,7 @@ def test_scopes_orders_and_conditions_of_negations() -> None:
 
 
 def test_standard_names_of_relations() -> None:
-    """`overlaps` is the paper's `overlap`, and so on."""
+    """The standard names mean the paper's relations: `overlaps` is `overlap`, and so on."""
     pattern = interval_pattern("EVENT PAL(A a, B b) RELATE a overlaps | meets | contains b")
     assert pattern.pairs[0].relations == (Relation.OVERLAP, Relation.MEET, Relation.CONTAIN)
 
@@ -76,7 +76,7 @@ def test_clauses_in_any_order_and_units_of_the_paper() -> None:
 @settings(max_examples=150, deadline=None)
 @given(pattern=patterns())
 def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
-    """Printed and parsed, a pattern is itself; so it is as a document."""
+    """A pattern printed and parsed is the same pattern; so it is when written as a document."""
     assert interval_pattern(interval_text(pattern)) == pattern
 
 
@@ -86,7 +86,9 @@ WORDS = ["a b", "within", "überlang", "1st", "overlap", "a`b", "end", "gap", "P
 @settings(max_examples=300, deadline=None)
 @given(name=st.sampled_from(WORDS) | st.from_regex(r"[A-Za-z_]\w*", fullmatch=True) | st.text())
 def test_any_name_can_be_quoted(name: str) -> None:
-    """Names that are words of the language, or no words, stand between back-quotes; in conditions words need none."""
+    """Names that are words of the language, or not words at all, are written in back-quotes; in conditions, words of
+    the language need none.
+    """
     written = name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else quoted(name)
     pattern = (
         IntervalPattern.pal(**{name: name, "z": "Z"})
@@ -181,7 +183,9 @@ ERRORS = {
 
 
 def test_consistencies_that_agree() -> None:
-    """REALTIME and CONSISTENCY may both say it; that nothing is taken back is so of two of them."""
+    """REALTIME and CONSISTENCY may stand together if they agree; REALTIME 0, no retraction, agrees with two of the
+    consistencies.
+    """
     for first, second in (("REALTIME 0", "CONSISTENCY earliest"), ("CONSISTENCY earliest", "REALTIME 0")):
         assert interval_pattern(f"EVENT PAL(A a) {first} {second}").consistency is Consistency.EARLIEST
     assert interval_pattern("EVENT PAL(A a) REALTIME 1 CONSISTENCY realtime").consistency is Consistency.REALTIME
@@ -189,14 +193,14 @@ def test_consistencies_that_agree() -> None:
 
 @pytest.mark.parametrize("text", ERRORS)
 def test_errors_have_their_place(text: str) -> None:
-    """What is wrong, where, and what would be right."""
+    """The message says what is wrong, where, and what would be right."""
     with pytest.raises(PatternError) as raised:
         interval_pattern(text)
     assert str(raised.value) == ERRORS[text]
 
 
 def test_all_problems_come_at_once() -> None:
-    """What is misspelled, and what stands where nothing of it may, hides none of the rest."""
+    """A misspelled word, or one in the wrong place, does not hide the other problems."""
     text = (
         "EVENT PAL((A befor B) overlap[1] C, (!D d gapp), E meet F) TREE A meet C WITHIN 3 houers"
         " CONSISTENCY realtme WITHIN 3 s ORDER start(A"
@@ -217,7 +221,9 @@ def test_all_problems_come_at_once() -> None:
 
 
 def test_a_condition_that_cannot_be_printed() -> None:
-    """A condition with a bare word that begins a clause would be cut there; calls put it between back-quotes."""
+    """A condition with a bare word that begins a clause would end there when parsed; the calls put such words in
+    back-quotes.
+    """
     pattern = IntervalPattern.pal(a="A").where("a.n > 1 AND within")
     assert pattern.condition == "a.n > 1 AND `within`"
     with pytest.raises(PatternError, match=r"has the word WITHIN, which begins a clause of the query text"):
@@ -225,7 +231,7 @@ def test_a_condition_that_cannot_be_printed() -> None:
 
 
 def test_calls_refuse_what_no_later_call_makes_right() -> None:
-    """A second hierarchy, unknown names, and negations that say nothing of where."""
+    """A second tree, unknown names, and negations without a scope or an order are refused."""
     pattern = IntervalPattern.pal(a="A", b="B")
     with pytest.raises(PatternError, match="a pattern has one hierarchy"):
         pattern.nested("a before b").nested("b before a")

@@ -18,8 +18,8 @@ BY_END = {"time": "match_end", "sequence": "match_id"}
 
 
 def test_a_second_tier_of_conservative_matches() -> None:
-    """They come in the order of their ends, so that a second tier takes them without any delay, none of them late: it
-    finds what is found in the matches of all events.
+    """Conservative matches are emitted in the order of their ends, so a second tier processes them without any delay
+    and none is late. It finds what it would find in the matches of all events.
     """
     random = Random(0)
     rows: list[Row] = []

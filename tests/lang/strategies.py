@@ -1,4 +1,4 @@
-"""Random patterns, as far as the fluent interface can make them."""
+"""Random patterns of the fluent interface."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FLAGS = [Pattern.optional, Pattern.greedy, Pattern.consecutive, Pattern.allow_co
 
 @st.composite
 def sequences(draw: st.DrawFn, deepest: int) -> Pattern:
-    """Stages, groups among them down to a depth, with any calls on them."""
+    """Stages with any calls on them, and groups down to a given depth."""
     pattern = None
     for _ in range(draw(st.integers(1, 4))):
         stage: Any = draw(names)
@@ -82,7 +82,7 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     return pattern.within_previous(draw(durations)) if draw(st.booleans()) else pattern
 
 
-# So far from the ends of Python's time that it is a time in every zone.
+# Far enough from the ends of Python's time to be a time in every zone.
 FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 29)  # noqa: DTZ001
 versions = st.none() | names | st.integers(0) | st.sampled_from(["1.10", "007", "1e3"])
 parameters = st.dictionaries(
@@ -101,7 +101,7 @@ parameters = st.dictionaries(
 
 @st.composite
 def taxonomies(draw: st.DrawFn) -> dict[str, Any]:
-    """Types, each a kind of none, one or several of those before it."""
+    """Types, each a kind of zero or more of those before it."""
     types = draw(st.lists(names, unique=True, max_size=5))
     kinds: dict[str, Any] = {}
     for number, type_ in enumerate(types):

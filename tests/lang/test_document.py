@@ -1,4 +1,4 @@
-"""Pattern files: what they mean, what is refused and where, and that the published schema says the same."""
+"""Pattern files: their meaning, what is refused and where, and that the published schema agrees with the reader."""
 
 from __future__ import annotations
 
@@ -63,17 +63,19 @@ def problems_of(document: str) -> list[str]:
 
 
 def test_yaml_document_reads_as_the_pattern_of_the_fluent_interface() -> None:
-    """A document and the calls that it spells make equal patterns."""
+    """A document and the corresponding calls make equal patterns."""
     assert pattern_from_text(LATE_CHAIN) == late_chain
 
 
 def test_printed_yaml_is_pleasant() -> None:
-    """A pattern is written as someone would write it by hand: no defaults, no quotes, no anchors."""
+    """A pattern is written as a person would write it: no defaults, no quotes, no anchors."""
     assert pattern_to_yaml(late_chain) == LATE_CHAIN
 
 
 def test_conditions_quantifiers_and_alternatives() -> None:
-    """Lists of conditions are ANDed, `or` is ORed, times takes a number or a pair, and false flags mean nothing."""
+    """Lists of conditions are ANDed, `or` is ORed, `times` is a number or a pair, and a flag that
+    is false has no effect.
+    """
     document = """
         stages:
           - begin: a
@@ -107,7 +109,7 @@ def test_conditions_quantifiers_and_alternatives() -> None:
 
 
 def test_groups_negations_and_windows() -> None:
-    """A list of stages in the place of a name is a group; windows of loops stand beside their counts."""
+    """A list of stages instead of a name is a group; windows of loops stand beside their counts."""
     document = """\
 name: pattern
 within: 1 hour
@@ -159,13 +161,15 @@ stages:
     ],
 )
 def test_skip_strategies(written: str, skip: Skip) -> None:
-    """Each strategy is its name, or a mapping from its name to the stage."""
+    """Each strategy is written as its name, or as a mapping from its name to the stage."""
     assert pattern_from_text(f"skip: {written}\nstages: [{{begin: a}}]").skip_strategy == skip
 
 
 @given(patterns())
-def test_documents_keep_patterns(pattern: Pattern) -> None:
-    """Pattern → document → pattern is the identity, through YAML and both spellings of JSON; the schema accepts it."""
+def test_documents_preserve_patterns(pattern: Pattern) -> None:
+    """A pattern written as a document and read again is equal, through YAML and both spellings of JSON; the schema
+    accepts the document.
+    """
     document = pattern_to_document(pattern)
     assert pattern_from_text(pattern_to_yaml(pattern)) == pattern
     for ascii_only in (True, False):
@@ -218,8 +222,8 @@ BEYOND_THE_SCHEMA = (
 
 @given(mutated_documents())
 def test_schema_and_reader_agree(document: Any) -> None:
-    """The reader accepts what the schema accepts, but for units of time, a <= b, conditions of groups and the texts of
-    dates and decimals, and refuses what it refuses.
+    """The reader accepts and refuses the same documents as the schema, except for units of time, `a <= b`, conditions
+    of groups and the texts of dates and decimals.
     """
     valid = Draft202012Validator(pattern_schema()).is_valid(document)
     pattern, problems = read(json.dumps(document))
@@ -232,13 +236,13 @@ def test_schema_and_reader_agree(document: Any) -> None:
 
 @given(st.text() | st.text("{}[]:,-#&*!|>'\"%@`\t\n ab1.?\\"))
 def test_any_text_is_read_or_refused(document: str) -> None:
-    """No text makes the reader fail in another way than with a PatternError that can be printed."""
+    """For any text, the reader gives a pattern or raises a PatternError that can be printed."""
     pattern, problems = read(document)
     assert pattern is not None or all(str(problem) for problem in problems)
 
 
 def test_schema_is_valid_and_every_part_has_a_title() -> None:
-    """The published schema is a JSON Schema, and has the words for each message."""
+    """The published schema is a valid JSON Schema, and each part has the title that messages use."""
     schema = pattern_schema()
     Draft202012Validator.check_schema(schema)
     for part in (*schema["properties"].values(), *schema["$defs"].values()):
@@ -246,7 +250,9 @@ def test_schema_is_valid_and_every_part_has_a_title() -> None:
 
 
 def test_all_problems_are_reported_with_their_places() -> None:
-    """Unknown keys, wrong types, wrong quantifiers and a bad duration are said at once, in the order of the file."""
+    """Unknown keys, wrong types, wrong quantifiers and a wrong duration are reported together, in
+    the order of the file.
+    """
     document = """\
 within: 12 ours
 skip: past_last_evnt
@@ -401,12 +407,12 @@ STAGE = "stages: [{begin: a}]"
     ],
 )
 def test_refused_documents(document: str, message: str) -> None:
-    """Each mistake is refused with what is wrong and its line and column."""
+    """Each mistake is reported with its line and column."""
     assert message in problems_of(document)[0]
 
 
 def test_hints() -> None:
-    """Where a number or boolean stands for text, and where YAML trips over punctuation, quotes are the way out."""
+    """Quotes are suggested where a number or boolean stands for text, and where YAML misreads punctuation."""
     with pytest.raises(PatternError, match=r"If it is meant as text, put it in quotes."):
         pattern_from_text("stages: [{begin: 1}]")
     with pytest.raises(PatternError, match=r"Text with ': ' or ' #' in it must be in quotes."):
@@ -416,7 +422,7 @@ def test_hints() -> None:
 
 
 def test_malformed_json_is_reported_as_json(tmp_path: Path) -> None:
-    """A .json file is held to JSON's rules, with the line of the mistake."""
+    """A .json file must follow JSON's rules; the message has the line of the mistake."""
     path = tmp_path / "p.json"
     path.write_text('{\n  "stages": [,]\n}')
     with pytest.raises(PatternError) as caught:
@@ -425,7 +431,7 @@ def test_malformed_json_is_reported_as_json(tmp_path: Path) -> None:
 
 
 def test_files_are_utf8(tmp_path: Path) -> None:
-    """A byte order mark is passed over; other encodings are refused with the line."""
+    """A byte order mark is ignored; other encodings are refused with the line."""
     path = tmp_path / "p.yaml"
     path.write_text(LATE_CHAIN, encoding="utf-8-sig")
     assert read_pattern(path) == late_chain
@@ -435,7 +441,7 @@ def test_files_are_utf8(tmp_path: Path) -> None:
 
 
 def test_problems_in_conditions_are_placed_in_the_file() -> None:
-    """A problem at a span of a condition is moved to that span in the file; in a quoted text, to the whole of it."""
+    """A problem at a span of a condition has that span in the file; in a quoted text, the span of the whole text."""
     problem = Problem("unknown column 'arr_dlay'", where="stage 'late'", text="arr_dlay > 45", span=(0, 8))
     placed = located_in_document(problem, LATE_CHAIN.replace("arr_delay", "arr_dlay"), source="p.yaml")
     assert str(placed).splitlines() == [
@@ -451,7 +457,7 @@ def test_problems_in_conditions_are_placed_in_the_file() -> None:
 
 
 def test_other_problems_of_a_pattern_are_placed_at_its_stage() -> None:
-    """A problem of a stage is placed at the stage's name; one of the whole pattern has no place."""
+    """A problem of a stage is located at the stage's name; one of the whole pattern has no location."""
     placed = located_in_document(Problem("longest needs a loop", where="stage 'legs'"), LATE_CHAIN, source="p.yaml")
     assert str(placed).startswith("longest needs a loop (p.yaml, stage 'legs', line 7, column 11)")
     placed = located_in_document(Problem("no stage named 'x'", where="skip"), LATE_CHAIN, source="p.yaml")
@@ -460,7 +466,9 @@ def test_other_problems_of_a_pattern_are_placed_at_its_stage() -> None:
 
 
 def test_problems_in_groups_are_placed_there() -> None:
-    """A stage in a group has its own place, a group that of its key, and `until` is not taken for `where`."""
+    """A problem of a stage in a group is located at that stage, one of the group at its key, and one of `until` not at
+    `where`.
+    """
     document = """\
 stages:
   - begin: a

@@ -1,4 +1,4 @@
-"""SQL text → expression: what each form becomes, where each node stands, and what is refused with which words."""
+"""SQL text as an expression: what each form becomes, the span of each node, and the messages for refused texts."""
 
 from __future__ import annotations
 
@@ -183,21 +183,23 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
     ],
 )
 def test_refused(text: str, message: str) -> None:
-    """What is no expression, or one that is refused, is said with the place and a caret under it."""
+    """A text that is not an expression, or uses something unsupported, is reported with its
+    position and a caret under it.
+    """
     with pytest.raises(PatternError) as error:
         parse_expression(text)
     assert str(error.value) == message
 
 
-def test_deep_nesting_is_refused_before_python_gives_up() -> None:
-    """A text with too many parentheses is a problem of the pattern, not a crash."""
+def test_deep_nesting_is_refused_before_python_fails() -> None:
+    """A text with too many parentheses is a problem of the pattern, not a RecursionError."""
     with pytest.raises(PatternError, match="parentheses are nested more than 50 levels deep"):
         parse_expression("(" * 400 + "a" + ")" * 400)
     assert show(parse_expression("(" * 50 + "a" + ")" * 50)) == "a"
 
 
 def test_long_chains_are_flat() -> None:
-    """Thousands of AND-ed conditions are one call."""
+    """Thousands of ANDed conditions are one call."""
     call = parse_expression(" and ".join(["a > 1"] * 5000))
     assert isinstance(call, Call)
     assert len(call.args) == 5000
@@ -258,7 +260,9 @@ def _nodes(expression: Expression) -> Iterator[Expression]:
 @settings(max_examples=300, deadline=None)
 @given(st.recursive(_LEAVES, _texts, max_leaves=12))
 def test_every_node_can_be_read_again_from_its_span(text: str) -> None:
-    """The text of any node's span, alone, is the same node: so any part can be handed to Spark as it was written."""
+    """The text of any node's span, parsed alone, gives the same node. So any part can be given to
+    Spark as it was written.
+    """
     try:
         expression = parse_expression(text)
     except PatternError:
@@ -298,7 +302,7 @@ def test_every_node_can_be_read_again_from_its_span(text: str) -> None:
     ],
 )
 def test_precedence_is_sparks(text: str, spark: object) -> None:
-    """Spark reads a text as it reads the same text with all the parentheses that our tree says."""
+    """Spark gives the same tree for a text and for the same text with all the parentheses of our tree."""
     frame = spark.createDataFrame([], "i int, j int, s string, m boolean")  # type: ignore[attr-defined]
     plain, explicit = (frame.selectExpr(t).columns for t in (text, _parenthesised(text, parse_expression(text))))
     assert plain == explicit
@@ -319,8 +323,8 @@ def _parenthesised(text: str, node: Expression) -> str:
 
 
 @pytest.mark.parametrize("operator", [" + 1", " || 'x'", " * 2"])
-def test_long_rows_of_operators(operator: str) -> None:
-    """A limit, not Python's."""
+def test_long_chains_of_operators(operator: str) -> None:
+    """A long chain of operators meets our limit, not Python's."""
     with pytest.raises(PatternError, match="more than 100 operators in a row"):
         parse_expression("a" + operator * 500)
     parse_expression("a" + operator * 100)

@@ -1,4 +1,4 @@
-"""The fingerprint: what changes it, what does not, and that it never changes by itself."""
+"""The fingerprint of a pattern: what changes it, what does not, and that stored ones stay valid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pattern_fingerprint(pattern: Pattern) -> str:
 
 
 def test_stored_digests() -> None:
-    """Snapshots carry fingerprints: those of patterns that exist must not change."""
+    """Snapshots contain fingerprints, so those of existing patterns must not change."""
     assert pattern_fingerprint(Pattern.begin("a")) == "36bc0ebd288a9fe5a3936945bd6b59ab"
     assert pattern_fingerprint(BASE) == "b8e2858ac44f10ea38121df288d8055d"
 
@@ -46,7 +46,7 @@ def test_stored_digests() -> None:
     ],
 )
 def test_what_does_not_count(change: Callable[[Pattern], Pattern]) -> None:
-    """Name, version, and the order in which types and parameters are declared."""
+    """The name, the version, and the order in which types and parameters are declared do not change the fingerprint."""
     assert pattern_fingerprint(change(BASE)) == pattern_fingerprint(BASE)
 
 
@@ -81,12 +81,12 @@ BASE_IN_ANOTHER_ORDER = (
     ],
 )
 def test_what_counts(change: Callable[[Pattern], Pattern]) -> None:
-    """All that decides which matches are found, with the types of parameters."""
+    """Everything that decides which matches are found changes it, also the types of parameters."""
     assert pattern_fingerprint(change(BASE)) != pattern_fingerprint(BASE)
 
 
 def test_types_count() -> None:
-    """Another taxonomy may find other matches."""
+    """Another taxonomy changes it, as it may find other matches."""
     stage = Pattern.begin("a").subtype("x")
     kinds = [{}, {"y": "x"}, {"z": "x"}, {"y": "x", "z": "y"}]
     assert len({pattern_fingerprint(stage.taxonomy("type", k)) for k in kinds}) == 4

@@ -1,4 +1,4 @@
-"""Functions as conditions of patterns: their names, what they take, and where they cannot stand."""
+"""Functions as conditions of patterns: their names, their arguments, and where they are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def named(pattern: Pattern) -> list[tuple[str, str, bool]]:
 
 
 def test_a_function_is_known_by_its_own_name() -> None:
-    """That of its definition; of a method its class's too; of one within a function no more than its own."""
+    """The name is that of the definition; a method's has its class, too; a nested function has only its own."""
 
     def within(event: Any) -> bool:
         return bool(event)
@@ -51,7 +51,7 @@ def test_a_function_is_known_by_its_own_name() -> None:
 
 
 def test_a_function_without_a_name_is_given_one() -> None:
-    """Lambdas, partials and objects that can be called have none that says what they are."""
+    """Lambdas, partials and callable objects have no name of their own, so one must be given."""
     pattern = ANY.where(lambda _: True, name="any").where(partial(rises, by=2), name="rises by 2")
     assert named(pattern.where(Rule(), name="rule")) == [
         ("stage 'a'", "any", False),
@@ -61,7 +61,7 @@ def test_a_function_without_a_name_is_given_one() -> None:
 
 
 def test_functions_of_groups_are_found() -> None:
-    """In the order of the stages, the until of a group with it."""
+    """They are listed in the order of the stages, with the `until` of a group."""
     group = Pattern.begin("a").where(is_big).next("b").where(rises)
     pattern = Pattern.begin(group).one_or_more().until(Rule.holds)  # type: ignore[arg-type]
     assert [name for _, name, _ in named(pattern)] == ["Rule.holds", "is_big", "rises"]
@@ -97,14 +97,14 @@ UNCALLABLE = (
     ],
 )
 def test_what_is_refused(make: Callable[[], Pattern], message: str) -> None:
-    """A function that cannot be told from others, or not be called, is refused where it is given."""
+    """A function that has no unique name, or cannot be called with the arguments, is refused where it is given."""
     with pytest.raises(PatternError) as caught:
         make()
     assert str(caught.value) == message
 
 
 def test_two_functions_have_two_names() -> None:
-    """One function may stand in several stages; two of one name would make two patterns look the same."""
+    """One function may stand in several stages; two functions of one name would make two patterns look the same."""
     pattern = ANY.where(is_big).next("b").where(is_big)
     assert check_pattern(pattern) == []
     (problem,) = check_pattern(pattern.next("c").where(lambda _: True, name="is_big"))
@@ -114,7 +114,7 @@ def test_two_functions_have_two_names() -> None:
 
 
 def test_pattern_files_have_no_functions() -> None:
-    """All that cannot be written are told."""
+    """All functions that cannot be written are reported."""
     pattern = ANY.where(is_big).next("b").where("n > 1").one_or_more().until(rises)
     for write in (pattern_to_document, pattern_to_yaml):
         with pytest.raises(PatternError) as caught:
@@ -128,7 +128,9 @@ def test_pattern_files_have_no_functions() -> None:
 
 
 def test_names_stand_for_functions_where_patterns_are_compared() -> None:
-    """The form of two patterns is equal where their functions have the same names, and not that of SQL text."""
+    """Two patterns have equal forms if their functions have the same names; a function's form differs from that of SQL
+    text.
+    """
     pattern = ANY.where(is_big).or_where(rises).one_or_more().until(Rule.holds)  # type: ignore[arg-type]
     assert pattern_form(pattern)["stages"] == [
         {
@@ -143,7 +145,7 @@ def test_names_stand_for_functions_where_patterns_are_compared() -> None:
 
 
 def test_matched_may_have_a_default() -> None:
-    """A parameter of that name is given what has matched, whether it has a default or not."""
+    """A parameter named `matched` receives the matched events, whether it has a default or not."""
 
     def has_matched(event: Any, matched: Any = None) -> bool:
         return matched is not None and bool(event)

@@ -1,4 +1,4 @@
-"""Parameters of patterns: their values as SQL literals, and where a `$name` is one."""
+"""Parameters of patterns: their values as SQL literals, and where a `$name` is a parameter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.lang.stages.pattern import Pattern
 
 ANY = Pattern.begin("a")
-NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 one without a zone is meant
+NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 intentionally without a zone
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_values_are_typed_literals(value: Any, sql: str, type_: pa.DataType) -> 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.text("'\"\\u0024{}%_n$\n"))
 def test_any_text_is_one_string(text: str) -> None:
-    """A text is one string token and reads as itself, whatever is in it."""
+    """Any text is written as one string token and read as the same text."""
     literal = parse_expression(string_literal(text))
     assert isinstance(literal, Literal)
     assert literal.value == text
@@ -87,7 +87,7 @@ def test_any_text_is_one_string(text: str) -> None:
     ],
 )
 def test_refused_values(values: dict[str, Any], messages: list[str]) -> None:
-    """What no literal can say is refused, all at once."""
+    """All values that no literal can express are reported together."""
     with pytest.raises(PatternError) as error:
         ANY.with_parameters(**values)
     assert [str(problem).splitlines()[0] for problem in error.value.problems] == messages
@@ -110,7 +110,7 @@ def test_refused_values(values: dict[str, Any], messages: list[str]) -> None:
     ],
 )
 def test_values_of_numpy_and_pandas(value: Any, plain: Any) -> None:
-    """They are what Python's own are."""
+    """They give the same literals as Python's own values."""
     given = make_parameter("x", value)
     assert (given, type(given.value)) == (make_parameter("x", plain), type(plain))
 
@@ -119,7 +119,7 @@ def test_values_of_numpy_and_pandas(value: Any, plain: Any) -> None:
     "value", [np.datetime64("2026-01-31T12:00:00.000000001"), pd.Timestamp("2026-01-31 12:00:00.000000001")]
 )
 def test_nanoseconds_are_not_cut(value: Any) -> None:
-    """A time between two microseconds is refused, as in columns of events."""
+    """A time with a fraction of a microsecond is refused, as in columns of events."""
     with pytest.raises(PatternError) as error:
         make_parameter("x", value)
     assert str(error.value) == "2026-01-31T12:00:00.000000001 has nanoseconds: round it to microseconds (parameter 'x')"
@@ -135,14 +135,16 @@ def test_nanoseconds_are_not_cut(value: Any) -> None:
         (np.array([1, 2]), "a number, text, True or False, a date or a datetime is expected, got ndarray"),
     ],
 )
-def test_values_of_no_use(value: Any, message: str) -> None:
-    """What is no single value that a literal can say stays refused."""
+def test_values_that_cannot_be_used(value: Any, message: str) -> None:
+    """A value that is not a single value, or that no literal can express, is refused."""
     with pytest.raises(PatternError, match=message):
         make_parameter("x", value)
 
 
 def test_later_values_replace_earlier_ones() -> None:
-    """The others stay; values that are equal to Python are told apart."""
+    """A later call replaces the values that it names and leaves the others; values that Python considers equal are
+    distinguished.
+    """
     pattern = ANY.with_parameters(x=1, y="a").with_parameters(x=2)
     assert [(parameter.name, parameter.value) for parameter in pattern.parameters] == [("x", 2), ("y", "a")]
     assert len({ANY.with_parameters(x=1), ANY.with_parameters(x=1.0), ANY.with_parameters(x=True)}) == 3
@@ -201,13 +203,13 @@ def test_a_parameter_is_a_literal_at_its_place() -> None:
     ],
 )
 def test_refused_texts(text: str, message: str) -> None:
-    """A parameter stands for a value alone: not for a name, a type, or a part of a literal."""
+    """A parameter stands for a value only: not for a name, a type, or a part of a literal."""
     with pytest.raises(PatternError) as error:
         parse_expression(text, {"yy": Literal(5, pa.int32(), (0, 1))})
     assert str(error.value) == message
 
 
-def test_instants_are_kept_in_utc() -> None:
-    """The same instant of two zones is the same value."""
+def test_instants_are_stored_in_utc() -> None:
+    """The same instant in two zones is the same value."""
     utc, other = NOON.replace(tzinfo=UTC), datetime(2026, 1, 31, 14, tzinfo=timezone(timedelta(hours=2)))
     assert ANY.with_parameters(x=utc) == ANY.with_parameters(x=other)

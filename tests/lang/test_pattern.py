@@ -1,4 +1,4 @@
-"""The fluent interface: what each call changes, what it leaves alone, and the words of every refusal."""
+"""The fluent interface: what each call changes, what it does not change, and the message of every refusal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 
 def test_begin() -> None:
-    """A pattern begins with one stage that takes one event, without conditions, window or skipping."""
+    """A pattern begins with one stage that takes one event, without conditions, window or skip strategy."""
     assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, Skip(), "pattern") == ANY
     assert Pattern.begin("a", name="late").name == "late"
     assert Pattern.begin("a").named("late") == Pattern.begin("a", name="late")
@@ -40,13 +40,13 @@ def test_begin() -> None:
     ],
 )
 def test_stages(call: str, contiguity: Contiguity) -> None:
-    """Each call that adds a stage puts it last, with the call's contiguity."""
+    """Each call that adds a stage adds it at the end, with the call's contiguity."""
     assert getattr(ANY, call)("b").stages == (Stage("a"), Stage("b", contiguity))
     assert contiguity.negated == call.startswith("not")
 
 
 def test_groups() -> None:
-    """A pattern as a stage is a group, with the contiguity of the call and a quantifier of its own."""
+    """A pattern used as a stage is a group, with the contiguity of the call and a quantifier of its own."""
     inner = Pattern.begin("b", name="not kept").where("x").followed_by("c")
     pattern = Pattern.begin("a").followed_by(inner).one_or_more().until("y").not_next("d")
     group = Stage("", Contiguity.RELAXED, (), Quantifier(Times(1, None)), Condition("y"), group=inner.stages)
@@ -58,7 +58,7 @@ def test_groups() -> None:
 
 
 def test_conditions() -> None:
-    """Conditions are kept in order, as they were written; or_where is ORed with all before it."""
+    """Conditions are stored in order, as they were written; `or_where` is ORed with all earlier ones."""
     pattern = Pattern.begin("a").where(" x > 1").where("y").or_where("z").next("b")
     assert pattern.stages[0].conditions == (Condition(" x > 1"), Condition("y"), Condition("z", alternative=True))
     assert pattern.stages[1].conditions == ()
@@ -85,27 +85,27 @@ def test_conditions() -> None:
     ],
 )
 def test_quantifiers(pattern: Pattern, expected: Quantifier, minimum: int, maximum: int | None, *, loops: bool) -> None:
-    """A quantifier is the last stage's; times(0, n) is an optional times(1, n)."""
+    """A quantifier applies to the last stage; `times(0, n)` is an optional `times(1, n)`."""
     quantifier = pattern.stages[-1].quantifier
     assert quantifier == expected
     assert (quantifier.minimum, quantifier.maximum, quantifier.loops) == (minimum, maximum, loops)
 
 
 def test_the_order_of_quantifier_calls_does_not_matter() -> None:
-    """Each call sets its own part alone."""
+    """Each call sets only its own part."""
     one = ANY.one_or_more().optional().consecutive().longest().greedy().until("x").within_previous(HOUR)
     assert one == ANY.within_previous(HOUR).until("x").greedy().longest().consecutive().optional().one_or_more()
 
 
 def test_calls_concern_the_last_stage() -> None:
-    """Stages before the last stay as they are."""
+    """Earlier stages are not changed."""
     before = Pattern.begin("a").where("x").one_or_more()
     after = before.next("b").where("y").times(2).optional().consecutive().longest()
     assert after.stages[0] == before.stages[0]
 
 
 def test_within_and_skip() -> None:
-    """Of several windows the shortest holds; of several skip strategies the last."""
+    """Of several windows the shortest applies; of several skip strategies the last."""
     assert ANY.within("12 hours").within(HOUR).within("2 hours").window == HOUR
     shortest = ANY.within_previous("12 hours").within_previous(HOUR).within_previous("2 hours")
     assert shortest.stages[-1].window == HOUR
@@ -114,7 +114,7 @@ def test_within_and_skip() -> None:
 
 
 def test_patterns_are_immutable() -> None:
-    """Every call returns a new pattern and leaves the one it is called on alone; equal patterns have equal hashes."""
+    """Every call returns a new pattern and does not change its own; equal patterns have equal hashes."""
     pattern = Pattern.begin("a").where("x")
     calls: list[Callable[[Pattern], Pattern]] = [
         lambda p: p.next("b"),
@@ -255,7 +255,7 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
     ],
 )
 def test_refused(call: Callable[[], Pattern], message: str) -> None:
-    """A call with arguments that cannot be is refused at once, with the place and what to write."""
+    """A call with invalid arguments is refused at once, with the position and what to write."""
     with pytest.raises(PatternError) as error:
         call()
     assert str(error.value) == message.replace("{}", "Name the stage, as in")
@@ -278,7 +278,7 @@ def test_refused(call: Callable[[], Pattern], message: str) -> None:
     ],
 )
 def test_duration(text: str, length: timedelta) -> None:
-    """Lengths of time are added up, in any unit up to weeks; what is printed of them is read as the same."""
+    """Lengths of time are sums of any units up to weeks; a printed length is read as the same length."""
     assert parse_duration(text) == length
     assert parse_duration(format_duration(length)) == length
 
@@ -287,7 +287,7 @@ def test_duration(text: str, length: timedelta) -> None:
     "text", ["2 hours", "2 hrs", "120min", "120 mins", "1h 60 Min", "7200 sec", "7200s", "1 hour 60 minutes"]
 )
 def test_lengths_are_written_alike_everywhere(text: str) -> None:
-    """In Python, in pattern files, and in the texts of occurrences and of intervals."""
+    """In Python, in pattern files, and in the texts of occurrences and intervals."""
     length = timedelta(hours=2)
     assert Pattern.begin("a").within(text).window == length
     assert pattern_from_text(f"within: {text}\nstages: [{{begin: a}}]") == Pattern.begin("a").within(length)

@@ -1,4 +1,4 @@
-"""Types of events: what is below a type, and declarations that cannot be."""
+"""Types of events: the types below a type, and invalid declarations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY = Pattern.begin("a")
 
 
 def test_below_a_type_is_all_that_leads_to_it() -> None:
-    """A type has itself and all below it, once each, also where several ways lead to it."""
+    """A type includes itself and all types below it, once each, also if several paths lead to one."""
     taxonomy = make_taxonomy(
         "type",
         {"visa": "card", "card": ["payment", "plastic"], "transfer": "payment", "gold": ["visa", "card"], "x": []},
@@ -31,7 +31,7 @@ def test_below_a_type_is_all_that_leads_to_it() -> None:
 
 
 def test_deep_taxonomies() -> None:
-    """Depth is no matter."""
+    """The depth of a taxonomy is not limited."""
     taxonomy = make_taxonomy("type", {f"t{n}": f"t{n + 1}" for n in range(2000)})
     assert len(subtypes(taxonomy)["t2000"]) == 2001
 
@@ -61,7 +61,7 @@ def test_deep_taxonomies() -> None:
     ],
 )
 def test_refused_declarations(column: str, kinds: Any, messages: list[str]) -> None:
-    """Cycles are named; what is not text or is declared twice is told, all at once."""
+    """Cycles are named; values that are not text and duplicate declarations are reported together."""
     with pytest.raises(PatternError) as error:
         ANY.taxonomy(column, kinds)
     assert [problem.message for problem in error.value.problems] == messages
@@ -69,7 +69,7 @@ def test_refused_declarations(column: str, kinds: Any, messages: list[str]) -> N
 
 
 def test_subtypes_stand_in_the_order_of_the_calls() -> None:
-    """A subtype is one of the stage's conditions, and or_where may follow it."""
+    """A subtype is one of the stage's conditions, and `or_where` may follow it."""
     pattern = ANY.subtype("x").or_where("y").subtype("z")
     assert [condition.text for condition in pattern.stages[0].conditions] == ["subtype x", "y", "subtype z"]
     assert pattern.stages[0].conditions[0] == Subtype("x")
@@ -92,7 +92,7 @@ def test_subtypes_stand_in_the_order_of_the_calls() -> None:
     ],
 )
 def test_refused_calls(call: Any, message: str) -> None:
-    """A type is text, a group has none, and there is one taxonomy."""
+    """A type must be text, a group has no subtype, and there is one taxonomy."""
     with pytest.raises(PatternError) as error:
         call()
     assert str(error.value).startswith(message)

@@ -1,4 +1,4 @@
-"""Runs the kernel, and the definition, over made operators and events."""
+"""Runs the kernel and the reference on given operators and events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def one_visit(end: int, until: int, *, closes: bool = False, key: int = 0) -> Vi
     return Visits(np.array([key], np.int32), np.array([end]), np.array([until]), np.array([closes]))
 
 
-def told(
+def by_kernel(
     operators: Sequence[Operator],
     events: Sequence[Event],
     policy: Policy,
@@ -54,13 +54,13 @@ def told(
     by_operator: bool = False,
     until: int = FOREVER,
 ) -> EmittedOccurrences:
-    """What the kernel gives."""
+    """The occurrences that the kernel emits."""
     kernel = kernel_of(operators, policy, by_operator=by_operator)
     (found,) = kernel.run(arrays_of(events), one_visit(len(events), until, closes=True))
     return found
 
 
-def defined(
+def by_reference(
     operators: Sequence[Operator], events: Sequence[Event], policy: Policy, until: int | None = None
 ) -> EmittedOccurrences:
     root = len(operators) - 1
@@ -72,7 +72,7 @@ Row = tuple[int, int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
 
 
 def rows(found: EmittedOccurrences) -> list[Row]:
-    """End, start, members and variables of each."""
+    """The end, start, members and variables of each occurrence."""
     begins = [0, *found.stop.tolist()]
     members = list(
         zip(*(getattr(found, name).tolist() for name in ("time", "position", "delay", "depth")), strict=True)
@@ -91,5 +91,5 @@ def rows(found: EmittedOccurrences) -> list[Row]:
 
 
 def spans(found: EmittedOccurrences) -> list[tuple[int, int]]:
-    """Ends and starts."""
+    """The end and start of each occurrence."""
     return list(zip(found.end.tolist(), found.start.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""A small log of a shop, as tests of plans and of `detect` look at it."""
+"""A small log of a shop, for the tests of plans and of `detect`."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def shop(rows: list[tuple[int, str, str, int | None]] = ROWS, time: pa.DataType 
 
 
 def found(text: str, events: pa.Table | None = None, policy: str = "unrestricted", **arguments: Any) -> list[Any]:
-    """The rows for the pattern that the text is."""
+    """The rows that `detect` gives for the pattern text."""
     pattern = OccurrencePattern.of(text).taxonomy("type").policy(policy)
     table = detect(shop() if events is None else events, pattern, **{"time": "at", **arguments})
     return list(table.to_pylist())
 
 
 def spans(rows: list[Any]) -> list[tuple[int, int]]:
-    """Start and end of each, in seconds."""
+    """The start and end of each row, in seconds."""
     second = timedelta(seconds=1)
     return [((row["match_start"] - START) // second, (row["match_end"] - START) // second) for row in rows]

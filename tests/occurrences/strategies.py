@@ -1,4 +1,4 @@
-"""Random expressions of the event algebra: as values with texts, and as tables of operators; and random events."""
+"""Random expressions of the event algebra, as values with texts and as tables of operators; and random events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepheid.plan.conditions.script import Operator as Sign
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import Operator
 
-# Expressions as they are written
+# Expressions as users write them
 
 type_names = st.sampled_from(["Login", "A", "Größe", "a b", "x`y", "_1", "T=?"])
 conditions = st.sampled_from(
@@ -68,12 +68,12 @@ TIME_VALUE = 1
 
 
 class Growing:
-    """A table of operators as it grows: equal ones are one row, as the plan makes them."""
+    """A growing table of operators. Equal operators are stored as one row, as in a plan."""
 
     def __init__(self) -> None:
         self.rows: list[Operator] = []
         self.bound: dict[int, list[int]] = {}
-        """For each row the variables that are known outside of it."""
+        """For each row, the variables that are visible outside of it."""
         self.variables = 0
 
     def add(self, operator: Operator, variables: list[int]) -> int:
@@ -85,8 +85,8 @@ class Growing:
 
 @st.composite
 def tables(draw: st.DrawFn, *, conditions: bool = False, contexts: bool = False) -> list[Operator]:
-    """Operators, the last of them the root; with `conditions` there are variables and filters, and for `contexts` only
-    what these are defined for.
+    """Operators, the last of them the root. With `conditions`, there are variables and filters. With `contexts`, only
+    operators for which the contexts are defined are used.
     """
     table = Growing()
     free = list(range(TYPES))
@@ -114,7 +114,7 @@ def _table(draw: st.DrawFn, table: Growing, depth: int, free: list[int] | None, 
         return table.add(Operator(kind, of, script=_script(draw, known)), known) if known else of
     left, right = (_table(draw, table, depth - 1, half, conditions=conditions) for half in _halves(draw, free))
     if set(table.bound[left]) & set(table.bound[right]):
-        return left  # a shared row with variables: they would be bound twice
+        return left  # a shared row with variables, which would be bound twice
     known = table.bound[left] + table.bound[right]
     if kind is not Kind.WITHOUT:
         return table.add(Operator(kind, left, right), known)
@@ -144,7 +144,7 @@ def _script(draw: st.DrawFn, known: list[int]) -> Operation:
     return Operation(sign, tuple(sides), pa.bool_())
 
 
-# Tables in which windows matter: what an operator forgets is told by those around it
+# Tables in which windows matter: the operators around an operator decide what it may forget
 
 many_events = st.lists(
     st.tuples(st.integers(0, 30), st.sampled_from([1, 1, 2, 2, 4, 3]), st.integers(0, 2)), min_size=8, max_size=30
@@ -153,7 +153,7 @@ many_events = st.lists(
 
 @st.composite
 def windowed_tables(draw: st.DrawFn) -> list[Operator]:
-    """A window within, around or beside a sequence, perhaps behind a delay; a pair of leaves may be shared."""
+    """A window within, around or beside a sequence, possibly after a delay; a pair of leaves may be shared."""
     lengths = st.integers(0, 6)
     pair = Operator(draw(st.sampled_from([Kind.BOTH, Kind.THEN])), 0, 1)
     rows = [
@@ -200,7 +200,7 @@ expressions = st.recursive(
 
 
 def _named(text: str) -> str:
-    """With a name for each variable."""
+    """The text with a name for each variable."""
     first, *others = text.split("?:")
     return first + "".join(f"?v{number}:{rest}" for number, rest in enumerate(others))
 

@@ -1,4 +1,4 @@
-"""`detect` finds occurrences in tables of this process."""
+"""`detect` finds occurrences in tables in this process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SESSION = "((?l:Login; ?o:Logout)[l.user = o.user] -[b.user = l.user] ?b:Buy)"
 
 
 def test_a_row_of_an_occurrence() -> None:
-    """The times, a struct for each variable that is known outside, and the events in order."""
+    """A row has the times, a struct for each variable that is visible outside, and the events in order."""
     (row,) = found(SESSION)
     assert len(row.pop("match_id")) == 32
     login = {"at": at(1), "type": "Login", "user": "ann", "price": None}
@@ -66,21 +66,21 @@ def test_a_row_of_an_occurrence() -> None:
 
 
 def test_each_key_alone() -> None:
-    """With a key each user's events are a sequence of their own, and the key is a column."""
+    """With `key`, each user's events are a separate sequence, and the key is a column of the result."""
     rows = found("(Login; Logout) - Buy", key="user")
     assert [(row["user"], span) for row, span in zip(rows, spans(rows), strict=True)] == [("ann", (1, 5))]
 
 
 @pytest.mark.parametrize("name", ["kind", "pattern", "event"])
 def test_keys_named_as_columns_that_only_outputs_have(name: str) -> None:
-    """They are columns of the rows as any other key is."""
+    """Without `outputs`, keys with these names are columns of the rows like any other key."""
     events = shop(ROWS).rename_columns({"user": name})
     pattern = OccurrencePattern.of("(Login; Logout) - Buy").taxonomy("type")
     assert detect(events, pattern, key=name, time="at").column(name).to_pylist() == ["ann"]
 
 
 def test_kinds_of_tables() -> None:
-    """Pandas in, pandas out."""
+    """A pandas input gives a pandas result."""
     frame = detect(shop().to_pandas(), OccurrencePattern.of("Buy").taxonomy("type"), time="at")
     assert isinstance(frame, pd.DataFrame)
     assert frame["match_end"].tolist() == [pd.Timestamp(at(3))]
@@ -103,7 +103,7 @@ def test_kinds_of_tables() -> None:
     ],
 )
 def test_operators(text: str, expected: list[tuple[int, int]]) -> None:
-    """Each operator, by starts and ends in the order of emission."""
+    """Each operator, checked by the starts and ends in the order of emission."""
     assert sorted(spans(found(text)), key=lambda span: span[::-1]) == sorted(expected, key=lambda span: span[::-1])
 
 
@@ -118,12 +118,12 @@ def test_operators(text: str, expected: list[tuple[int, int]]) -> None:
     ],
 )
 def test_policies(policy: str, expected: list[tuple[int, int]]) -> None:
-    """Of each end one occurrence, or as Snoop's contexts use events up."""
+    """The recent policy emits one occurrence per end; Snoop's contexts consume events."""
     assert spans(found("Login; Logout", policy=policy)) == expected
 
 
 def test_temporal_events() -> None:
-    """A temporal event has a delay; what it comes behind follows, one deeper."""
+    """A temporal event has a delay; the events to which the delay applies follow it, with a depth greater by one."""
     (row,) = found("(Buy + 2s) + 1min", columns=["price"])
     assert (row["match_start"], row["match_end"]) == (at(65), at(65))
     minute, two = timedelta(minutes=1), timedelta(seconds=2)
@@ -135,7 +135,7 @@ def test_temporal_events() -> None:
 
 
 def test_variables_that_are_no_event() -> None:
-    """They have a start and an end; one that an occurrence has not is NULL."""
+    """Variables that stand for several events have a start and an end; a variable that the occurrence lacks is NULL."""
     rows = found("?w:(Login; Buy) | ?l:Logout", columns=[])
     assert [(row["w"], row["l"]) for row in rows][1:3] == [
         ({"start": at(2), "end": at(3)}, None),
@@ -144,7 +144,7 @@ def test_variables_that_are_no_event() -> None:
 
 
 def test_the_least_derivation() -> None:
-    """Where an occurrence comes about in several ways its variables are those of the way with the earliest events."""
+    """If an occurrence can be composed in several ways, its variables are those of the way with the earliest events."""
     rows = found("?a:Login & ?b:Login")
     variables = [(row["a"]["at"], row["b"]["at"]) for row in rows]
     seconds = [(1, 1), (1, 2), (2, 2), (1, 9), (2, 9), (9, 9)]
@@ -152,7 +152,7 @@ def test_the_least_derivation() -> None:
 
 
 def test_measures() -> None:
-    """SQL over variables, in the place of variables and events."""
+    """Measures are SQL over variables; they take the place of the variables and events."""
     measures = {"who": "upper(l.user)", "lasted": "end(w) - start(w)", "next": "date_trunc('MINUTE', end(o))"}
     rows = found("?w:(?l:Login; ?o:Logout)[l.user = o.user]", measures=measures)
     assert [list(row)[4:] for row in rows] == [["who", "lasted", "next"]] * 2
@@ -164,7 +164,7 @@ def test_measures() -> None:
 
 
 def test_measures_of_local_times() -> None:
-    """Starts and ends are of the type of the time column."""
+    """In measures, starts and ends have the type of the time column."""
     table = shop(time=pa.timestamp("us"))
     (row,) = found("?w:(Login; Buy)_1s", table, time_zone="Europe/Berlin", measures={"s": "start(w)", "t": "1"})
     assert row["s"] == at(2).replace(tzinfo=None)
@@ -172,14 +172,14 @@ def test_measures_of_local_times() -> None:
 
 
 @pytest.mark.parametrize(("as_of", "expected"), [(4, []), (5, [(5, 5)]), (64, [(5, 5)]), (65, [(5, 5), (65, 65)])])
-def test_time_stands(as_of: int, expected: list[tuple[int, int]]) -> None:
-    """With as_of only events up to it count, and temporal events behind it have not happened."""
+def test_time_stops(as_of: int, expected: list[tuple[int, int]]) -> None:
+    """With `as_of`, only events up to that time count, and temporal events after it have not happened."""
     rows = [(5, "Logout", "ann", None), (70, "Logout", "ann", None)]
     assert spans(found("Logout | Logout + 1min", shop(rows), as_of=at(as_of))) == expected
 
 
 def test_simultaneous_events() -> None:
-    """What happens at the end of an occurrence counts, in whatever order events of that time come."""
+    """Events at the end of an occurrence count, whatever the order of the events of that time."""
     rows = [(1, "A", "u", 1), (2, "B", "u", 1), (2, "C", "u", 1)]
     for order in (rows, rows[::-1]):
         assert found("(A; B) - C", shop(order)) == []
@@ -193,7 +193,7 @@ ids = st.lists(st.sampled_from(["A", "B", "C"]), max_size=8)
 @settings(max_examples=10, deadline=None)
 @given(ids, st.randoms(use_true_random=False))
 def test_ids_do_not_depend_on_the_order_of_rows(types: list[str], random: Any) -> None:
-    """An occurrence has one match_id, however the events are shuffled; different ones have different ids."""
+    """An occurrence has the same match_id however the events are shuffled; different occurrences have different ids."""
     rows = [(second // 2, type_, "u", second % 3) for second, type_ in enumerate(types)]
     shuffled = random.sample(rows, len(rows))
     if not rows:
@@ -203,8 +203,8 @@ def test_ids_do_not_depend_on_the_order_of_rows(types: list[str], random: Any) -
     assert len(once) == len(found("(A; B) | (A & C)", shop(rows)))
 
 
-def test_ids_tell_temporal_events_apart() -> None:
-    """A temporal event is not what it comes behind, nor one of another delay at the same time."""
+def test_temporal_events_have_ids_of_their_own() -> None:
+    """A temporal event has another id than the event that it follows, and than one with another delay."""
     rows = [(1, "A", "u", None), (2, "A", "u", None)]
     texts = ["A", "A + 2s", "A + 1s", "(A + 1s) + 1s"]
     all_ids = [row["match_id"] for text in texts for row in found(text, shop(rows))]
@@ -219,7 +219,7 @@ def test_the_name_is_part_of_ids() -> None:
 
 
 def test_reports() -> None:
-    """What was read, dropped and found is counted."""
+    """The report counts the events read, the events dropped and the matches found."""
     report = Report()
     table = pa.concat_tables(
         [shop(), shop([(4, "Login", "x", 1)]).set_column(0, "at", [pa.nulls(1, shop()["at"].type)])]
@@ -231,7 +231,9 @@ def test_reports() -> None:
 
 
 def test_ties_in_contexts() -> None:
-    """Events that only their content orders are told where one is used up before the other, and nowhere else."""
+    """In contexts, events of equal time that only their content orders give a warning, because one of them is consumed
+    first. Other policies give none.
+    """
     tied = shop([(1, "A", "u", 1), (1, "A", "u", 2)])
     assert len(found("A", tied)) == 2
     with pytest.warns(CepheidWarning, match="2 events agree in key and time"):
@@ -239,14 +241,18 @@ def test_ties_in_contexts() -> None:
 
 
 def test_recent_with_conditions_warns() -> None:
-    """It is right, and costs more than the recent policy seems to; with conditions on single events it does not."""
+    """A condition on several events makes the recent policy store all occurrences, which is warned of. Conditions on
+    single events give no warning.
+    """
     with pytest.warns(CepheidWarning, match=re.escape("policy 'recent' with the condition 'l.user = o.user'")):
         assert spans(found("(?l:Login; ?o:Logout)[l.user = o.user]", policy="recent")) == [(1, 5), (2, 7)]
     assert spans(found("?l:Login[l.user = 'ann']; Logout", policy="recent")) == [(1, 5), (1, 7)]
 
 
 def test_the_longest_delay() -> None:
-    """Behind the last time that an event may have it is told; a longer one is refused where it is read."""
+    """With the longest allowed delay, the temporal event lies after the last time that an event may have and is still
+    emitted. A longer delay is refused by the parser.
+    """
     last, days = 1 << 62, LONGEST.days
     events = shop([(1, "A", "u", 1)]).set_column(0, "at", pa.array([last]).cast(pa.timestamp("us", "UTC")))
     pattern = OccurrencePattern.of(f"A + {{{days} days}}").taxonomy("type")
@@ -257,7 +263,7 @@ def test_the_longest_delay() -> None:
 
 
 def test_limits() -> None:
-    """What a key keeps open, and what an instant completes, is bounded."""
+    """The number of open occurrences per key and the number of occurrences completed at one instant are bounded."""
     rows = [(second, "A", "u", second) for second in range(30)]
     with pytest.raises(LimitExceeded, match="a key keeps more than 10 occurrences open"):
         found("A; A", shop(rows), limits=Limits(max_partial_matches=10))
@@ -267,7 +273,7 @@ def test_limits() -> None:
 
 
 def test_conditions_that_fail() -> None:
-    """Only for events that they are about, as in SQL's ANSI mode."""
+    """A condition fails only for events to which it applies, as in SQL's ANSI mode."""
     rows = [(1, "A", "1", None), (2, "B", "x", None), (3, "A", "2", None)]
     assert spans(found("(?a:A; ?b:A)[CAST(a.user AS INT) < CAST(b.user AS INT)]", shop(rows))) == [(1, 3)]
     with pytest.raises(ConditionError, match=re.escape("in the condition (CAST(a.user AS INT) < CAST(b.user AS INT))")):
@@ -294,8 +300,8 @@ def test_conditions_that_fail() -> None:
         ),
     ],
 )
-def test_a_condition_that_fails_is_told_with_its_events(text: str, where: str) -> None:
-    """As it was written, and what its variables stand for."""
+def test_a_condition_that_fails_is_reported_with_its_events(text: str, where: str) -> None:
+    """The error quotes the condition as it was written and names the events of its variables."""
     events = shop([(1, "B", "ann", 1), (2, "A", "ann", 0), (3, "A", "ann", 2), (4, "B", "ann", 2)])
     with pytest.raises(ConditionError) as caught:
         found(text, events, columns=["price"])
@@ -303,7 +309,7 @@ def test_a_condition_that_fails_is_told_with_its_events(text: str, where: str) -
 
 
 def test_a_condition_of_a_restricted_type_that_fails() -> None:
-    """It has the type's name."""
+    """The error names the restricted type."""
     pattern = OccurrencePattern.of("Cheap").restrict("Cheap", "A", "1 / price > 0").taxonomy("type")
     told = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
     with pytest.raises(ConditionError, match=re.escape(told)):
@@ -372,13 +378,15 @@ def test_a_condition_of_a_restricted_type_that_fails() -> None:
     ],
 )
 def test_refusals(ask: Any, error: type[Exception], message: str) -> None:
-    """What cannot be asked is refused with words."""
+    """Invalid arguments are refused with a clear message."""
     with pytest.raises(error, match=re.escape(message)):
         ask(OccurrencePattern.of("Buy").taxonomy("type"))
 
 
 def test_columns_named_as_fields_of_temporal_events() -> None:
-    """They come along as any other; where there are temporal events, whose fields these are, they are refused."""
+    """Columns with these names are in the result like any other. If the pattern has temporal events, whose fields have
+    the same names, they are refused.
+    """
     with pytest.raises(PatternError) as caught:
         detect(shop(), of("Buy").taxonomy("typ"), time="at")
     assert "'events' has itself" not in str(caught.value)
@@ -403,7 +411,9 @@ def of(text: str) -> OccurrencePattern:
 
 
 def test_several_patterns() -> None:
-    """One table has the rows of all, each with its pattern's name, as each alone has them; whatever their policies."""
+    """One table has the rows of all patterns, each with its pattern's name and as the pattern gives them alone,
+    whatever the policies.
+    """
     patterns = {
         "sessions": of("?l:Login; ?o:Logout"),
         "recent": of("?l:Login; ?o:Logout").policy("recent"),
@@ -426,7 +436,9 @@ def test_several_patterns() -> None:
 
 
 def test_outputs() -> None:
-    """With outputs rows have their kind and the pattern's name in front, and the late event, of which there is none."""
+    """With `outputs`, rows begin with their kind and the pattern's name and end with the late event, which is always
+    NULL here.
+    """
     plain = found("?l:Login; Buy")
     rows = found("?l:Login; Buy", outputs=("matches", "late"))
     assert [[*row][:3] + [*row][-1:] for row in rows] == [["kind", "pattern", "match_id", "event"]] * len(plain)
@@ -435,7 +447,7 @@ def test_outputs() -> None:
 
 
 def test_several_patterns_with_measures() -> None:
-    """Each has its own, and NULL in those of others."""
+    """Each pattern has its own measures, and NULL in those of the others."""
     patterns = {"a": of("?l:Login"), "b": of("?b:Buy")}
     measures = {"a": {"who": "l.user"}, "b": {"price": "b.price", "who": "b.user"}}
     rows = detect(shop(), patterns, time="at", measures=measures).to_pylist()
@@ -447,8 +459,8 @@ def test_several_patterns_with_measures() -> None:
     ]
 
 
-def test_what_patterns_share_is_looked_at_once() -> None:
-    """Equal expressions of several patterns are one, also with variables and conditions."""
+def test_what_patterns_share_is_evaluated_once() -> None:
+    """Equal expressions of several patterns are evaluated once, also with variables and conditions."""
     texts = ["(?l:Login; ?o:Logout)[l.user = o.user]", "(?l:Login; ?o:Logout)[l.user = o.user] - Buy"]
 
     def looked_at(texts: list[str]) -> int:
@@ -475,7 +487,7 @@ def test_what_patterns_share_is_looked_at_once() -> None:
 
 
 def test_no_events() -> None:
-    """An empty table has no rows, in the columns of the output."""
+    """An empty table gives no rows, with the columns of the output."""
     table = detect(shop().slice(0, 0), OccurrencePattern.of("Buy").taxonomy("type"), time="at", key="user")
     assert table.schema.names == ["match_id", "user", "match_start", "match_end", "detected_at", "events"]
     assert table.num_rows == 0

@@ -1,4 +1,4 @@
-"""A Matcher finds occurrences in events that go on coming, as `detect` does in all of them."""
+"""A Matcher finds the same occurrences in arriving events as `detect` finds in all of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def matcher(text: str, policy: str | None = None, **arguments: Any) -> Matcher:
 
 
 def sorted_rows(tables: Sequence[pa.Table]) -> list[dict[str, Any]]:
-    """In the order of key and end; of one end in that of ids."""
+    """The rows ordered by key and end; rows with the same end are ordered by id."""
     rows = pa.concat_tables(tables).to_pylist()
     return sorted(rows, key=lambda row: (row["user"], row["match_end"], row["match_id"]))
 
@@ -63,7 +63,9 @@ events = st.lists(
 @settings(max_examples=8, deadline=None)
 @given(rows=events, data=st.data())
 def test_any_split(text: str, policy: str, rows: list[Any], data: st.DataObject) -> None:
-    """However events are split into batches, and with a snapshot between any two, a matcher finds what detect finds."""
+    """However events are split into batches, and with a snapshot between any two batches, a matcher finds what `detect`
+    finds.
+    """
     arguments: dict[str, Any] = {"key": "user", "sequence": "type"}
     expected = detect(shop(rows), pattern(text, policy), time="at", **arguments)
     live = matcher(text, policy, lateness="0 seconds", **arguments)
@@ -84,7 +86,7 @@ def test_any_split(text: str, policy: str, rows: list[Any], data: st.DataObject)
 @settings(max_examples=8, deadline=None)
 @given(rows=events, random=st.randoms(use_true_random=False))
 def test_any_order_within_the_lateness(rows: list[Any], random: Any) -> None:
-    """Events that come within the lateness are found as if they had come in order."""
+    """Events that arrive within the lateness are matched as if they had arrived in order."""
     text = "(A; B) - (C + 1s)"
     expected = detect(shop(rows), pattern(text, "recent"), time="at", key="user")
     late = sorted(rows, key=lambda row: row[0] + random.randint(0, 3))
@@ -95,7 +97,7 @@ def test_any_order_within_the_lateness(rows: list[Any], random: Any) -> None:
 
 
 def test_the_recent_policy_is_the_default() -> None:
-    """Of events that go on coming the recent occurrences are found; of a table all."""
+    """A Matcher finds the recent occurrences by default; `detect` in a table finds all."""
     rows = [(1, "A", "u", 1), (2, "A", "u", 1), (3, "B", "u", 1)]
     live = matcher("A; B")
     live.process(shop(rows))
@@ -105,8 +107,8 @@ def test_the_recent_policy_is_the_default() -> None:
         matcher("(?a:A; ?b:B)[a.price = b.price]")
 
 
-def test_time_is_told() -> None:
-    """An occurrence is told when time passes its end; a temporal event too, without any event."""
+def test_time_is_advanced() -> None:
+    """An occurrence is emitted when the watermark is after its end; a temporal event too, without any further event."""
     live = matcher("A + 2s")
     assert live.process(shop([(1, "A", "u", 1)])).num_rows == 0
     assert live.advance_time(at(2)).num_rows == 0
@@ -117,7 +119,7 @@ def test_time_is_told() -> None:
 
 
 def test_late_events_are_rows() -> None:
-    """With "late" among the outputs an event behind the lateness is a row, and matches have their kind."""
+    """With "late" among the outputs, a late event is a row, and rows of matches have their kind."""
     arguments: dict[str, Any] = {"lateness": "3 seconds", "key": "user", "columns": ["price"]}
     live = matcher("?a:A; B", outputs=("matches", "late"), **arguments)
     rows = live.process(shop([(1, "A", "u", 1), (2, "B", "u", 2), (9, "C", "u", 3)])).to_pylist()
@@ -125,10 +127,10 @@ def test_late_events_are_rows() -> None:
         ("match", "pattern", 1, None)
     ]
     (late,) = live.process(shop([(2, "B", "v", 5), (8, "B", "v", 6)])).to_pylist()
-    told = {
+    messages = {
         name: value for name, value in late.items() if value is not None and name not in ("match_id", "detected_at")
     }
-    assert told == {"kind": "late", "pattern": "pattern", "user": "v", "event": {"price": 5, "type": "B"}}
+    assert messages == {"kind": "late", "pattern": "pattern", "user": "v", "event": {"price": 5, "type": "B"}}
     assert at(5) < late["detected_at"] < at(6)
     again = matcher("?a:A; B", outputs="late", measures={"n": "a.price"}, **arguments)
     again.process(shop([(1, "A", "u", 1), (2, "B", "u", 2), (9, "C", "u", 3)]))
@@ -138,8 +140,8 @@ def test_late_events_are_rows() -> None:
 
 
 @pytest.mark.parametrize("consistency", [None, "realtime"])
-def test_equal_late_events_are_told_apart(consistency: str | None) -> None:
-    """Late events that are the same have ids of their own: those of one call, of later ones, and behind a snapshot."""
+def test_equal_late_events_have_different_ids(consistency: str | None) -> None:
+    """Equal late events have different ids: within one call, in later calls, and after a snapshot."""
     arguments: dict[str, Any] = {"outputs": "late", "lateness": "1 second", "consistency": consistency}
     live = matcher("A; B", **arguments)
     live.process(shop([(9, "A", "u", 1)]))
@@ -155,7 +157,7 @@ def test_equal_late_events_are_told_apart(consistency: str | None) -> None:
 
 
 def test_measures() -> None:
-    """SQL over variables, in the place of variables and events."""
+    """Measures are SQL over variables; they take the place of the variables and events."""
     live = matcher("?a:A; ?b:B", measures={"sum": "a.price + b.price"})
     live.process(shop([(1, "A", "u", 1), (2, "B", "u", 2)]))
     (row,) = live.finish().to_pylist()
@@ -163,7 +165,7 @@ def test_measures() -> None:
 
 
 def test_limits() -> None:
-    """Over a limit is an error, or what starts first is dropped and counted."""
+    """Exceeding a limit is an error, or the occurrences with the earliest start are dropped and counted."""
     rows = shop([(second, "A", "u", second) for second in range(30)])
     live = matcher("A; A", "unrestricted", limits=Limits(max_partial_matches=10))
     live.process(rows)
@@ -183,7 +185,7 @@ def test_limits() -> None:
 
 @pytest.mark.parametrize("text", ["(A; A)_3s", "((A & A) - (B; B))_3s", "(A; A)_3s | (B; C)_3s"])
 def test_what_is_too_old_counts_for_no_limit(text: str) -> None:
-    """Occurrences that are out of their window are forgotten before a limit is passed, of whichever operator."""
+    """Occurrences outside their window are forgotten before a limit is checked, for every operator."""
     rows = shop([(second, "B", "u", second) for second in range(3)] + [(n, "A", "u", n) for n in range(3, 12)])
     live = matcher(text, "unrestricted", limits=Limits(max_partial_matches=7))
     live.process(rows)
@@ -198,7 +200,9 @@ def test_what_is_too_old_counts_for_no_limit(text: str) -> None:
 @pytest.mark.parametrize("consistency", [None, "realtime"])
 @pytest.mark.parametrize("policy", ["recent", "unrestricted"])
 def test_many_events_are_forgotten(policy: str, consistency: str | None) -> None:
-    """What is kept does not grow with the events, nor with keys that are over or of which no event comes any more."""
+    """The stored state does not grow with the number of events, nor with keys that are closed or receive no more
+    events.
+    """
     live = matcher("((A; B) - C)_9s", policy, key="user", lateness="0 seconds", consistency=consistency)
     sizes, open_ = [], []
     for begin in range(0, 24_000, 3_000):
@@ -215,7 +219,7 @@ def test_many_events_are_forgotten(policy: str, consistency: str | None) -> None
 
 
 def test_idle_keys() -> None:
-    """A key is let go of when the window around what is remembered of it has passed; one without a window stays."""
+    """A key is dropped when the window around its stored occurrences has ended; a key without a window is retained."""
     live = matcher("(A; B)_9s | (C; C)", key="user", lateness="0 seconds")
     live.process(shop([(1, "A", "u", 1), (2, "C", "v", 1), (4, "A", "w", 1)]))
     left = []
@@ -234,10 +238,10 @@ def test_idle_keys() -> None:
     ],
 )
 def test_what_grows_is_warned_of(text: str, policy: str, warned: str) -> None:
-    """Where what is kept of one key can grow for ever, with what to do; and so it grows."""
+    """If the state of one key can grow without bound, a warning says what to do, and the state does grow."""
     with pytest.warns(CepheidWarning, match="a matcher keeps what is open: all occurrences " + re.escape(warned)):
         live = matcher(text, policy, key="user", lateness="0 seconds")
-    assert kept_of_many(live) > 100
+    assert open_after_many(live) > 100
 
 
 @pytest.mark.filterwarnings("error:a matcher keeps what is open")
@@ -246,12 +250,12 @@ def test_what_grows_is_warned_of(text: str, policy: str, warned: str) -> None:
     [("A; B", None), ("(A; B)_5s", "unrestricted"), ("A - B", "unrestricted"), ("A; B", "snoop_recent")],
 )
 def test_what_does_not_grow(text: str, policy: str | None) -> None:
-    """Of what is bounded nothing is said."""
-    assert kept_of_many(matcher(text, policy, key="user", lateness="0 seconds")) < 10
+    """If the state is bounded, there is no warning."""
+    assert open_after_many(matcher(text, policy, key="user", lateness="0 seconds")) < 10
 
 
-def kept_of_many(live: Matcher) -> int:
-    """What is open once there were many events of which nothing came, and a while has passed."""
+def open_after_many(live: Matcher) -> int:
+    """The number of open occurrences after many events that complete nothing, and some time without events."""
     live.process(shop([(second, "A", "u", 1) for second in range(200)]))
     live.advance_time(at(1_000))
     live.snapshot()
@@ -259,19 +263,21 @@ def kept_of_many(live: Matcher) -> int:
 
 
 def test_a_policy_that_is_recent_already() -> None:
-    """It is not what is advised where a condition over several events lets it keep all occurrences."""
+    """The warning does not advise the recent policy if it is already set and a condition over several events makes it
+    store all occurrences.
+    """
     with pytest.warns(CepheidWarning) as caught:
         matcher("(?a:A; ?b:B)[a.price = b.price]", "recent")
-    told = [str(warning.message) for warning in caught]
-    assert len(told) == 2
-    assert told[1] == (
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 2
+    assert messages[1] == (
         "a matcher keeps what is open: all occurrences that a future event may be joined with. "
         "Bound them with within(…)"
     )
 
 
 def test_refusals() -> None:
-    """What does not fit is refused with words."""
+    """Invalid arguments are refused with a clear message."""
     live = matcher("A; B")
     with pytest.raises(PatternError, match="partial_matches: a pattern of occurrences has no stages"):
         live.partial_matches()

@@ -1,4 +1,6 @@
-"""Expressions in Python, as text and in pattern files are the same values; what is none is told with its place."""
+"""Expressions in Python, as text and in pattern files are the same values; invalid ones are reported with their
+position.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,14 @@ A, B, C = event("A"), event("B"), event("C")
 @settings(max_examples=300)
 @given(patterns())
 def test_printed_text_reads_as_the_same(pattern: OccurrencePattern) -> None:
-    """The printer inverts the parser, for whatever Python can make."""
+    """The printer inverts the parser, for every pattern that can be made in Python."""
     assert OccurrencePattern.of(pattern_text(pattern)) == pattern
 
 
 @settings(max_examples=100)
 @given(patterns())
 def test_documents_read_as_the_same(pattern: OccurrencePattern) -> None:
-    """A pattern written as a file, in YAML or JSON, is read as that pattern."""
+    """A pattern written as a file, in YAML or JSON, is read as the same pattern."""
     whole = pattern.named("p").taxonomy("type", {"A": "B"}).policy("recent").with_parameters(n=1, text="it's")
     document = pattern_to_document(whole)
     Draft202012Validator(schema_of(SCHEMA)).validate(document)
@@ -67,12 +69,12 @@ def test_documents_read_as_the_same(pattern: OccurrencePattern) -> None:
     ],
 )
 def test_text_and_python(text: str, expression: Occurrence) -> None:
-    """The notation of the paper, with its signs or in ASCII."""
+    """The notation of the paper, with its signs or in ASCII, gives the same expression as Python."""
     assert OccurrencePattern.of(text).expression == expression
 
 
 def test_declarations() -> None:
-    """Restricted types are declared in front of the expression, over others where they are."""
+    """Restricted types are declared before the expression and may be based on other restricted types."""
     read = OccurrencePattern.of("Big = ?p:Payment[?p.amount > 10]\nHuge = Big[amount > 1000] Huge; Big")
     made = OccurrencePattern.of(event("Huge") >> event("Big"))
     assert read == made.restrict("Big", "Payment", "p.amount > 10", variable="p").restrict(
@@ -81,7 +83,7 @@ def test_declarations() -> None:
 
 
 def test_question_marks_of_variables() -> None:
-    """A `?` before a variable is left out; in texts it stays."""
+    """A `?` before a variable in a condition is removed; within string literals it stays."""
     assert A.where("?a.x = '?b' AND start(?a) < ?`b c`.t") == A.where("a.x = '?b' AND start(a) < `b c`.t")
     assert A.where("'open") == A.where("'open")
 
@@ -126,14 +128,14 @@ def test_what_is_no_expression(text: str, message: str) -> None:
     ],
 )
 def test_which_parentheses(text: str, hint: str) -> None:
-    """The hint has the operators that were written."""
+    """The hint shows the operators that were written."""
     with pytest.raises(PatternError) as raised:
         OccurrencePattern.of(text)
     assert [problem.hint for problem in raised.value.problems] == [hint]
 
 
 def test_all_problems_of_a_text_at_once() -> None:
-    """Words that are no operators, units, missing parentheses, empty conditions, what cannot be read."""
+    """Unknown operators, unknown units, missing parentheses and wrong conditions are reported together."""
     with pytest.raises(PatternError) as raised:
         OccurrencePattern.of("T = A[] T befor B + 3 houers; (C)_{2 dys} | D)")
     assert [problem.message.partition(": ")[0] for problem in raised.value.problems] == [
@@ -147,7 +149,7 @@ def test_all_problems_of_a_text_at_once() -> None:
 
 
 def test_the_caret() -> None:
-    """It stands under what is wrong, on its line."""
+    """The caret stands under the mistake, on its line."""
     with pytest.raises(PatternError, match=re.escape("(line 2, column 4)\n  A; )\n     ^")):
         OccurrencePattern.of("T = A[x]\nA; )")
 
@@ -170,20 +172,20 @@ def test_the_caret() -> None:
     ],
 )
 def test_wrong_arguments(make: Any, message: str) -> None:
-    """What no later call could make right is refused at once."""
+    """Arguments that no later call could make valid are refused at once."""
     with pytest.raises(PatternError, match=re.escape(message)):
         make()
 
 
 def test_policies_by_name() -> None:
-    """A policy is given by its name or as itself."""
+    """A policy is given by its name or as a `Policy`."""
     pattern = OccurrencePattern.of("A")
     assert pattern.policy("recent") == pattern.policy(Policy.RECENT)
     assert pattern.chosen is None
 
 
 def test_problems_of_documents() -> None:
-    """All of them at once, each at its place in the file."""
+    """All problems are reported together, each with its position in the file."""
     text = """
 occurrence: A; )
 taxonomy: {column: type, kinds: {A: A}}
@@ -207,7 +209,7 @@ types:
 
 
 def test_a_key_hides_no_other_problem() -> None:
-    """An unknown key, or one of the wrong kind, leaves what else is wrong to be told; what lacks comes behind."""
+    """An unknown key, or one of the wrong type, does not hide the other problems; missing keys are reported last."""
     text = """
 occurrence: A befor B
 skip: x
@@ -230,7 +232,7 @@ parameters: {n: {date: soon}}
 
 @pytest.mark.parametrize("keys", [("occurrence", "interval"), ("stages", "interval"), ("stages", "occurrence")])
 def test_a_file_is_of_one_kind(keys: tuple[str, str]) -> None:
-    """One message says so, whatever else the keys that there are do not go with."""
+    """A file that mixes keys of several kinds of patterns gives one message, whatever other keys it has."""
     one, other = keys
     with pytest.raises(PatternError) as raised:
         pattern_from_text(f"{other}: A\n{one}: B\nskp: 3", source="x.yaml")
@@ -241,7 +243,7 @@ def test_a_file_is_of_one_kind(keys: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("name", [SCHEMA, INTERVAL_SCHEMA])
 def test_what_schemas_have_together(name: str) -> None:
-    """Files of all kinds declare types and parameters alike."""
+    """Files of all kinds declare types and parameters in the same way."""
     ours, theirs = schema_of(name)["$defs"], pattern_schema()["$defs"]
     assert {*ours} == {"taxonomy", "type", "parameter"}
     assert all(ours[part] == theirs[part] for part in ours)

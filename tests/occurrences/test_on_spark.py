@@ -1,4 +1,4 @@
-"""On Spark a pattern of occurrences gives what it gives in process."""
+"""On Spark an occurrence pattern gives what it gives in process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows(matches: Any) -> list[str]:
 )
 @pytest.mark.filterwarnings("ignore:policy")
 def test_equal_in_process(spark: SparkSession, policy: str, measures: dict[str, str] | None) -> None:
-    """The same rows, ids included, of several keys, with ties."""
+    """Several keys with ties give the same rows, ids included."""
     events = log(120)
     pattern = OccurrencePattern.of(MANY).taxonomy("type").policy(policy)
     report = Report()
@@ -62,7 +62,7 @@ def test_equal_in_process(spark: SparkSession, policy: str, measures: dict[str, 
     ],
 )
 def test_several_are_equal_in_process(spark: SparkSession, arguments: dict[str, Any]) -> None:
-    """So are the rows of several patterns, of different policies, in columns of the same order."""
+    """Several patterns with different policies give the same rows, in the same order of columns."""
     patterns = {
         "many": OccurrencePattern.of(MANY).taxonomy("type"),
         "dear": OccurrencePattern.of("Dear = ?p:Buy[p.price > 4] (Login; ?d:Dear)").taxonomy("type").policy("recent"),

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a pattern of occurrences is told at once, before any event is seen."""
+"""All problems of an occurrence pattern are reported together, before any event is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def problems(text: str, policy: str = "unrestricted", measures: Any = None) -> l
 
 
 def test_all_problems_at_once() -> None:
-    """Types, variables, columns and measures."""
+    """Problems of types, variables, columns and measures are reported together."""
     text = "T = ?x:Login[x.age > 1] (?l:T; ?user:Logoff)[l.usr = x.user AND l AND count(l) > 1 AND price > start(1)]"
     assert problems(text, measures={"a": "l.user", "A": "m.user", "events": "l.price + 'x' || l"}) == [
         "the variable 'user' has the name of a column of the events ('user')",
@@ -87,12 +87,12 @@ def test_all_problems_at_once() -> None:
     ],
 )
 def test_a_problem(text: str, message: str) -> None:
-    """Each is told with its place."""
+    """Each problem is reported with its position."""
     assert any(message in problem for problem in problems(text))
 
 
 def test_parameters() -> None:
-    """A `$name` in a filter, a minus, a restricted type or a measure is the value that it is given."""
+    """A `$name` in a filter, a minus, a restricted type or a measure stands for the value that it is given."""
     text = "Dear = ?p:Buy[p.price > $least] U = Buy[price > $other] (?l:Login; Dear)[l.user = $who]"
     pattern = OccurrencePattern.of(f"{text} -[f.user = $who] ?f:Any").taxonomy("type", KINDS)
     pattern = pattern.with_parameters(least=20, who="bob", other=1)
@@ -105,7 +105,9 @@ def test_parameters() -> None:
 
 
 def test_problems_of_parameters() -> None:
-    """Without a value, unknown, not used: all at once; not told as unused where the types are not known."""
+    """Parameters without a value, unknown ones and unused ones are reported together; none is reported as unused while
+    the types are not known.
+    """
     text = "T = ?x:Buy[x.price > $least] (?l:Login; T)[l.user = $Who]"
     pattern = OccurrencePattern.of(text).taxonomy("type").with_parameters(who="bob", spare=1)
     assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern)] == [
@@ -149,7 +151,7 @@ def test_contexts_have_limits(text: str, message: str) -> None:
 
 
 def test_without_a_taxonomy() -> None:
-    """The column of the types must be named, be there, and hold text."""
+    """The column of the types must be named, exist, and hold text."""
     with pytest.raises(PatternError, match="which column holds the type of an event is not known"):
         detect(shop(), OccurrencePattern.of("A"), time="at")
     with pytest.raises(PatternError, match="no column named 'kind', which holds the types"):
@@ -160,7 +162,7 @@ def test_without_a_taxonomy() -> None:
 
 @pytest.mark.parametrize(("text", "window"), [("Login; Buy_2h", "(Buy)_2h"), ("Login_120s; Buy", "(Login)_120s")])
 def test_windows_that_are_names(text: str, window: str) -> None:
-    """A name that ends as a window does is told: an error where all types are listed, else a warning."""
+    """A name that ends like a window is reported: as an error if all types are listed, else as a warning."""
     name = window.replace("(", "").replace(")", "")
     length = name.partition("_")[2]
     hint = f"For a window write parentheses: {window}, or (A; B)_{length} around all that it is about."
@@ -177,13 +179,13 @@ def test_windows_that_are_names(text: str, window: str) -> None:
 
 
 def test_names_that_are_no_windows() -> None:
-    """Types may end in an underscore and a number or a word, and restricted types as windows do."""
+    """Types may end in an underscore and a number or a word, and restricted types may end like windows."""
     for text in ("Login_2", "Login_2nd; Buy_s", "Login_2h = Buy[price > 1] Login_2h"):
         assert not list(misread_types(OccurrencePattern.of(text).taxonomy("type")))
 
 
 def test_restricted_types_that_are_misspelled() -> None:
-    """The nearest one is told also where any name may be a type, if nothing else uses it."""
+    """The nearest restricted type is suggested also where any name may be a type, if nothing else uses it."""
     text = "Dear = ?p:Buy[p.price > 10] (Login; Daer)"
     (problem,) = check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS))
     assert problem.hint == "Did you mean 'Dear'?"
@@ -193,7 +195,7 @@ def test_restricted_types_that_are_misspelled() -> None:
 
 
 def test_types_that_the_taxonomy_does_not_have() -> None:
-    """Where it does not list all types another is one of its own, and is told where it seems to be misspelled."""
+    """If the taxonomy does not list all types, others are allowed; a probable misspelling is reported."""
     kinds = {"Login": "Session", "Logout": "Session"}
     pattern = OccurrencePattern.of("Dear = Buy[price > 10] (Session; Dear)").taxonomy("type", kinds)
     all_types = pattern.taxonomy("type", kinds | {"Buy": []})
@@ -211,7 +213,7 @@ def test_types_that_the_taxonomy_does_not_have() -> None:
 
 
 def test_depth() -> None:
-    """An expression made in Python is not deeper than one that can be read."""
+    """An expression made in Python has the same limit of depth as a text."""
     pattern = OccurrencePattern.of("A").taxonomy("type")
     expression = pattern.expression
     for _ in range(300):
@@ -221,14 +223,14 @@ def test_depth() -> None:
 
 
 def test_equal_parts_are_one() -> None:
-    """Equal sub-expressions are one operator, and equal types one column."""
+    """Equal sub-expressions are one operator, and equal types are one column."""
     built = plan("((Login; Buy) & Logout) | ((Login; Buy) - Logout)")
     assert [operator.kind for operator in built.operators].count(Kind.THEN) == 1
     assert len(built.bits) == 3
 
 
 def test_a_drawing_without_events() -> None:
-    """It has the expression as it is written, equal parts once, in labels of one line."""
+    """The drawing shows the expression as it is written, equal parts once, with labels of one line."""
     text = '((A; B)_2h + 0s) | (?s:(A; B) -[a.x = "y"\n OR b] C)'
     assert occurrence_drawing(OccurrencePattern.of(text)).split("\n") == [
         "flowchart BT",
@@ -254,7 +256,7 @@ def test_a_drawing_without_events() -> None:
 
 
 def test_labels_of_drawings_are_escaped() -> None:
-    """What a drawing has no other way to say than as an entity: in conditions and types."""
+    """Characters in conditions and types that a drawing can only show as entities are escaped."""
     text = "(?a:`X#1;`; B)[a.`x` < '>']"
     assert [line for line in occurrence_drawing(OccurrencePattern.of(text)).split("\n") if "[" in line] == [
         '    n0["event X#35;1;"]',
@@ -268,7 +270,7 @@ def test_labels_of_drawings_are_escaped() -> None:
 
 
 def test_conditions_on_one_event_are_lifted() -> None:
-    """They restrict the type, so that the recent policy is applied at every operator."""
+    """Conditions on one event restrict its type, so that the recent policy is applied at every operator."""
     built = plan("?l:Login[l.user = 'ann'][length(l.user) = 3]; Logout")
     assert [bit.sql for bit in built.bits] == [
         "(`type` IN ('Login')) AND (user = 'ann') AND (length(user) = 3)",
@@ -289,14 +291,14 @@ def test_conditions_on_one_event_are_lifted() -> None:
     ],
 )
 def test_names_that_stand_for_nothing(text: str, problem: str, hint: str) -> None:
-    """What is written in their place is named by the hint."""
+    """The hint names what to write instead."""
     (found,) = check_occurrences(OccurrencePattern.of(text).taxonomy("type", KINDS))
     assert found.message.startswith(problem)
     assert found.hint.startswith(hint)
 
 
 def test_without_events() -> None:
-    """What needs no columns is told without events."""
+    """Problems that need no columns are reported without events."""
     text = "(?l:Login; ?l:Out)[x.user = 1 AND l.anything = 2 AND l.user =]"
     pattern = OccurrencePattern.of(text).taxonomy("type", KINDS)
     assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern, {"m": "k.user"})] == [

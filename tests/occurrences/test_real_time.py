@@ -1,4 +1,4 @@
-"""A Matcher of occurrences tells what holds for now: behind each call what detect finds in the events so far."""
+"""A Matcher of occurrences in real time: after each call its rows add up to what `detect` finds in the events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ patterns = st.one_of(
 
 
 class Sink:
-    """A store of what was told and not taken back."""
+    """Counts the rows that were emitted and not retracted."""
 
     def __init__(self) -> None:
         self.there = Counter[str]()
@@ -51,34 +51,35 @@ class Sink:
         for row in rows.to_pylist():
             match row["kind"]:
                 case "insertion":
-                    self.there[said(row)] += 1
+                    self.there[contents(row)] += 1
                 case "retraction":
-                    assert self.there[said(row)]
-                    self.there[said(row)] -= 1
+                    assert self.there[contents(row)]
+                    self.there[contents(row)] -= 1
                 case _:
                     self.late += 1
 
 
-def said(row: dict[str, Any]) -> str:
-    """All of a row but whether and when it was told."""
+def contents(row: dict[str, Any]) -> str:
+    """The contents of a row without its kind and the time of its emission."""
     return repr({name: value for name, value in row.items() if name not in ("kind", "detected_at")})
 
 
 def found(rows: Sequence[Row], pattern: OccurrencePattern, as_of: datetime | None, options: Any) -> Counter[str]:
-    """What detect finds."""
+    """The rows that `detect` finds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CepheidWarning)
         wanted = detect(shop([*rows]), pattern, as_of=as_of, **{**options, "outputs": ("matches",)})
-    return Counter(map(said, wanted.to_pylist()))
+    return Counter(map(contents, wanted.to_pylist()))
 
 
 @share(20)
 @given(data=st.data(), pattern=patterns, lateness=st.sampled_from([None, 0, 2, 5, 40]), in_sequence=st.booleans())
-def test_behind_each_call(
+def test_after_each_call(
     *, data: st.DataObject, pattern: OccurrencePattern, lateness: int | None, in_sequence: bool
 ) -> None:
-    """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
-    with time where it is; matchers that are switched, and restored from snapshots, tell the same in the end.
+    """Events arrive in any order. After each call, the rows emitted and not retracted are those that `detect` finds in
+    all accepted events, with `as_of` at the clock. Matchers that are switched, or restored from snapshots, have the
+    same rows in the end.
     """
     with drawn_states(data):
         check(data, pattern, lateness, in_sequence=in_sequence)
@@ -89,20 +90,20 @@ def check(data: st.DataObject, pattern: OccurrencePattern, lateness: int | None,
     options = {"time": "at", "key": "user", "sequence": ["type", "price"] if in_sequence else None}
     arguments = {**options, "lateness": None if lateness is None else f"{lateness} seconds"}
     live = Matcher(pattern, shop([]), consistency="realtime", **arguments)
-    sink, accepted, clock, passed, late, at_once = Sink(), list[Row](), -9, -9, 0, True
+    sink, accepted, clock, watermark, late, at_once = Sink(), list[Row](), -9, -9, 0, True
     while rows:
         size = data.draw(st.integers(1, 4))
         batch, rows = rows[:size], rows[size:]
         sink.take(live.process(shop(batch)))
-        in_time = [row for row in batch if row[0] > passed]
+        in_time = [row for row in batch if row[0] > watermark]
         accepted, late = accepted + in_time, late + len(batch) - len(in_time)
         clock = max([clock, *(row[0] for row in in_time)])
         if lateness is not None:
-            passed = max(passed, clock - lateness - 1)
+            watermark = max(watermark, clock - lateness - 1)
         if data.draw(st.integers(0, 4)) == 0:
-            told = clock + data.draw(st.integers(-9, 3))
-            sink.take(live.advance_time(at(told)))
-            clock, passed = max(clock, told), max(passed, told)
+            advanced = clock + data.draw(st.integers(-9, 3))
+            sink.take(live.advance_time(at(advanced)))
+            clock, watermark = max(clock, advanced), max(watermark, advanced)
         assert sink.late == live.counts.late == late
         if at_once:
             assert +sink.there == found(accepted, pattern, at(clock), options)
@@ -132,7 +133,7 @@ WINDOWED = ["(A; B)_5s - C", "((A & B)_4s; C)_9s", "((A + 2s; B)_3s | C) -[c.pri
 )
 @pytest.mark.filterwarnings("ignore:policy 'recent' with the condition")
 def test_long_lists(*, random: Any, text: str, policy: str, every: int) -> None:
-    """Also where so much is remembered of a key that what is too old is let go of, each copy has its own."""
+    """Copies of a state do not share lists, also when a key has so many occurrences that old ones are dropped."""
     pattern = OccurrencePattern.of(text).taxonomy("type").policy(policy)
     options: dict[str, Any] = {"time": "at", "key": "user"}
     rows = [(n // 3, random.choice("AAABBC"), random.choice("uuuuv"), random.randint(0, 2)) for n in range(150)]
@@ -153,8 +154,8 @@ def test_equal_events_keep_their_ids_when_replayed() -> None:
     """No rollback point lies between equal events: replayed alone, the second would get the id of the first."""
     options: dict[str, Any] = {"time": "at", "key": "user"}
     pattern = OccurrencePattern.of("A; B").taxonomy("type").policy("unrestricted")
-    early, equal, after = [(n, "A", "u", 0) for n in range(5)], [(9, "A", "u", 0)] * 2, (12, "A", "u", 0)
-    calls: list[list[Row]] = [[*early, *equal, after], [(10, "B", "u", 0)]]
+    early, equal, last = [(n, "A", "u", 0) for n in range(5)], [(9, "A", "u", 0)] * 2, (12, "A", "u", 0)
+    calls: list[list[Row]] = [[*early, *equal, last], [(10, "B", "u", 0)]]
     with states_every(1):
         live, sink = Matcher(pattern, shop([]), lateness="9 seconds", consistency="realtime", **options), Sink()
         for call in calls:
@@ -168,22 +169,22 @@ def matcher(text: str, policy: str = "unrestricted", **options: Any) -> Matcher:
 
 
 def changes(rows: pa.Table) -> list[tuple[str, ...]]:
-    """Kind, and the types of the events."""
+    """The kind of each row, and the types of its events."""
     return [(row["kind"], *(event["type"] for event in row["events"] or ())) for row in rows.to_pylist()]
 
 
-def test_negation_is_taken_back() -> None:
-    """An occurrence is told at once, and taken back by an event that lies in it and comes later."""
+def test_negation_retracts() -> None:
+    """An occurrence is emitted at once, and retracted when an event inside it arrives later."""
     live = matcher("(A; B) - C")
     assert changes(live.process(shop([(1, "A", "u", 1), (5, "B", "u", 1)]))) == [("insertion", "A", "B")]
-    told = live.process(shop([(3, "C", "u", 1)]))
-    assert changes(told) == [("retraction", "A", "B")]
-    assert told.column("detected_at").to_pylist() == [at(5)]
+    emitted = live.process(shop([(3, "C", "u", 1)]))
+    assert changes(emitted) == [("retraction", "A", "B")]
+    assert emitted.column("detected_at").to_pylist() == [at(5)]
     assert live.counts.matches == 0
 
 
 def test_time_brings_temporal_events() -> None:
-    """A temporal event is there once the clock has come to it, by whichever events or by time that is told."""
+    """A temporal event is emitted once the clock has reached its time, through any event or through `advance_time`."""
     live = matcher("A + 2s", key="user")
     assert changes(live.process(shop([(1, "A", "u", 1), (2, "A", "w", 1)]))) == []
     (row,) = live.process(shop([(3, "A", "v", 1)])).to_pylist()
@@ -193,7 +194,7 @@ def test_time_brings_temporal_events() -> None:
 
 
 def test_events_of_the_time_of_the_clock() -> None:
-    """What comes with the time of the clock still belongs to its instant."""
+    """An event whose time equals the clock still belongs to that instant."""
     live = matcher("A - B")
     assert changes(live.process(shop([(1, "A", "u", 1)]))) == [("insertion", "A")]
     assert changes(live.process(shop([(1, "B", "u", 1)]))) == [("retraction", "A")]
@@ -204,23 +205,23 @@ def test_events_of_the_time_of_the_clock() -> None:
 
 
 def test_conservative() -> None:
-    """A conservative matcher tells the same as one without a consistency, when that does."""
+    """A conservative matcher emits the same rows as one without a consistency, at the same calls."""
     live, plain = matcher("(A; B) - C", consistency="conservative"), matcher("(A; B) - C", consistency=None)
     for second, type_ in (1, "A"), (5, "B"), (4, "B"), (13, "A"), (14, "A"), (20, "C"):
         row = (second, type_, "u", 1)
-        told, expected = (matcher_.process(shop([row])) for matcher_ in (live, plain))
-        assert told.column("match_id").to_pylist() == expected.column("match_id").to_pylist()
-        assert set(told.column("kind").to_pylist()) <= {"insertion"}
+        emitted, expected = (matcher_.process(shop([row])) for matcher_ in (live, plain))
+        assert emitted.column("match_id").to_pylist() == expected.column("match_id").to_pylist()
+        assert set(emitted.column("kind").to_pylist()) <= {"insertion"}
     assert live.counts.matches == plain.counts.matches == 2
 
 
 def test_variables_may_stand_for_others() -> None:
-    """An occurrence whose variables stand for other events of it than before is taken back and told anew, with the
-    same match_id.
+    """An occurrence whose variables come to stand for other events is retracted and emitted again with the same
+    match_id.
     """
     live = matcher("(?a:A & ?b:A) -[c.price = a.price] ?c:C", measures={"first": "a.price"})
-    told = live.process(shop([(1, "A", "u", 1), (4, "A", "u", 2)])).to_pylist()
-    (before,) = [row for row in told if row["match_start"] != row["match_end"]]
+    emitted = live.process(shop([(1, "A", "u", 1), (4, "A", "u", 2)])).to_pylist()
+    (before,) = [row for row in emitted if row["match_start"] != row["match_end"]]
     rows = live.process(shop([(2, "C", "u", before["first"])])).to_pylist()
     assert [(row["kind"], row["match_id"], row["first"]) for row in rows] == [
         ("retraction", before["match_id"], before["first"]),
@@ -229,7 +230,7 @@ def test_variables_may_stand_for_others() -> None:
 
 
 def test_variables_of_what_minus_leaves() -> None:
-    """So it is where minus without a condition takes away what a variable stood for."""
+    """The same holds if a minus without a condition excludes the former event of a variable."""
     live = matcher("(?a:A - C) & ?b:A", columns=["at"])
     live.process(shop([(1, "A", "u", 1)]))
     live.process(shop([(2, "A", "u", 1)]))
@@ -239,9 +240,7 @@ def test_variables_of_what_minus_leaves() -> None:
 
 
 def test_outputs_and_limits() -> None:
-    """Matches and late events are told if nothing else is asked for; limits hold for a key, whatever is kept to go
-    back to.
-    """
+    """Matches and late events are emitted by default; limits apply per key, whatever is stored for a rollback."""
     live = matcher("A; B", lateness="1 second", limits=Limits(max_partial_matches=3))
     for second in range(3):
         live.process(shop([(second, "A", "u", 1)]))
@@ -253,7 +252,7 @@ def test_outputs_and_limits() -> None:
 
 
 def test_partial_matches() -> None:
-    """There are none to list, which changes nothing: each key still has what was open for it."""
+    """Listing partial matches is refused, which changes nothing: each key retains its open occurrences."""
     live = matcher("A; B", key="user")
     live.process(shop([(1, "B", "z", 1), (1, "A", "u", 1)]))
     with pytest.raises(PatternError, match="partial_matches: a pattern of occurrences has no stages"):

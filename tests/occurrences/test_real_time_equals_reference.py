@@ -1,4 +1,4 @@
-"""Each row of a matcher of occurrences with a consistency, against the definition."""
+"""Each row of a Matcher of occurrences with a consistency, compared with the reference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHOICES = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
 
 
 def arriving(rows: st.SearchStrategy[list[Row]]) -> st.SearchStrategy[list[Row]]:
-    """In any order, none twice."""
+    """The rows in any order, without duplicates."""
     return rows.map(lambda rows: list({row[:3]: row for row in rows}.values())).flatmap(st.permutations)
 
 
@@ -49,14 +49,16 @@ def arriving(rows: st.SearchStrategy[list[Row]]) -> st.SearchStrategy[list[Row]]
 def test_equals_reference(
     rows: list[Row], expression: OccurrencePattern, lateness: int, every: int, data: st.DataObject
 ) -> None:
-    """Events one by one in any order, and switches anywhere: what is told at each is what the definition tells."""
+    """Events arrive one by one in any order, with switches anywhere: at each event the matcher emits what the reference
+    emits.
+    """
     check(rows, expression, lateness, every, data)
 
 
 @share(50)
 @given(rows=arriving(few_rows), expression=with_variables, every=st.sampled_from([1, 2, 64]), data=st.data())
 def test_variables(rows: list[Row], expression: OccurrencePattern, every: int, data: st.DataObject) -> None:
-    """Also what variables stand for, where none of the events is late."""
+    """The same with the variables of the rows, where no event is late."""
     check(rows, expression, 9, every, data)
 
 
@@ -82,7 +84,7 @@ def by_matcher(
 
 
 def shown(row: Mapping[str, Any]) -> str:
-    """The user of a row, the events, and those that variables stand for; of a late one its second and type."""
+    """The user of a row, its events, and the events of its variables; for a late event its second and type."""
     if row["kind"] == "late":
         return str((row["user"], second(row["event"]["at"]), row["event"]["type"]))
     events = [(second(one["time"]), one["type"], one.get("delay"), one.get("depth", 0)) for one in row["events"]]
@@ -136,7 +138,7 @@ def by_definition(
 
 
 def _variables(plan: OccurrencePlan, one: Derivation, types: Sequence[str]) -> dict[str, Any]:
-    """The time and the type of the event that each stands for, of those that are known outside."""
+    """The time and type of the event of each variable that is visible outside."""
     events = {number: occurrence.members[0] for number, occurrence in one.binding}
     return {
         variable.name: (events[number][0], types[events[number][1]]) if number in events else None
@@ -146,8 +148,8 @@ def _variables(plan: OccurrencePlan, one: Derivation, types: Sequence[str]) -> d
 
 
 def _members(members: Sequence[Member], types: Sequence[str], depth: int = 0) -> Iterator[tuple[Any, ...]]:
-    """As the rows have them: an event, or a temporal one before those that it comes behind."""
-    for time, position, *behind in members:
-        yield time, types[position] if not behind else None, behind[0] * SECOND if behind else None, depth
-        if behind:
-            yield from _members(behind[1], types, depth + 1)
+    """The members as the rows have them: events, and temporal events before the events to which their delay applies."""
+    for time, position, *delayed in members:
+        yield time, types[position] if not delayed else None, delayed[0] * SECOND if delayed else None, depth
+        if delayed:
+            yield from _members(delayed[1], types, depth + 1)

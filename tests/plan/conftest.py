@@ -37,7 +37,9 @@ SCHEMA = Schema(
 
 @pytest.fixture
 def plan() -> Callable[..., Plan]:
-    """Builds the plan of a pattern over the tests' schema; `schema`, `columns` and `measures` as for `build_plan`."""
+    """Builds the plan of a pattern over the tests' schema; `schema`, `columns` and `measures` are
+    those of `build_plan`.
+    """
 
     def build(pattern: Pattern, schema: Schema = SCHEMA, **options: object) -> Plan:
         return build_plan(pattern, schema, OperatorTypes(), **options)  # type: ignore[arg-type]

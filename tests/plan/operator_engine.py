@@ -1,4 +1,4 @@
-"""An engine that knows operators alone, which is enough to build plans without a host."""
+"""An engine that only knows operators, which is enough to build plans without a host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TypeOfName: TypeAlias = Callable[[Name], pa.DataType]
 
 
 def type_of_expression(expression: Expression, type_of_name: TypeOfName) -> pa.DataType:
-    """The type of an expression over columns, by our own rules of types."""
+    """The type of an expression over columns, by Cepheid's own rules of types."""
     match expression:
         case Literal():
             return expression.type
@@ -42,7 +42,7 @@ _OF_HOSTS: dict[str, Callable[[Sequence[pa.DataType]], pa.DataType]] = {
 
 
 class OperatorTypes:
-    """Types operators as Spark does, and refuses most other functions."""
+    """Types operators as Spark does, and refuses most functions."""
 
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         def type_of_name(name: Name) -> pa.DataType:

@@ -1,6 +1,6 @@
-"""Everything that can be wrong with a pattern, its schema and its measures: the words, the place, all at once."""
+"""All problems of a pattern, its schema and its measures: their messages and positions, reported together."""
 
-# ruff: noqa: E501 -- messages stand as they are printed
+# ruff: noqa: E501 -- messages are written as they are printed
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def problems_of(plan: BuildPlan, pattern: Pattern, **options: object) -> list[st
     ],
 )
 def test_condition(condition: str, expected: str, plan: BuildPlan) -> None:
-    """A wrong condition is said with the stage, the text and a caret."""
+    """A wrong condition is reported with the stage, the text and a caret."""
     assert problems_of(plan, two(condition)) == [expected]
 
 
@@ -179,7 +179,7 @@ def test_an_optional_stage_alone_is_a_pattern(plan: BuildPlan) -> None:
 
 
 def test_too_many_conditions(plan: BuildPlan) -> None:
-    """The mask of an event has 63 bits for them."""
+    """The mask of an event has 63 bits for conditions, so more are refused."""
     pattern = Pattern.begin("s0").where("n > 0")
     for i in range(1, 64):
         pattern = pattern.next(f"s{i}").where(f"n > {i}")
@@ -190,7 +190,7 @@ def test_too_many_conditions(plan: BuildPlan) -> None:
 
 
 def test_measures(plan: BuildPlan) -> None:
-    """Measures have names of their own and are about stages; their problems come together."""
+    """Measures have names of their own and use stages; their problems are reported together."""
     measures = {"Key": "count(one)", "n": "n", "N": "1", "y": "oops(one.n)", "z": "one.n +", "w": "q"}
     pattern = Pattern.begin("one").next("two")
     assert problems_of(plan, pattern, measures=measures) == [
@@ -207,7 +207,7 @@ def test_measures(plan: BuildPlan) -> None:
 
 
 def test_schema(plan: BuildPlan) -> None:
-    """Key, time, sequence and columns must be there and be of use; all faults are one error."""
+    """Key, time, sequence and columns must exist and have suitable types; all problems are one error."""
     columns = pa.schema(
         [("k", pa.map_(pa.string(), pa.int32())), ("t", pa.int64()), ("q", pa.struct([("x", pa.int8())]))]
     )
@@ -226,13 +226,13 @@ def test_schema(plan: BuildPlan) -> None:
 
 
 def test_columns_default_to_all(plan: BuildPlan) -> None:
-    """Without `columns` every event column comes along; with it, those named."""
+    """Without `columns` every event column is in the output; with it, only those named."""
     assert plan(Pattern.begin("a"), columns=["s"]).columns == ("s",)
     assert plan(Pattern.begin("a")).columns[:3] == ("key", "time", "s")
 
 
 def test_check_without_events() -> None:
-    """Syntax, references to stages and quantifiers are checked without a schema; columns cannot be."""
+    """Without a schema, syntax, references to stages and quantifiers are checked, but columns are not."""
     pattern = (
         Pattern.begin("one").where("whatever > 1").next("two").where("n = three.x.y and count(four) = 1").next("three")
     )

@@ -1,4 +1,4 @@
-"""What cannot be in a pattern, whatever its events are: each message with its place and what to do now."""
+"""Patterns that are invalid for any events: each message has the position and what to do."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def problems_of(pattern: Pattern, *columns: str) -> list[str]:
     ],
 )
 def test_names(pattern: Pattern, expected: str) -> None:
-    """Stages, those in groups and NOT stages too, have names of their own, which no column has."""
+    """Stages, also those in groups and NOT stages, have unique names, which differ from those of columns."""
     assert problems_of(pattern, "x", "price") == [expected]
 
 
@@ -118,7 +118,7 @@ def test_names(pattern: Pattern, expected: str) -> None:
     ],
 )
 def test_quantifiers(pattern: Pattern, expected: str) -> None:
-    """What a loop needs, what excludes each other, and loops that would never end."""
+    """The requirements of loops, quantifiers that exclude each other, and loops that would never end."""
     assert problems_of(pattern) == [expected]
 
 
@@ -146,7 +146,7 @@ RELAXED = Pattern.begin("b").followed_by("c")
     ],
 )
 def test_longest(pattern: Pattern, expected: str) -> None:
-    """Longest is for the last stage, and something must end its loop."""
+    """`longest` applies to the last stage only, and something must end its loop."""
     assert problems_of(pattern) == [expected]
 
 
@@ -162,7 +162,7 @@ def test_longest(pattern: Pattern, expected: str) -> None:
     ],
 )
 def test_loops_that_end(pattern: Pattern) -> None:
-    """An event that does not match, until, a window or the count ends the longest loop."""
+    """An event that does not match, `until`, a window or the count ends the longest loop."""
     assert problems_of(pattern) == []
 
 
@@ -180,7 +180,7 @@ def test_loops_that_end(pattern: Pattern) -> None:
     ],
 )
 def test_quantified_not_stages(call: str, change: Change, given: str) -> None:
-    """A NOT stage takes no event, so it has no quantifier; that is the only problem told of it."""
+    """A NOT stage takes no event, so it has no quantifier; this is the only problem reported for it."""
     pattern = change(getattr(A, call)("n")).next("b")
     assert problems_of(pattern) == [f"{call} takes no event, so it cannot have {given} (stage 'n')\nLeave that out."]
 
@@ -228,7 +228,7 @@ LAST_NOT = (
     ],
 )
 def test_places_of_not_stages(pattern: Pattern, expected: str) -> None:
-    """Where a NOT stage cannot stand, and that a last not_followed_by has an end."""
+    """Some places are not allowed for a NOT stage, and a last `not_followed_by` needs an end."""
     assert problems_of(pattern) == [expected]
 
 
@@ -257,7 +257,7 @@ def test_places_of_not_stages(pattern: Pattern, expected: str) -> None:
     ],
 )
 def test_windows(pattern: Pattern, expected: str) -> None:
-    """Windows are longer than nothing, and those between events not longer than that of the whole."""
+    """Windows are longer than zero, and windows between events are not longer than that of the whole pattern."""
     assert [problem for problem in problems_of(pattern) if not problem.startswith("two stages")] == [expected]
 
 
@@ -271,7 +271,7 @@ def test_windows(pattern: Pattern, expected: str) -> None:
     ],
 )
 def test_skip_strategies(skip: Skip, expected: str) -> None:
-    """The stage to skip to is there."""
+    """The stage of a skip strategy must exist."""
     pattern = A.not_next("n").next(Pattern.begin("b").next("c"))
     assert problems_of(pattern.skip(skip)) == [expected]
 
@@ -300,22 +300,22 @@ def test_skip_strategies(skip: Skip, expected: str) -> None:
         Pattern.begin("$endState$"),
     ],
 )
-def test_patterns_that_can_be(pattern: Pattern) -> None:
-    """What is near to a problem, and is none."""
+def test_valid_patterns(pattern: Pattern) -> None:
+    """Valid patterns that are close to a problem."""
     assert problems_of(pattern) == []
 
 
 @pytest.mark.parametrize("first", FLAGS)
 @pytest.mark.parametrize("second", FLAGS)
 def test_the_order_of_calls_does_not_matter(first: Change, second: Change) -> None:
-    """What is refused after one order of the calls on a stage is refused after the other."""
+    """If calls on a stage are refused in one order, they are refused in the other."""
     one = second(first(A)).one_or_more().within("1 hour")
     other = first(second(A.one_or_more())).within("1 hour")
     assert problems_of(one) == problems_of(other)
 
 
 def test_all_problems_come_at_once() -> None:
-    """In order: windows, names, then stage by stage, the end of the pattern, the skip strategy."""
+    """The order of problems: windows, names, then stage by stage, the end of the pattern, the skip strategy."""
     group = Pattern.begin("b").until("x").next("c").greedy()
     pattern = A.consecutive().within_previous("2 days").next(group).not_followed_by("A").optional()
     pattern = pattern.within("1 day").skip(Skip.to_first("d"))
@@ -331,7 +331,7 @@ def test_all_problems_come_at_once() -> None:
 
 
 def test_problems_have_places_in_pattern_files() -> None:
-    """A problem of a stage, a group or the skip strategy is found again in the document."""
+    """A problem of a stage, a group or the skip strategy is located in the document."""
     document = """\
 skip: {to_first: d}
 stages:
@@ -354,12 +354,12 @@ stages:
 
 @given(patterns())
 def test_any_pattern_is_checked(pattern: Pattern) -> None:
-    """No pattern makes the check fail, and every problem can be printed."""
+    """The check never fails with another error, and every problem can be printed."""
     assert all(str(problem) for problem in pattern_problems(pattern, ["x"]))
 
 
 def test_size() -> None:
-    """Every turn is a state, so their number has a limit."""
+    """Every turn is a state, so the number of turns has a limit."""
     pattern = A.next(Pattern.begin("b").times(100).next("c")).times(100)
     (problem,) = problems_of(pattern)
     assert problem == (

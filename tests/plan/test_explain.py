@@ -64,7 +64,9 @@ plan = Plan(
 
 
 def test_plan_as_text() -> None:
-    """The whole plan is told: stages, lifted columns with their types, scripts, measures, window, skip, key, order."""
+    """The text has the whole plan: stages, lifted columns with their types, scripts, measures, window, skip strategy,
+    key, order.
+    """
     assert explain_plan(plan) == (
         "Pattern chain\n"
         "\n"
@@ -91,7 +93,7 @@ def test_plan_as_text() -> None:
 
 
 def test_pattern_as_text() -> None:
-    """Without a schema the conditions are told as they were written."""
+    """Without a schema, the conditions are shown as they were written."""
     assert explain_pattern(pattern) == (
         "Pattern chain\n"
         "\n"
@@ -130,7 +132,9 @@ grouped = (
 
 
 def test_groups_as_text() -> None:
-    """Groups are told with their stages below them, NOT stages by what must not come, and windows of every kind."""
+    """Groups are shown with their stages below them, NOT stages by the event that must not come, and windows of every
+    kind.
+    """
     assert explain_pattern(grouped) == (
         "Pattern grouped\n"
         "\n"
@@ -158,7 +162,7 @@ def test_groups_as_text() -> None:
 
 
 def test_plan_of_groups_as_text() -> None:
-    """The conditions of a plan go to the stages and the loops that they are of."""
+    """The conditions of a plan are shown at their stages and loops."""
     bits = tuple(lifted(sql, BOOLEAN) for sql in ("x > 1", "x < 0", "x = 9"))
     any_event = PlannedCondition(None, None)
     leaves = (any_event, PlannedCondition(0, None), any_event, PlannedCondition(1, None), any_event, any_event)
@@ -220,5 +224,5 @@ number, two = CurrentValue(1, DOUBLE), ConstantValue(2, LONG)
     ],
 )
 def test_script_as_text(script: Script, text: str) -> None:
-    """Each kind of node reads as SQL."""
+    """Each kind of node is printed as SQL."""
     assert script_text(script, plan) == text

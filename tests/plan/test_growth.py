@@ -1,4 +1,4 @@
-"""Which patterns are warned of, and that partial matches grow in these alone."""
+"""Which patterns give a warning about growing partial matches, and that partial matches grow in these alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WAIT = (
     "stage 'b': partial matches wait for it until an event matches, however long that takes, "
     "so their number can grow without bound."
 )
-KEPT = (
+ENDLESS = (
     "stage 'b': partial matches wait for it for ever, as followed_by_any lets them wait on after an event has matched, "
     "so their number can grow without bound."
 )
@@ -85,8 +85,8 @@ GROWING: list[tuple[Pattern, list[str]]] = [
     (AB, [f"{WAIT} {PREVIOUS}."]),
     (AB.skip(Skip.past_last_event()), [f"{WAIT} {PREVIOUS}."]),
     (A.not_followed_by("n").where("x = 3").followed_by("b").where("x = 2"), [f"{WAIT} {PREVIOUS}."]),
-    (A.followed_by_any("b"), [f"{KEPT} {PREVIOUS}{SKIP}."]),
-    (A.followed_by_any("b").where("x = 2").skip(Skip.to_next()), [f"{KEPT} {PREVIOUS}."]),
+    (A.followed_by_any("b"), [f"{ENDLESS} {PREVIOUS}{SKIP}."]),
+    (A.followed_by_any("b").where("x = 2").skip(Skip.to_next()), [f"{ENDLESS} {PREVIOUS}."]),
     (LOOP, [f"{NEVER} {UNTIL}{SKIP}."]),
     (LOOP.next("c").where("x = 3").skip(Skip.to_next()), [f"{NEVER} {UNTIL}."]),
     (LOOP.next("c"), [f"{NEVER} {UNTIL}{SKIP}."]),
@@ -109,12 +109,12 @@ GROWING: list[tuple[Pattern, list[str]]] = [
 
 @pytest.mark.parametrize(("pattern", "warnings"), GROWING)
 def test_warnings(pattern: Pattern, warnings: list[str]) -> None:
-    """Each cause is told once, with its stage and what would end partial matches."""
+    """Each cause is reported once, with its stage and what would end partial matches."""
     assert list(growth_warnings(pattern)) == warnings
 
 
 SOON = Pattern.begin("a").next("b").times(2)
-"""Without a condition that compares events any event that its loop takes moves all partial matches."""
+"""Without a condition that compares events, any event that its loop takes advances all partial matches."""
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,9 @@ SOON = Pattern.begin("a").next("b").times(2)
     ],
 )
 def test_what_compares_events(pattern: Pattern, *, compares: bool) -> None:
-    """A stage's name in a string, as a field or a parameter is none; functions that see what has matched compare."""
+    """A stage's name in a string, as a field or as a parameter is not a comparison of events; a function that receives
+    the matched events compares.
+    """
     assert growth_warnings(pattern) == ((f"{GAPS} {PREVIOUS}.",) if compares else ())
 
 
@@ -144,14 +146,14 @@ CYCLES = [FALLING, [1], [1, 2], [1, 2, 3], [1, 3], [1, 2, 2], [2, 1], [1, 2, 3, 
 
 @pytest.mark.parametrize("pattern", BOUNDED)
 def test_partial_matches_are_bounded_without_a_warning(pattern: Pattern, engine: DuckDbEngine) -> None:
-    """Twice as many events leave no more partial matches at any time."""
+    """Twice as many events give no more partial matches at any time."""
     counts = [partial_matches(pattern, cycle, 32, engine) for cycle in CYCLES]
     assert [max(count[:16]) for count in counts] == [max(count) for count in counts]
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in GROWING])
 def test_partial_matches_grow_where_there_is_a_warning(pattern: Pattern, engine: DuckDbEngine) -> None:
-    """For some events there are more partial matches the more events there are."""
+    """There are events for which the number of partial matches grows with the number of events."""
     counts = [partial_matches(pattern, cycle, 12, engine) for cycle in CYCLES]
     assert any(max(count[:6]) < max(count) for count in counts)
 
@@ -162,7 +164,9 @@ def engine() -> DuckDbEngine:
 
 
 def partial_matches(pattern: Pattern, cycle: list[int], count: int, engine: DuckDbEngine) -> list[int]:
-    """How many the definition has after each event; the events have the cycle's values as x, and twice that as y."""
+    """The number of partial matches of the reference after each event. The events repeat the cycle's values as x, and
+    have twice x as y.
+    """
     start = datetime(2026, 3, 2, tzinfo=UTC)
     xs = [cycle[n % len(cycle)] for n in range(count)]
     times = [start + timedelta(minutes=20 * n) for n in range(count)]

@@ -1,6 +1,6 @@
-"""What of a condition becomes a bit, a lifted column or a script, written as text."""
+"""Which parts of a condition become bits, lifted columns and scripts, written as text."""
 
-# ruff: noqa: E501 -- cases read best one a line
+# ruff: noqa: E501 -- one case a line is easiest to read
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
         ("case n when 1 then one.n else 2 end = 2", "- | (= (case (= [n], 1), last one [n], 2), 2)"),
         ("f > one.f", "- | (< last one [CAST(f AS DOUBLE)], [CAST(f AS DOUBLE)])"),
         ("ONE.N = n", "- | (= last one [N], [N])"),
-        # What can fail stays behind its guard.
+        # A part that can fail stays after its guard.
         ("n <> 0 and 1 / n > 2", "n <> 0 and 1 / n > 2 | -"),
         ("n <> 0 and one.n > 7 div n", "n <> 0 | (not (<= (cast BIGINT last one [n]), (div 7, (cast BIGINT [n]))))"),
         ("n = one.n and 1 / n > 2", "- | (and (= [n], last one [n]), (not (<= (/ 1.0, (cast DOUBLE [n])), 2.0)))"),
@@ -73,7 +73,7 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
         ),
         ("n + 1 > one.n", "- | (< last one [n], [n + 1])"),
         ("ok and sum(10 / two.n) > n", "ok | (< (cast DOUBLE [n]), sum two [CASE WHEN (ok) THEN (10 / n) END])"),
-        # An event that is not there gives NULL, but not to what makes a value of NULL.
+        # A missing event gives NULL, except in operations that turn NULL into a value.
         ("coalesce(one.n, 0) = n", "- | (= last one [coalesce(n, 0)], [n])"),
         ("coalesce(two.n, 0) = n", "- | (= (coalesce last two [n], 0), [n])"),
         ("two.n is null", "- | (is null last two [n])"),
@@ -86,7 +86,7 @@ def test_lifted(condition: str, expected: str, plan: Callable[..., Plan]) -> Non
 
 
 def test_equal_parts_are_shared(plan: Callable[..., Plan]) -> None:
-    """Parts that mean the same are one bit or one column, however they are written."""
+    """Parts with the same meaning are one bit or one column, however they are written."""
     built = plan(
         Pattern.begin("one").where("n > 1").next("two").where("N>1 and s = one.s").next("three").where("two.s = one.s")
     )
@@ -95,7 +95,7 @@ def test_equal_parts_are_shared(plan: Callable[..., Plan]) -> None:
 
 
 def test_or_where_is_or_with_everything_before(plan: Callable[..., Plan]) -> None:
-    """where, or_where, where is (a OR b) AND c; each text keeps its parentheses."""
+    """where, or_where, where is (a OR b) AND c; each text is put in parentheses."""
     built = plan(Pattern.begin("one").where("n > 1").or_where("ok").where("x > 2 or ok"))
     assert [b.sql for b in built.bits] == ["((n > 1) OR (ok)) AND (x > 2 or ok)"]
     built = plan(Pattern.begin("one").next("two").where("n > 1").or_where("s = one.s"))
@@ -105,7 +105,7 @@ def test_or_where_is_or_with_everything_before(plan: Callable[..., Plan]) -> Non
 
 
 def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
-    """A measure is an expression over what is taken out of the stages; values of any type can be taken."""
+    """A measure is an expression over values of the stages' events; these values may have any type."""
     measures = {"n": "count(one)", "total": "sum(one.x * 2) + 1", "tags": "first(one.tags)", "same": "one.n + one.n"}
     built = plan(Pattern.begin("one").one_or_more(), measures=measures)
     assert built.measures is not None
@@ -153,14 +153,14 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
     ],
 )
 def test_refused_across_events(condition: str, message: str, hint: str | None, plan: Callable[..., Plan]) -> None:
-    """What scripts cannot hold or do is refused with the type and what to do instead."""
+    """Types and operations that scripts do not support are refused with the type and what to do instead."""
     with pytest.raises(PatternError) as error:
         of(condition, plan)
     assert [(p.message, p.hint) for p in error.value.problems] == [(message, hint)]
 
 
 def test_unknown_function_across_events_names_the_known_ones(plan: Callable[..., Plan]) -> None:
-    """A function of one event is the host's; of several, only what scripts know."""
+    """A function of one event is the host's; for several events only functions of scripts are possible."""
     with pytest.raises(PatternError) as error:
         of("concat(s, one.s) = 'a'", plan)
     (problem,) = error.value.problems

@@ -1,4 +1,4 @@
-"""A condition cut into lifted columns and a script gives what Spark gives for the whole."""
+"""A condition split into lifted columns and a script gives what Spark gives for the whole condition."""
 
 # ruff: noqa: E501 -- a table of conditions
 
@@ -113,7 +113,7 @@ def _arrow_schema(frame: DataFrame) -> pa.Schema:
 
 
 def _encoded(value: Any, type_: pa.DataType) -> Any:
-    """As scripts hold values."""
+    """The value as scripts represent it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Decimal):
@@ -122,7 +122,7 @@ def _encoded(value: Any, type_: pa.DataType) -> Any:
 
 
 def _values(frame: DataFrame, sqls: Sequence[str]) -> list[list[Any]]:
-    """The expressions' values of every event, in the order of ids."""
+    """The expressions' values for every event, ordered by id."""
     table = frame.orderBy("id").selectExpr(*(f"{sql} as c{i}" for i, sql in enumerate(sqls))).toArrow()
     columns = [[_encoded(v, c.type) for v in c.to_pylist()] for c in table.columns]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -133,8 +133,10 @@ class _Event:
         self.values = tuple(values)
 
 
-def _cut(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
-    """Whether the second stage's condition is true, for every pair of events; events give a value for each lifted text."""
+def _split(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
+    """Whether the second stage's condition is true, for every pair of events; `events` have a value
+    for each lifted text.
+    """
     condition = plan.conditions[1]
     result = []
     for one in events:
@@ -147,8 +149,8 @@ def _cut(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
     return result
 
 
-def test_cut_equals_whole(spark: SparkSession) -> None:
-    """For every pair of events a cut condition is true exactly where Spark says that the whole is."""
+def test_split_equals_whole(spark: SparkSession) -> None:
+    """For every pair of events, a split condition is true exactly where Spark says that the whole one is."""
     frame = spark.createDataFrame(ROWS, COLUMNS)
     schema, engine = Schema(_arrow_schema(frame), (), "t"), SparkTypes(frame)
     plans = [build_plan(Pattern.begin("one").next("two").where(c), schema, engine) for c in CONDITIONS]
@@ -159,6 +161,6 @@ def test_cut_equals_whole(spark: SparkSession) -> None:
     differing = {}
     for condition, plan, column in zip(CONDITIONS, plans, whole.columns, strict=True):
         expected = [value is True for value in column.to_pylist()]
-        if (got := _cut(plan, events)) != expected:
+        if (got := _split(plan, events)) != expected:
             differing[condition] = [(i // len(ROWS), i % len(ROWS)) for i, g in enumerate(got) if g != expected[i]]
     assert differing == {}

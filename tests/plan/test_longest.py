@@ -1,4 +1,4 @@
-"""What a group needs to be `longest`."""
+"""The requirements for `longest` on a group."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def many(group: Pattern) -> Pattern:
     ],
 )
 def test_groups_that_may_be_longest(pattern: Pattern) -> None:
-    """The events of a whole turn are taken in one way, and something ends the loop."""
+    """The events of a whole turn can be taken in only one way, and something ends the loop."""
     assert problems_of(pattern) == []
 
 
@@ -95,10 +95,10 @@ def test_groups_that_may_be_longest(pattern: Pattern) -> None:
     ],
 )
 def test_groups_that_may_not(pattern: Pattern, expected: str) -> None:
-    """What has no clear meaning, or no end, is refused, with what to do."""
+    """A group whose longest turn is not uniquely defined, or does not end, is refused with what to do."""
     assert problems_of(pattern) == [expected]
 
 
 def test_all_problems_at_once() -> None:
-    """A group may be wrong in several ways."""
+    """All problems of a group are reported."""
     assert len(problems_of(A.next(B.one_or_more().not_next("n")).one_or_more().longest())) == 3

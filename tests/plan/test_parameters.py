@@ -1,4 +1,4 @@
-"""Parameters in a plan: the SQL that hosts get, and unknown, missing and unused names."""
+"""Parameters in a plan: the SQL that hosts receive, and unknown, missing and unused names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command li
 
 
 def test_hosts_get_literals(plan: BuildPlan) -> None:
-    """In the user's own text only the names are replaced: in lifted columns, scripts, untils and measures."""
+    """In the user's own text, only the names are replaced: in lifted columns, scripts, untils and measures."""
     pattern = (
         Pattern.begin("one")
         .where("s LIKE  $like AND n>-$n -- $no")
@@ -37,8 +37,8 @@ def test_hosts_get_literals(plan: BuildPlan) -> None:
     assert "last(two.((n)), 1)" in explain_plan(built)
 
 
-def test_unknown_missing_and_unused_parameters_are_told_at_once(plan: BuildPlan) -> None:
-    """Each with its first place and what to write; a name in quotes is not used."""
+def test_unknown_missing_and_unused_parameters_are_reported_at_once(plan: BuildPlan) -> None:
+    """Each is reported with its first position and what to write; a name in quotes is not a parameter."""
     pattern = pattern_from_text(
         """
 parameters: {limit: 1, least: , spare: 2, quoted: 3}
@@ -79,28 +79,28 @@ stages:
 
 
 def test_parameters_of_measures_count_as_used() -> None:
-    """Where measures are given, a parameter may stand in these alone."""
+    """A parameter may be used in measures alone, if measures are given."""
     pattern = Pattern.begin("one").with_parameters(k=1)
     assert check_pattern(pattern, {"m": "one.n * $k"}) == []
     (unused,) = check_pattern(pattern)
     assert unused.hint == "Nothing in the pattern is a parameter: leave it out."
 
 
-def test_what_is_no_sql_hides_no_parameter() -> None:
-    """A text that cannot be read is told alone, not the parameters in it as unused."""
+def test_a_text_that_is_no_sql_uses_its_parameters() -> None:
+    """If a text cannot be parsed, only that is reported; the parameters in it are not reported as unused."""
     (problem,) = check_pattern(Pattern.begin("one").where("n > $k AND s = 'x").with_parameters(k=1))
     assert problem.message == "a quote or comment is not closed"
 
 
 def test_other_problems_keep_their_places(plan: BuildPlan) -> None:
-    """Spans are of the text that was written, whatever the values' lengths."""
+    """Spans refer to the text that was written, whatever the lengths of the values."""
     pattern = Pattern.begin("one").where("n > $k AND prise > $k").with_parameters(k=123456789)
     with pytest.raises(PatternError, match=r"no column named 'prise' \(stage 'one', where, column 12\)"):
         plan(pattern)
 
 
 def test_the_case_of_names_counts(plan: BuildPlan) -> None:
-    """A parameter that is there in another case is told, once."""
+    """A parameter written in another case is reported, once."""
     pattern = Pattern.begin("one").where("n > $Limit AND n > $Limit").with_parameters(limit=1)
     with pytest.raises(PatternError) as error:
         plan(pattern)

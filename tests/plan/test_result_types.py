@@ -85,7 +85,7 @@ def test_type(text: str, expected: str) -> None:
     ],
 )
 def test_refused(text: str, message: str, span: tuple[int, int]) -> None:
-    """Operands that do not fit are said with their types and their place."""
+    """Operands of the wrong types are reported with their types and position."""
     with pytest.raises(PatternError) as error:
         type_name(text)
     (problem,) = error.value.problems
@@ -93,7 +93,7 @@ def test_refused(text: str, message: str, span: tuple[int, int]) -> None:
 
 
 def test_folds() -> None:
-    """Sums are BIGINT, DOUBLE or a decimal of 18 digits; averages DOUBLE or a decimal with four more."""
+    """Sums are BIGINT, DOUBLE or a decimal of 18 digits; averages are DOUBLE or a decimal with four more digits."""
     assert [sum_type(t) for t in (pa.int8(), pa.float32(), pa.decimal128(4, 2))] == [
         pa.int64(),
         pa.float64(),
@@ -119,7 +119,7 @@ def _binary_texts() -> Iterator[str]:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_types_are_sparks(spark: SparkSession) -> None:
-    """Whatever we give a type to has that type in Spark, for every operator and pair of types."""
+    """Any type that Cepheid gives is that of Spark, for every operator and pair of types."""
     from pyspark.errors import AnalysisException
 
     frame = spark.createDataFrame([], ", ".join(f"{name} {sql}" for name, (_, sql) in COLUMNS.items()))
@@ -128,7 +128,7 @@ def test_types_are_sparks(spark: SparkSession) -> None:
         try:
             typed[text] = type_name(text).lower().replace(", ", ",")
         except PatternError:
-            continue  # what Spark knows beyond us is refused, which is allowed
+            continue  # Cepheid may refuse what Spark accepts
     assert len(typed) > 1200
     differing = {}
     try:

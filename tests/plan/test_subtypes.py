@@ -1,4 +1,4 @@
-"""Subtypes in a plan: one column of the mask, and what is wrong with types, taxonomies and their column."""
+"""Subtypes in a plan: one bit of the mask, and problems of types, taxonomies and their column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def problems_of(plan: BuildPlan, pattern: Pattern) -> list[str]:
 
 
 def test_a_subtype_is_lifted(plan: BuildPlan) -> None:
-    """It is a bit of the mask, with the other conditions on the event alone: an IN over all types below it."""
+    """A subtype is part of a bit of the mask, with the other conditions on the event alone: an IN
+    over all types below it.
+    """
     pattern = Pattern.begin("p").subtype("payment").where("n > 1").next("r").subtype("refund").where("n > p.n")
     built = plan(pattern.taxonomy("s", KINDS))
     assert [bit.sql for bit in built.bits] == [
@@ -38,25 +40,25 @@ def test_a_subtype_is_lifted(plan: BuildPlan) -> None:
 
 
 def test_order_of_where_or_where_and_subtype(plan: BuildPlan) -> None:
-    """Subtype is AND, or_where is OR with all before it, as in FlinkCEP."""
+    """`subtype` is ANDed; `or_where` is ORed with all earlier conditions, as in FlinkCEP."""
     pattern = Pattern.begin("p").subtype("x").where("n > 1").or_where("n = 0").subtype("y").taxonomy("s")
     (bit,) = plan(pattern).bits
     assert bit.sql == "(((`s` IN ('x')) AND (n > 1)) OR (n = 0)) AND (`s` IN ('y'))"
 
 
 def test_without_kinds_any_type_is_known(plan: BuildPlan) -> None:
-    """Only the column need be named where types have none below them; NOT stages have subtypes too."""
+    """If no type has others below it, naming the column is enough; NOT stages have subtypes too."""
     pattern = Pattern.begin("p").not_next("forbidden").subtype("any thing").taxonomy("s")
     assert [bit.sql for bit in plan(pattern).bits] == ["`s` IN ('any thing')"]
 
 
 def test_a_taxonomy_may_stand_unused(plan: BuildPlan) -> None:
-    """Patterns can share one; nothing is computed for it."""
+    """Patterns can share a taxonomy; nothing is computed for an unused one."""
     assert plan(Pattern.begin("p").taxonomy("s", KINDS)).bits == ()
 
 
 def test_problems(plan: BuildPlan) -> None:
-    """Unknown types, a missing taxonomy, and a column that is not there or holds no text."""
+    """Unknown types, a missing taxonomy, and a column that does not exist or holds no text."""
     named = Pattern.begin("p").subtype("paymnt").next("r").subtype("refund")
     unknown = (
         "no type 'paymnt' in the taxonomy (stage 'p', subtype, column 1)\n  paymnt\n  ^^^^^^\nDid you mean 'payment'?"
@@ -94,7 +96,9 @@ WRONG = {"payment": ["card", "transfer"], "event": ["payment", "refund"]}
     ],
 )
 def test_a_taxonomy_the_wrong_way_round(asked: str, kinds: Any, *, warned: bool) -> None:
-    """A type that is asked for, as a kind of several that have no other kinds, is warned of, with the right form."""
+    """If the type asked for is declared as a kind of several types that have no other kinds, a warning shows the right
+    form.
+    """
     pattern = Pattern.begin("p").subtype(asked).next("q").subtype(asked).taxonomy("s", kinds)
     warnings = list(taxonomy_warnings(pattern.types, asked_types(pattern)))
     assert len(warnings) == warned
