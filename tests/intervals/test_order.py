@@ -51,11 +51,11 @@ def drawn(count: int) -> tuple[st.SearchStrategy[list[float]], st.SearchStrategy
 def test_no_order_of_few_variables_is_cheaper(rates: list[float], equalities: Equalities) -> None:
     """With few variables, all orders that begin with a given variable are compared."""
     found = join_order(chain(5, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
-    for first, (order, told) in enumerate(zip(found.orders, found.costs, strict=True)):
+    for first, (order, reported) in enumerate(zip(found.orders, found.costs, strict=True)):
         assert order[0] == first
-        assert told == pytest.approx(cost(order, rates, equalities))
+        assert reported == pytest.approx(cost(order, rates, equalities))
         least = min(cost(other, rates, equalities) for other in permutations(range(5)) if other[0] == first)
-        assert told == pytest.approx(least)
+        assert reported == pytest.approx(least)
 
 
 @settings(max_examples=10, deadline=None)
@@ -64,9 +64,9 @@ def test_each_next_one_of_many_variables_is_the_cheapest(rates: list[float], equ
     """With many variables, comparing all orders would take too long."""
     count = len(rates)
     found = join_order(chain(count, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
-    for order, told in zip(found.orders, found.costs, strict=True):
+    for order, reported in zip(found.orders, found.costs, strict=True):
         assert sorted(order) == list(range(count))
-        assert told == pytest.approx(cost(order, rates, equalities))
+        assert reported == pytest.approx(cost(order, rates, equalities))
         for length in range(1, count):
             sizes = [results((*order[:length], v), rates, equalities) for v in range(count) if v not in order[:length]]
             assert results(order[: length + 1], rates, equalities) == pytest.approx(min(sizes))

@@ -132,14 +132,14 @@ def test_a_condition_that_fails() -> None:
     """The error is that of SQL; afterwards the matcher cannot be used."""
     pattern = "EVENT PAL(A a, B b) WHERE 1 / (length(a.id) - length(b.id)) > 0"
     events = [("A", 0, 2, "a1"), ("B", 5, 6, "b1")]
-    told = "division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
-    with pytest.raises(ConditionError, match=re.escape(told)):
+    message = "division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(message)):
         found(pattern, events)
     with pytest.raises(ConditionError, match=r", at a = \{.*'id': 'a1'.*\}, b = \{.*'id': 'b1'"):
         found(pattern, events)
     negated = "EVENT PAL(A a, (!B d intersects_gap WHERE 1 / (length(a.id) - length(d.id)) > 0), B b)"
-    told = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
-    with pytest.raises(ConditionError, match=re.escape(told)):
+    message = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
+    with pytest.raises(ConditionError, match=re.escape(message)):
         found(negated, [*events, ("B", 3, 4, "b2")])
     alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
     with pytest.raises(

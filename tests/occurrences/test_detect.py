@@ -311,8 +311,8 @@ def test_a_condition_that_fails_is_reported_with_its_events(text: str, where: st
 def test_a_condition_of_a_restricted_type_that_fails() -> None:
     """The error names the restricted type."""
     pattern = OccurrencePattern.of("Cheap").restrict("Cheap", "A", "1 / price > 0").taxonomy("type")
-    told = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
-    with pytest.raises(ConditionError, match=re.escape(told)):
+    message = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
+    with pytest.raises(ConditionError, match=re.escape(message)):
         detect(shop([(1, "A", "ann", 5), (2, "A", "ann", 0)]), pattern, time="at", columns=["price"])
 
 

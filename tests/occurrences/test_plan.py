@@ -205,8 +205,8 @@ def test_types_that_the_taxonomy_does_not_have() -> None:
     assert found == detect(shop(), all_types, time="at")
     for name in ("Logoff", "login"):
         misspelled = OccurrencePattern.of(f"{name}; Buy").taxonomy("type", kinds)
-        told = f"{name!r} is read as a type of its own, as the taxonomy does not have it. Did you mean 'Log"
-        with pytest.warns(CepheidWarning, match=told):
+        message = f"{name!r} is read as a type of its own, as the taxonomy does not have it. Did you mean 'Log"
+        with pytest.warns(CepheidWarning, match=message):
             detect(shop(), misspelled, time="at")
         with pytest.raises(PatternError, match=f"no type {name!r} in the taxonomy, nor among the restricted types"):
             detect(shop(), misspelled.taxonomy("type", kinds | {"Buy": []}), time="at")
