@@ -1,7 +1,7 @@
 """The flights that left New York in 2013 as intervals, beside the weather at its airports.
 
 Prints which aircraft could not be back for their next planned flight (in process), banks of departures within bad
-weather (on Spark), and flights held in fair weather, told in real time and taken back. It needs the extra `demo`, and
+weather (on Spark), and flights held in fair weather, emitted in real time and retracted. It needs the extra `demo`, and
 docs/how_to/flights_as_intervals.md explains it. In the folder of a clone:
 
     python examples/flights_as_intervals.py
@@ -119,11 +119,11 @@ def print_banks(matches: list[dict[str, Any]], banks: pa.Table) -> None:
     print(f"  {'any':<8} {len(banks):>6} {pc.mean(banks['dep_delay']).as_py():>13.0f}")
 
 
-def print_told(told: pa.Table) -> None:
-    """What was told of each airport, and taken back."""
+def print_changes(changes: pa.Table) -> None:
+    """The matches emitted and retracted for each airport."""
     for airport in ("EWR", "JFK", "LGA"):
-        kinds = Counter(told.filter(pc.field("origin") == airport)["kind"].to_pylist())
-        print(f"  {airport}  {kinds['insertion']:>5} told  {kinds['retraction']:>4} taken back")
+        kinds = Counter(changes.filter(pc.field("origin") == airport)["kind"].to_pylist())
+        print(f"  {airport}  {kinds['insertion']:>5} emitted  {kinds['retraction']:>4} retracted")
 
 
 def main() -> None:
@@ -142,7 +142,7 @@ def main() -> None:
     print("\nHeld for an hour or more, in fair weather")
     events = intervals("held", *WEATHER)
     live = IntervalMatcher(HELD, events, key="origin", columns="dest", lateness="1 day", **TIMES)
-    print_told(pa.concat_tables([live.process(events), live.finish()]))
+    print_changes(pa.concat_tables([live.process(events), live.finish()]))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Detector(Replays):
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(part) for part in parts_of(emitted) if not self._is_told(part)]
+        rows = [self._rows(part) for part in parts_of(emitted) if not self._was_reported(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return [pa.Table.from_batches(rows, row_schema(self.pattern.plan))]
@@ -147,7 +147,7 @@ class Detector(Replays):
         self.working_set.keep(self.kernel.hold())
         self._kept = len(self.working_set)
 
-    def _is_told(self, emitted: Emitted) -> bool:
+    def _was_reported(self, emitted: Emitted) -> bool:
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
         same, for timeouts that may repeat.
         """
