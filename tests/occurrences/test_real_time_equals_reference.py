@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.intervals.running import ENGINE
+from tests.reporting import Log, log_of, sorted_log, states_every
 from tests.searching import share
-from tests.telling import Log, log_of, sorted_log, states_every
 
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
