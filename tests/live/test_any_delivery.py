@@ -81,10 +81,10 @@ def test_any_delivery(*, data: st.DataObject, case: Case, in_sequence: bool, mea
         expected = detect(table(rows), case.pattern, as_of=delivery.as_of, **options)
     matcher = Matcher(case.pattern, SCHEMA, lateness=delivery.lateness, **options)
     found = []
-    for batch, times, restored in zip(delivery.batches, delivery.times, delivery.restored, strict=True):
+    for batch, time, restored in zip(delivery.batches, delivery.times, delivery.restored, strict=True):
         found.append(matcher.process(table(batch)))
-        if told is not None:
-            found.append(matcher.advance_time(told))
+        if time is not None:
+            found.append(matcher.advance_time(time))
         if restored:
             state, counts = matcher.snapshot(), matcher.counts
             if data.draw(st.booleans(), label="goes on"):

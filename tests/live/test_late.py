@@ -20,8 +20,8 @@ LATE = [(1, "p", 1, "a"), (2, "p", 2, "b"), (1, "p", 1, "a"), (2, "p", 2, "b"), 
 
 @given(came=st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=20), data=st.data())
 def test_any_split(came: list[bytes], data: st.DataObject) -> None:
-    """The ordinals of equal events differ. They do not depend on the split into calls or on snapshots in between, also when
-    counting restarts after MOST events.
+    """The ordinals of equal events differ. They do not depend on the split into calls or on snapshots in between, also
+    when counting restarts after MOST events.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(late, "MOST", 3)
