@@ -174,7 +174,9 @@ def test_times_of_pandas_with_and_without_zones() -> None:
 
 
 def test_dates_and_times_of_pandas_in_one_column() -> None:
-    """Arrow would turn the dates into times, also within lists and dicts. A dict may have both, each in its own field."""
+    """Arrow would turn the dates into times, also within lists and dicts. A dict may have both, each in its
+    own field.
+    """
     day, noon = date(2024, 5, 1), datetime(2024, 5, 1, 12, tzinfo=UTC).replace(tzinfo=None)
     values = {"at": [day, noon], "x": [[day], [pd.Timestamp(noon)]], "y": [{"then": noon}, {"then": day}]}
     frame = pd.DataFrame({name: pd.Series(given, dtype=object) for name, given in values.items()})

@@ -11,7 +11,7 @@ import pytest
 from cepheid.events.batch import python_values
 
 NEAR, FAR = 1_000_000, 1 << 61
-SECOND = datetime(1970, 1, 1, 0, 0, 1)  # a time without a zone is intended
+SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 a time without a zone is intended
 TEXT = "75039-04-04T19:00:13.693952"
 
 

@@ -80,7 +80,9 @@ def matches_with(consistency: str) -> pa.Table:
 
 
 def test_flights_held_in_fair_weather() -> None:
-    """The insertions of a real-time run minus its retractions are the matches of a conservative run, and those of SQL."""
+    """The insertions of a real-time run minus its retractions are the matches of a conservative run, and those
+    of SQL.
+    """
     expected = by_sql(
         """
         SELECT origin, begin, "end" FROM events h WHERE kind = 'held' AND NOT EXISTS (FROM events w

@@ -1,4 +1,6 @@
-"""The bytes of two rows are equal exactly if the rows are equal, whatever the host and whatever Arrow type held them."""
+"""The bytes of two rows are equal exactly if the rows are equal, whatever the host and whatever Arrow type
+held them.
+"""
 
 from __future__ import annotations
 

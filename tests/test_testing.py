@@ -182,7 +182,9 @@ def _of(key: str, ids: Any) -> Any:
 
 
 def test_what_is_shown_of_many() -> None:
-    """Long output is shortened: the first matches, the first events that these took, and the beginning of wide values."""
+    """Long output is shortened: the first matches, the first events that these took, and the beginning of wide
+    values.
+    """
     rows = [{"id": n, "time": n, "letter": "a" if n % 2 else "z" * 50} for n in range(MOST_ROWS + 10)]
     lines = failure([], rows, A).splitlines()
     assert lines[0] == f"the matches are not those expected: 0 missing, {len(rows) // 2} unexpected, 0 as expected"

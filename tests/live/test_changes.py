@@ -22,7 +22,9 @@ def changes(rows: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_timeouts_are_retracted() -> None:
-    """A timeout that was emitted when its deadline passed is retracted by the missing event, which completes a match."""
+    """A timeout that was emitted when its deadline passed is retracted by the missing event, which completes a
+    match.
+    """
     live = matcher(lateness="20 seconds", consistency="realtime")
     live.process(events((1, "p", 0, "a")))
     assert changes(live.process(events((2, "q", 12, "-")))) == [("insertion", "timeout", 1)]

@@ -64,7 +64,9 @@ def test_events_of_one_sequence(consistency: str | None) -> None:
 
 @pytest.mark.parametrize("consistency", [None, "realtime"])
 def test_snapshots_of_former_versions(consistency: str | None) -> None:
-    """After a snapshot that does not list the late events, the ids of further late events differ from all earlier ones."""
+    """After a snapshot that does not list the late events, the ids of further late events differ from all
+    earlier ones.
+    """
     live = matcher(consistency=consistency)
     live.advance_time(at(100))
     before = ids(live, *LATE)

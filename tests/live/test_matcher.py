@@ -81,7 +81,9 @@ def test_without_lateness_only_advance_time_moves_time() -> None:
 
 
 def test_lateness() -> None:
-    """The watermark follows the latest event at the distance of the lateness; an event exactly at the limit is in time."""
+    """The watermark follows the latest event at the distance of the lateness; an event exactly at the limit is
+    in time.
+    """
     live = matcher(lateness=timedelta(seconds=2))
     assert summaries(live.process(events((2, "p", 4, "b")))) == []
     assert summaries(live.process(events((1, "p", 2, "a")))) == []
@@ -289,8 +291,8 @@ KEYS: dict[str, tuple[pa.Schema, dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys(kind: str) -> None:
-    """Key columns of any type, one or several, separate events as in detect; without a key, all events form one
-    sequence.
+    """Key columns of any type, one or several, separate events as in detect; without a key, all events belong
+    together.
     """
     columns, one, other = KEYS[kind]
     schema = pa.schema([*columns, ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
@@ -412,7 +414,9 @@ def test_columns_without_outputs() -> None:
 
 
 def test_processing_order() -> None:
-    """Without event times, events count in the order of their arrival, also after a snapshot; time cannot be advanced."""
+    """Without event times, events count in the order of their arrival, also after a snapshot; time cannot be
+    advanced.
+    """
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")
     live = Matcher(pattern, SCHEMA, key="k", time=None, outputs=ALL)
     live.process(events((9, "p", 50, "a"), (8, "q", 1, "a")))

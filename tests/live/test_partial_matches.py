@@ -119,7 +119,9 @@ def test_python_functions() -> None:
 
 @pytest.mark.parametrize("contiguity", ["followed_by", "followed_by_any"])
 def test_expired_partial_matches(contiguity: str) -> None:
-    """A partial match whose deadline has passed is not listed, although sets keep it until the whole key has expired."""
+    """A partial match whose deadline has passed is not listed, although sets keep it until the whole key has
+    expired.
+    """
     pattern = getattr(Pattern.begin("a").where("x = 'a'"), contiguity)("b").where("x = 'b'").within("10 seconds")
     live = matcher(pattern, outputs="matches")
     live.process(events((1, "p", 0, "a"), (2, "p", 5, "a")))
@@ -129,7 +131,9 @@ def test_expired_partial_matches(contiguity: str) -> None:
 
 @pytest.mark.parametrize("outputs", ["matches", ["matches", "timeouts"]])
 def test_most(outputs: Any) -> None:
-    """At most `most` partial matches of each key are listed, those that started last: one set may stand for millions."""
+    """At most `most` partial matches of each key are listed, those that started last: one set may stand for
+    millions.
+    """
     pattern = LONG if outputs == "matches" else PAIR
     live = matcher(pattern, outputs=outputs)
     rows = [(i, "p", i / 1000, "a") for i in range(3000)]

@@ -57,8 +57,8 @@ def test_switch_needs_a_consistency() -> None:
 
 
 def test_integers_that_pandas_turned_into_floats() -> None:
-    """pandas turns integers with missing values into floats. The matcher refuses these, since large numbers are
-    rounded, and accepts those of type Int64.
+    """Integers with missing values become floats in pandas. The matcher refuses these, since large numbers are rounded,
+    and accepts those of type Int64.
     """
     columns = pa.schema({"at": pa.timestamp("us", "UTC"), "x": pa.int64()})
     live = Matcher(Pattern.begin("a").where("x IS NULL OR x > 9007199254740992"), columns, time="at", lateness="0s")

@@ -83,7 +83,9 @@ def test_a_snapshot_replaces_what_was_there() -> None:
 
 
 def test_limits_and_lateness_may_be_others() -> None:
-    """A matcher with other limits and another lateness can restore the snapshot; its own settings apply from then on."""
+    """A matcher with other limits and another lateness can restore the snapshot; its own settings apply from
+    then on.
+    """
     live = matcher(LOOP, sequence=None, lateness="3 seconds", limits=Limits(max_partial_matches=1, on_limit="drop"))
     live.restore(busy().snapshot())
     live.process(REST)

@@ -69,7 +69,9 @@ def test_arrays(
     pattern: CompiledPattern,
     steps: list[tuple[list[Row], int | None]],
 ) -> None:
-    """Batches are added, and sometimes only some events are retained: strings compare in the same way as their codes."""
+    """Batches are added, and sometimes only some events are retained: strings compare in the same way as their
+    codes.
+    """
     working_set = WorkingSet(pattern)
     plain: list[tuple[int, Row]] = []
     added = 0

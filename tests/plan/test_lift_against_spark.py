@@ -134,7 +134,9 @@ class _Event:
 
 
 def _cut(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
-    """Whether the second stage's condition is true, for every pair of events; events give a value for each lifted text."""
+    """Whether the second stage's condition is true, for every pair of events; events give a value for each
+    lifted text.
+    """
     condition = plan.conditions[1]
     result = []
     for one in events:
