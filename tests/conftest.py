@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session for the whole run, and how hard Hypothesis searches."""
+"""Fixtures and settings for all tests: one Spark session for the whole run, and the number of Hypothesis examples."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ TESTS = Path(__file__).parent
 
 # A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Derandomized, so that a change is never refused for what another change broke; more examples, since nobody waits.
+# Derandomized, so that a change never fails because of an earlier one; more examples, since nobody waits for them.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=100)
-# For `make quick`: all tests, with other examples every time, and fewer of them.
+# For `make quick`: all tests, with new random examples in each run, and fewer of them.
 settings.register_profile("quick", settings.get_profile("dev"), max_examples=40)
-# For `make conformance`: thousands of examples, other ones every time.
+# For `make conformance`: thousands of examples, new random ones in each run.
 settings.register_profile("long", settings.get_profile("dev"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: at the end one of them would run alone."""
+    """Run files with slow tests first: at the end of the run, one of them would run alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
@@ -40,10 +40,10 @@ def spark() -> Iterator[SparkSession]:
     """One real local session for the run: starting one costs seconds, and tests do not change its settings."""
     from cepheid.hosts.spark.session import local_session
 
-    # Functions of test modules are sent to the workers by name.
+    # The workers import functions of test modules by name.
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    # Several processes test at once, each with a session; and inputs are small.
+    # Several test processes run at once, each with its own session, and inputs are small.
     settings = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "3", **with_jars(connector_jars())}
     session = local_session("cepheid tests", time_zone="UTC", settings=settings)
     yield session
@@ -52,7 +52,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Kafka broker, one for the run; `spark` has the connector."""
+    """The address of a real Kafka broker, one for the whole run; `spark` has the connector."""
     if not connector_jars():
         pytest.skip("the jars of Kafka are missing: NOTHING IS TESTED AGAINST A REAL KAFKA. `make kafka` copies them")
     with running_broker(tmp_path_factory.mktemp("kafka")) as address:

@@ -1,4 +1,4 @@
-"""How hard tests search: Hypothesis where an example goes through a whole host, and those that kill streams."""
+"""How many examples tests use: Hypothesis tests that run a whole host, and tests that kill streams."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from hypothesis import settings
 
 KILLS = int(os.environ.get("CEPHEID_KILLS", "3"))
-"""How often a stream is killed before it may end; `make soak` does it dozens of times."""
+"""How often a stream is killed before it may finish; `make soak` sets it to dozens."""
 
 
 def share(percent: int) -> settings:
-    """So many of the profile's examples, of which each takes longer than those of other tests."""
+    """Run only this percentage of the profile's examples, because each example takes longer than in other tests."""
     return settings(max_examples=settings.default.max_examples * percent // 100)

@@ -1,4 +1,4 @@
-"""detect checks what it is given before anything runs, and says all that is wrong with it at once."""
+"""detect checks its arguments before anything runs, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "message"), ARGUMENTS)
 def test_arguments(options: dict[str, Any], message: str) -> None:
-    """An argument that is of no use is named, with what was given and what is expected."""
+    """The message for a wrong argument names it, the value given and the values expected."""
     assert refusal(**options) == [message]
 
 
 @pytest.mark.parametrize("frame", [EVENTS, EVENTS.to_pandas(), pl.DataFrame(EVENTS)])
 def test_tables_in_messages(frame: Any) -> None:
-    """A table that stands in a wrong place is named by its kind and shape; its values may be many."""
+    """A table in a wrong place is shown by its kind and shape, because it may have many values."""
     kind = f"{type(frame).__module__.split('.')[0]}.{type(frame).__name__} of shape (2, 3)"
     made = "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
     text = "an expression such as event('a') >> event('b'), or its text, is expected, got "
@@ -108,13 +108,13 @@ def test_tables_in_messages(frame: Any) -> None:
 
 
 def test_all_at_once() -> None:
-    """All faults of the arguments are in one message."""
+    """One message reports all problems of the arguments."""
     assert len(refusal(key=["k", "k"], columns=["x", "x"], time=1, nulls="keep", as_of="soon")) == 5
 
 
 @pytest.mark.parametrize("name", ["match_id", "Match_Start", "match_end", "detected_at", "_error", "_counts", "_slot0"])
 def test_keys_with_names_of_the_output(name: str) -> None:
-    """A key column stands in the output beside these; any other event column may have such a name."""
+    """A key column is part of the output, so it cannot have one of these names; any other event column may."""
     events = EVENTS.rename_columns([name, "at", "x"])
     assert refusal(events, key=name) == [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
@@ -124,7 +124,7 @@ def test_keys_with_names_of_the_output(name: str) -> None:
 
 
 def test_one_column_may_be_a_string() -> None:
-    """A string names one column, as key and as columns; no key is None or nothing."""
+    """A string names one column, as `key` and as `columns`; no key is None or an empty list."""
     expected = detect(EVENTS, PAIR, **{**OPTIONS, "key": ["k"]}, columns=["x"])
     assert detect(EVENTS, PAIR, **OPTIONS, columns="x") == expected
     assert expected.column("a").to_pylist() == [{"x": 1}]
@@ -133,7 +133,7 @@ def test_one_column_may_be_a_string() -> None:
 
 
 def test_columns_of_one_name() -> None:
-    """Two columns of one name cannot be told apart, whatever table has them."""
+    """Two columns with the same name are ambiguous, in every kind of table."""
     message = ["two columns of the events are named 'x': rename one"]
     assert refusal(EVENTS.append_column("x", EVENTS.column("x"))) == message
     frame = EVENTS.to_pandas()
@@ -141,7 +141,7 @@ def test_columns_of_one_name() -> None:
 
 
 def test_mixed_columns_of_pandas() -> None:
-    """All columns that hold several types are named."""
+    """All columns that hold values of several types are named."""
     frame = pd.DataFrame({"at": [T, T], "x": [1, "b"], "y": [b"a", 2], "z": [1, 2]})
     first, second = refusal(frame, key=None, sequence=None)
     assert first.startswith("column 'x' of the events is no column of one type (it holds int, str): ")
@@ -150,19 +150,21 @@ def test_mixed_columns_of_pandas() -> None:
 
 
 def test_times_of_pandas_with_and_without_zones() -> None:
-    """Neither zone is guessed; times of several zones are instants all the same."""
+    """A column that mixes times with and without zones is refused; times in several zones are instants and are
+    accepted.
+    """
     instant = datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     local = instant.replace(tzinfo=None)
     two = [pd.Series([local, instant], dtype=object), pd.Series([instant, local, pd.NaT], dtype=object)[:2]]
     nested = [{"then": [local]}, {"then": [instant]}]
     frame = pd.DataFrame({"at": two[0], "x": two[1], "y": nested, "z": [1, "b"]})
     what = "holds times with a zone and times without one: which instants these are is not known. "
-    told = [f"column {name!r} of the events {what}Give all of them a zone, or none" for name in ("at", "x", "y")]
-    assert refusal(frame.drop(columns="z"), key=None, sequence=None) == told
-    assert refusal(frame, key=None, sequence=None)[:3] == told
-    asked = interval_pattern("EVENT PAL(A a)").taxonomy("z")
+    messages = [f"column {name!r} of the events {what}Give all of them a zone, or none" for name in ("at", "x", "y")]
+    assert refusal(frame.drop(columns="z"), key=None, sequence=None) == messages
+    assert refusal(frame, key=None, sequence=None)[:3] == messages
+    pattern = interval_pattern("EVENT PAL(A a)").taxonomy("z")
     with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
-        detect(frame[["at", "z"]].astype({"z": str}), asked, time=("at", "at"))
+        detect(frame[["at", "z"]].astype({"z": str}), pattern, time=("at", "at"))
     with pytest.raises(SchemaError, match="column 'at' of the events holds times with a zone and times without"):
         Matcher(Pattern.begin("a"), pa.schema({"at": pa.timestamp("us", "UTC")}), time="at").process(frame[["at"]])
     zones = [instant, pd.NaT, (instant + timedelta(hours=1)).astimezone(UTC)]
@@ -172,20 +174,22 @@ def test_times_of_pandas_with_and_without_zones() -> None:
 
 
 def test_dates_and_times_of_pandas_in_one_column() -> None:
-    """Arrow would take the dates of the times; within lists and dicts, too. A dict may have both, each in its field."""
+    """Arrow would turn the dates into times, also within lists and dicts. A dict may have both, each in its
+    own field.
+    """
     day, noon = date(2024, 5, 1), datetime(2024, 5, 1, 12, tzinfo=UTC).replace(tzinfo=None)
     values = {"at": [day, noon], "x": [[day], [pd.Timestamp(noon)]], "y": [{"then": noon}, {"then": day}]}
     frame = pd.DataFrame({name: pd.Series(given, dtype=object) for name, given in values.items()})
     what = "holds dates and times: the dates have no time of day, and the times would lose theirs. "
     how = "Make all times, or all dates, for example with pandas.to_datetime"
-    told = [f"column {name!r} of the events {what}{how}" for name in values]
-    assert refusal(frame, key=None, sequence=None) == told
+    messages = [f"column {name!r} of the events {what}{how}" for name in values]
+    assert refusal(frame, key=None, sequence=None) == messages
     with pytest.raises(SchemaError) as caught:
         detect(frame[["at"]].assign(z="A"), interval_pattern("EVENT PAL(A a)").taxonomy("z"), time=("at", "at"))
-    assert str(caught.value) == told[0]
+    assert str(caught.value) == messages[0]
     with pytest.raises(SchemaError) as caught:
         detect(frame[["at"]].assign(z="A"), OccurrencePattern.of("A").taxonomy("z"), time="at")
-    assert str(caught.value) == told[0]
+    assert str(caught.value) == messages[0]
     both = [{"day": day, "noon": noon, "instant": noon.replace(tzinfo=UTC)}, {"day": day, "noon": pd.NaT}]
     days = pd.Series([day, pd.NaT], dtype=object)
     events = pd.DataFrame({"at": [T, T + timedelta(hours=1)], "both": both, "day": days})
@@ -197,7 +201,7 @@ def test_dates_and_times_of_pandas_in_one_column() -> None:
 
 
 def line() -> int:
-    """The caller's."""
+    """The line of the caller."""
     frame = currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -206,7 +210,7 @@ def line() -> int:
 
 @pytest.mark.parametrize("options", [{"sequence": None}, {"nulls": "drop", "key": "s"}])
 def test_warnings_show_the_caller_s_line(options: dict[str, Any]) -> None:
-    """A warning is at the line that calls detect, so that it is shown once for each such line."""
+    """A warning points to the line that calls detect, so that Python shows it once for each such line."""
     events = EVENTS.append_column("s", pa.array(["p", None]))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -216,7 +220,7 @@ def test_warnings_show_the_caller_s_line(options: dict[str, Any]) -> None:
 
 
 def test_dropped_events_are_not_silent() -> None:
-    """Without a report the counts of dropped events are in a warning; with one they are in it."""
+    """Without a report, a warning states how many events were dropped; with one, the report does."""
     events = pa.table({"k": ["p", None, "p", None], "at": pa.array([T, T, None, None]), "x": [1, 2, 3, 4]})
     with pytest.warns(CepheidWarning) as caught:
         detect(events, PAIR, **OPTIONS, nulls="drop")
@@ -243,8 +247,8 @@ LOGINS = EVENTS.append_column("kind", pa.array(["login", "logout"])).append_colu
         (interval_pattern("EVENT SEQ(logout a, !logni b, buy c)"), ("at", "to")),
     ],
 )
-def test_types_that_may_be_slips(pattern: Any, time: Any) -> None:
-    """A type that no event has is warned of if a type of the events is like it and the taxonomy does not list it."""
+def test_types_that_may_be_misspelled(pattern: Any, time: Any) -> None:
+    """A type that no event has is reported if it resembles a type of the events and the taxonomy does not list it."""
     events = LOGINS if isinstance(time, tuple) else LOGINS.drop_columns("to")
     typed = pattern.taxonomy("kind")
     with pytest.warns(CepheidWarning) as caught:
@@ -259,8 +263,9 @@ def test_types_that_may_be_slips(pattern: Any, time: Any) -> None:
 
 
 def test_types_that_no_event_has() -> None:
-    """A type that is like none of the events', that the taxonomy lists, or beside which the pattern asks for the one
-    that it is like, is warned of no more than any in a table without events or with too many types.
+    """There is no warning about a type that resembles none of the events' types, that the taxonomy lists, or that
+    stands in the pattern beside the type it resembles. Nor is there one for a table without events or with too many
+    types.
     """
     types = {kind: [] for kind in ("logni", "login", "logout")}
     many = pa.table({"at": [T] * 2000, "kind": [f"login{number}" for number in range(2000)]})
@@ -299,7 +304,7 @@ def test_types_that_no_event_has() -> None:
     ],
 )
 def test_uncertain_as_of(as_of: Any, zone: str, message: str) -> None:
-    """A local time that means two instants or none is refused."""
+    """A local time that is ambiguous or does not exist is refused."""
     assert refusal(as_of=as_of, time_zone=zone) == [message]
 
 
@@ -308,7 +313,7 @@ def test_uncertain_as_of(as_of: Any, zone: str, message: str) -> None:
     ["2024-01-01 01:00", "2024-01-01 00:00+00:00", datetime(2024, 1, 1, 1, tzinfo=ZoneInfo("Europe/Berlin"))],
 )
 def test_as_of_is_read_in_the_zone(as_of: Any) -> None:
-    """A local as_of is one of `time_zone`, here an hour ahead of UTC; one with a zone is an instant."""
+    """A local as_of is read in `time_zone`, here an hour ahead of UTC; one with a zone is an instant."""
     assert len(detect(EVENTS, PAIR, **OPTIONS, as_of=as_of, time_zone="Europe/Berlin")) == 1
 
 
@@ -322,7 +327,9 @@ def test_as_of_in_utc() -> None:
 
 
 def test_unused_columns_may_be_anything() -> None:
-    """A column that neither the output nor a condition names is not looked at; a used one that does not fit is told."""
+    """A column that neither the output nor a condition uses is not checked; a used column of an unsupported type is
+    reported.
+    """
     odd = pa.array([1, 2], pa.timestamp("ns"))
     events = EVENTS.append_column("odd", odd).append_column("in", pa.StructArray.from_arrays([odd], ["odd"]))
     assert len(detect(events, PAIR, **OPTIONS, columns=["x"])) == 1
@@ -335,7 +342,7 @@ def test_unused_columns_may_be_anything() -> None:
 
 
 def test_unused_columns_that_arrow_lacks() -> None:
-    """Such a column does not matter either; where it is used, what is wrong with it is told."""
+    """Unused columns of types that Arrow does not have are ignored; used ones are reported."""
     of_pandas = EVENTS.to_pandas().assign(o=[1, b"a"])
     mixed = "column 'o' of the events is no column of one type (it holds bytes, int): "
     of_polars = pl.DataFrame(EVENTS).with_columns(o=pl.lit(1).cast(pl.Int128))

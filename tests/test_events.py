@@ -1,4 +1,4 @@
-"""Values of events as Python has them."""
+"""Values of events as Python objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cepheid.events.batch import python_values
 
 NEAR, FAR = 1_000_000, 1 << 61
-SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 one without a zone is meant
+SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 a time without a zone is intended
 TEXT = "75039-04-04T19:00:13.693952"
 
 
@@ -27,7 +27,7 @@ TEXT = "75039-04-04T19:00:13.693952"
     ],
 )
 def test_times_beyond_pythons(values: list[Any], type_: pa.DataType, expected: list[Any]) -> None:
-    """A time that no datetime can be is text, with all times of its column."""
+    """If a time is outside the range of Python's datetime, all times of its column are given as text."""
     column = pa.array(values, type_)
     assert python_values(column) == expected
     assert python_values(pa.chunked_array([column, column])) == [*expected, *expected]

@@ -1,4 +1,4 @@
-"""The example of flights as intervals: what its patterns find in a month is what SQL finds."""
+"""The example of flights as intervals: its patterns find in a month what SQL finds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_sql(query: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_aircraft_that_are_not_back() -> None:
-    """For each flight, the next planned one of its aircraft if that leaves before the aircraft can be back."""
+    """For each flight: the next planned flight of its aircraft, if it leaves before the aircraft can be back."""
     matches = detect(intervals("away", "planned"), NOT_BACK, key="tailnum", columns=["leg", "begin"], **TIMES)
     expected = by_sql(
         """
@@ -54,7 +54,7 @@ def in_weather(matches: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_banks_in_bad_weather() -> None:
-    """A bank is found for each spell of bad weather that it lies in."""
+    """A bank is found once for each period of bad weather that contains it."""
     events = intervals("bank", *WEATHER)
     found = detect(events, BANKS, key="origin", **TIMES)
     assert in_weather(found) == by_sql(IN_WEATHER, events=events)
@@ -63,24 +63,26 @@ def test_banks_in_bad_weather() -> None:
 
 @pytest.mark.spark
 def test_banks_on_spark(spark: SparkSession) -> None:
-    """Spark finds the same, with the same ids."""
+    """Spark finds the same matches, with the same ids."""
     events = intervals("bank", *WEATHER)
     here = detect(events, BANKS, key="origin", columns="kind", **TIMES)
     there = detect(spark.createDataFrame(events), BANKS, key="origin", columns="kind", **TIMES)
     assert sorted(row.match_id for row in there.collect()) == sorted(here["match_id"].to_pylist())
 
 
-def told(consistency: str) -> pa.Table:
+def matches_with(consistency: str) -> pa.Table:
     events = intervals("held", *WEATHER)
-    asked = HELD.emitting(consistency)
-    live = IntervalMatcher(asked, events, key="origin", columns=["begin"], lateness="1 day", **TIMES)
+    pattern = HELD.emitting(consistency)
+    live = IntervalMatcher(pattern, events, key="origin", columns=["begin"], lateness="1 day", **TIMES)
     rows = pa.concat_tables([live.process(events), live.finish()])
     assert live.counts.late == 0
     return rows
 
 
 def test_flights_held_in_fair_weather() -> None:
-    """What is told in real time, less what is taken back, is what is told when it is certain, and what SQL finds."""
+    """The insertions of a real-time run minus its retractions are the matches of a conservative run, and those
+    of SQL.
+    """
     expected = by_sql(
         """
         SELECT origin, begin, "end" FROM events h WHERE kind = 'held' AND NOT EXISTS (FROM events w
@@ -88,12 +90,12 @@ def test_flights_held_in_fair_weather() -> None:
         """,
         events=intervals("held", *WEATHER),
     )
-    rows = told("realtime").to_pylist()
+    rows = matches_with("realtime").to_pylist()
     signs = {"insertion": 1, "retraction": -1}
     net: Counter[str] = Counter()
     for row in rows:
         net[row["match_id"]] += signs[row["kind"]]
     left = [row for row in rows if row["kind"] == "insertion" and net[row["match_id"]]]
     assert sorted((row["origin"], row["match_start"], row["match_end"]) for row in left) == expected
-    assert {row["match_id"] for row in left} == {*told("conservative")["match_id"].to_pylist()}
+    assert {row["match_id"] for row in left} == {*matches_with("conservative")["match_id"].to_pylist()}
     assert Counter(row["kind"] for row in rows) == {"insertion": 2181, "retraction": 146}

@@ -1,4 +1,4 @@
-"""The example of a shop: what its patterns find is what SQL finds, in the whole log and while it arrives."""
+"""The example of a shop: its patterns find what SQL finds, in the complete log and while events arrive."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def spans(matches: pa.Table, name: str) -> list[tuple[object, ...]]:
 
 
 def of_latest_start(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """Of those of one key and end one that starts last."""
+    """For each key and end, one occurrence with the latest start."""
     latest = {(key, end): (key, start, end) for key, start, end in found}
     return sorted(latest.values())
 
 
 @pytest.mark.parametrize("name", shop.EXPRESSIONS)
 def test_afterwards(log: pa.Table, name: str) -> None:
-    """All occurrences are those that SQL finds; the recent ones are, of each end, one of the latest start."""
+    """All occurrences equal those of SQL; the recent policy gives, for each end, one with the latest start."""
     expected = by_sql(log, name)
     assert expected or name == "3a"
     assert spans(shop.afterwards(log, name, Policy.UNRESTRICTED), name) == expected
@@ -86,7 +86,7 @@ def test_afterwards(log: pa.Table, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["2a", "2b", "2c alarm", "3c"])
 def test_while_it_arrives(log: pa.Table, name: str) -> None:
-    """A matcher that waits for the latest events finds the same as it arrives."""
+    """A matcher that waits for delayed events finds the same while events arrive."""
     expected = by_sql(log, name)
     matcher = shop.while_it_arrives(log, name, lateness="1 minute", batch=5_000)
     assert matcher.counts.late == 0
@@ -94,7 +94,7 @@ def test_while_it_arrives(log: pa.Table, name: str) -> None:
 
 
 def test_two_dear_books() -> None:
-    """The pattern of the two books finds some, where there are enough events for it."""
+    """In a log that is long enough, the pattern of two expensive books finds matches."""
     log = shop_log(60_000)
     books = log.filter(pc.field("process") == "Buy")
     assert spans(shop.afterwards(books, "3a", Policy.UNRESTRICTED), "3a") == by_sql(books, "3a") != []

@@ -1,4 +1,4 @@
-"""What the benchmark against FlinkCEP says on a machine that lacks something."""
+"""The messages of the benchmark against FlinkCEP on a machine that lacks a requirement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks import flinkcep_peer
 
 
 def test_flinkcep_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its jars the target that installs them is named."""
+    """If the jars of FlinkCEP are missing, the message names the make target that installs them."""
     monkeypatch.setattr(flinkcep_peer, "JARS", tmp_path)
     message = f"there is no FlinkCEP 2.3 in {tmp_path}: run `make bench-flinkcep`, which installs it"
     with pytest.raises(flinkcep_peer.PeerMissing, match=f"^{message}$"):
@@ -17,7 +17,7 @@ def test_flinkcep_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without javac the package to install is named."""
+    """If javac is missing, the message names the package to install."""
     for name in ("flink-dist-2.3.0.jar", "flink-cep-2.3.0.jar"):
         (tmp_path / name).touch()
     monkeypatch.setattr(flinkcep_peer, "JARS", tmp_path)

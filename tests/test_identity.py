@@ -1,4 +1,6 @@
-"""The bytes of a row are equal exactly where rows are, whatever host and whatever type it held them in."""
+"""The bytes of two rows are equal exactly if the rows are equal, whatever the host and whatever Arrow type
+held them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def nested(value: pa.DataType) -> list[pa.DataType]:
 
 
 def wrapped(value: Any, type_: pa.DataType) -> pa.Array:
-    """The value somewhere within a value of the type."""
+    """The value nested somewhere in a value of the type."""
     return pa.array([_inside(value, type_)], type_)
 
 
@@ -49,7 +51,7 @@ def _inside(value: Any, type_: pa.DataType) -> Any:
 
 @pytest.mark.parametrize("place", range(6))
 def test_an_instant_is_the_same_in_any_zone(place: int) -> None:
-    """Also within structs, lists and maps."""
+    """Equal instants in different zones have the same bytes, also within structs, lists and maps."""
     here, there = nested(pa.timestamp("us", "UTC"))[place], nested(pa.timestamp("us", "Europe/Berlin"))[place]
     local = NOON.astimezone(ZoneInfo("Europe/Berlin"))
     assert bytes_of(wrapped(NOON, here)) == bytes_of(wrapped(local, there))
@@ -57,7 +59,7 @@ def test_an_instant_is_the_same_in_any_zone(place: int) -> None:
 
 @pytest.mark.parametrize("place", range(6))
 def test_zeros_and_nans_are_one_each(place: int) -> None:
-    """As Spark groups them, also within structs, lists and maps."""
+    """All zeros have the same bytes, and all NaNs, as in Spark's grouping, also within structs, lists and maps."""
     type_ = nested(pa.float64())[place]
     assert bytes_of(wrapped(0.0, type_)) == bytes_of(wrapped(-0.0, type_))
     assert bytes_of(wrapped(NAN, type_)) == bytes_of(wrapped(-NAN, type_))
@@ -65,7 +67,7 @@ def test_zeros_and_nans_are_one_each(place: int) -> None:
 
 
 def test_what_differs_has_other_bytes() -> None:
-    """Borders between elements, NULL and nothing are told apart."""
+    """Different values have different bytes: borders between elements, NULL and empty values are distinguished."""
     lists = [None, [], [None], [""], ["a", "b"], ["ab"], ["", "ab"], ["ab", ""]]
     assert len(set(bytes_of(pa.array(lists, pa.list_(pa.string()))))) == len(lists)
     structs = [None, {"a": None, "b": None}, {"a": "x", "b": None}, {"a": None, "b": "x"}]
@@ -74,7 +76,7 @@ def test_what_differs_has_other_bytes() -> None:
 
 
 def test_slices_have_the_bytes_of_their_rows() -> None:
-    """A part of a column has the same bytes as in the whole, NULLs within fixed-size lists included."""
+    """A slice of a column gives the same bytes as the whole column, including NULLs within fixed-size lists."""
     rows = [[1, 2], None, [3, None], [1, 2]]
     for type_ in (pa.list_(pa.int64()), pa.list_(pa.int64(), 2), pa.large_list(pa.int64())):
         column = pa.array(rows, type_)
@@ -84,7 +86,7 @@ def test_slices_have_the_bytes_of_their_rows() -> None:
 
 
 def test_dictionaries_and_intervals() -> None:
-    """Values in dictionaries count as themselves; types that only Arrow has are values too."""
+    """Dictionary-encoded values count as the values themselves; types that only Arrow has work, too."""
     assert bytes_of(pa.array(["a", None]).dictionary_encode()) == bytes_of(pa.array(["a", None]))
     months = pa.array([(1, 2, 3), None, (1, 2, 4)], pa.month_day_nano_interval())
     assert len(set(bytes_of(months))) == 3
@@ -92,7 +94,7 @@ def test_dictionaries_and_intervals() -> None:
 
 @pytest.mark.spark
 def test_rows_from_spark(spark: SparkSession) -> None:
-    """What Spark hands over, in its types, has the bytes of the same rows in other types of Arrow."""
+    """Rows that Spark delivers have the same bytes as equal rows in other Arrow types."""
     here = pa.table(
         {
             "s": pa.array(

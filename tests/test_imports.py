@@ -1,4 +1,4 @@
-"""What `import cepheid` costs: neither Spark nor the compiler, which are loaded at their first use."""
+"""`import cepheid` loads neither Spark nor the compiler; they are loaded at their first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def loaded_by(statement: str) -> set[str]:
-    """The top-level packages that a fresh interpreter has loaded after `statement`."""
+    """The top-level packages that a new interpreter has loaded after `statement`."""
     program = (
         f"{statement}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
     )
@@ -17,8 +17,8 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_import_loads_neither_spark_nor_the_compiler() -> None:
-    """`import cepheid` is quick and works without Spark: heavy packages are imported where they are first used. A
-    worker of each stream that starts pays for it, too.
+    """`import cepheid` is quick and works without Spark: heavy packages are imported where they are first used. Each
+    worker of a stream also imports it when it starts.
     """
     assert (
         loaded_by("import cepheid")
@@ -39,7 +39,7 @@ def test_the_command_line_starts_without_spark() -> None:
 
 
 def test_workers_are_forked_with_what_they_need() -> None:
-    """Not DuckDB, which no worker calls; what reaches the state of streams is imported, too."""
+    """Workers are forked with the modules that streams with state need, but without DuckDB, which no worker calls."""
     loaded = loaded_by("import sys, cepheid.hosts.spark.worker_daemon\nassert 'pyspark.worker' in sys.modules")
     assert {"pandas", "pyarrow", "numba", "google"} <= loaded
     assert "duckdb" not in loaded

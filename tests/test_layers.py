@@ -1,4 +1,6 @@
-"""The layout holds: imports go one way and in no circle, heavy packages and kinds of pattern stay in their folders."""
+"""The layout of the code: imports go one way without cycles, and heavy packages and kinds of pattern stay in their
+folders.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ LAYERS = (
     "cli",
     "__main__",
 )
-"""In the order of the flow. Modules of one layer may import each other; the package's `__init__` may import all."""
+"""In the order of the data flow. Modules of one layer may import each other; the package's `__init__` may import all.
+"""
 
 ONLY_BELOW: dict[str, tuple[str, ...]] = {
     "numba": ("kernel",),
@@ -46,10 +49,10 @@ ONLY_BELOW: dict[str, tuple[str, ...]] = {
     "typer": ("cli",),
     "rich": ("cli",),
 }
-"""Packages from outside, and the folders that may import them when they run. Types may be named anywhere."""
+"""External packages, and the folders that may import them at run time. Type checking may import them anywhere."""
 
 USES_SPARK = ("cli", "demo")
-"""They do what a user of Spark does: read files and streams, and show what comes back."""
+"""These folders use Spark as its users do: they read files and streams and show the results."""
 
 NAME_KINDS = {
     "__init__.py",
@@ -62,12 +65,12 @@ NAME_KINDS = {
     "families/__init__.py",
     "lang/documents.py",
 }
-"""The public names, FAMILIES, and the table of pattern documents: what may name kinds of pattern."""
+"""The modules that may name kinds of pattern: the public names, FAMILIES, and the table of pattern documents."""
 
 MOST_FILES = 20
-"""In a folder."""
+"""The most files in one folder."""
 MOST_MODULES = 10
-"""Beside the layers."""
+"""The most modules next to the layers."""
 
 
 def layer_of(module: Path) -> str:
@@ -95,7 +98,9 @@ def imports_of(module: Path, *, types: bool = True) -> Iterator[tuple[str, str |
 
 
 def layer_imported(source: str, name: str | None) -> str | None:
-    """The layer that an import of ours reaches, None for what is not ours; `from cepheid import x` reaches x's."""
+    """The layer of an imported module, or None if it is not in the package; for `from cepheid import x`, the layer of
+    x.
+    """
     package, *rest = source.split(".")
     if package != "cepheid":
         return None
@@ -116,7 +121,9 @@ def test_a_module_imports_only_from_layers_before_it(module: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
 def test_heavy_packages_are_imported_only_in_their_folder(module: Path) -> None:
-    """The compiler stays in the kernel, Spark and DuckDB in their hosts, the SQL parser in the language, and so on."""
+    """Heavy packages are imported only in their folders: the compiler in the kernel, Spark and DuckDB in their hosts,
+    and so on.
+    """
     place = module.relative_to(SOURCE).as_posix()
     for source, _ in imports_of(module, types=False):
         package = source.split(".")[0]
@@ -126,7 +133,7 @@ def test_heavy_packages_are_imported_only_in_their_folder(module: Path) -> None:
 
 
 def test_no_import_leads_back() -> None:
-    """No module imports itself through others, not even when a function runs."""
+    """No module imports itself through other modules, not even inside functions."""
     known = {module_name(module): module for module in MODULES}
     imported = {
         name: {
@@ -155,14 +162,14 @@ KINDS = [family.kind for family in FAMILIES]
 
 
 def kind_of(parts: tuple[str, ...]) -> str | None:
-    """The kind of pattern whose folder or file it is, in a layer; sets are how patterns of stages are kept."""
+    """The kind of pattern that a folder or file within a layer belongs to; sets belong to stages."""
     inner = [part.removesuffix(".py") for part in parts[1:]]
     return "stages" if "sets" in inner else next((kind for kind in KINDS if kind in inner), None)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
 def test_a_kind_of_pattern_is_named_only_in_its_folders(module: Path) -> None:
-    """What all kinds share, hosts, requests and the command line know none of them."""
+    """Modules shared by all kinds, hosts, requests and the command line import no module of a single kind."""
     place = module.relative_to(SOURCE)
     if place.as_posix() in NAME_KINDS:
         return
@@ -175,7 +182,7 @@ def test_a_kind_of_pattern_is_named_only_in_its_folders(module: Path) -> None:
 @pytest.mark.parametrize("layer", ["lang", "plan", "compile", "kernel", "output", "matchers", "families"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_layer_has_a_place_for_each_kind(layer: str, kind: str) -> None:
-    """A new kind is a folder, or a file, of its name in each of these."""
+    """A new kind of pattern has a folder or file of its name in each of these layers."""
     assert (SOURCE / layer / kind).is_dir() or (SOURCE / layer / f"{kind}.py").is_file()
 
 
@@ -183,7 +190,7 @@ def test_each_layer_has_a_place_for_each_kind(layer: str, kind: str) -> None:
 
 
 def test_folders_are_small() -> None:
-    """A reader can look through one."""
+    """Folders stay small enough to look through."""
     for folder in {module.parent for module in MODULES}:
         files = [module for module in MODULES if module.parent == folder and module.name != "__init__.py"]
         assert len(files) <= (MOST_FILES if folder != SOURCE else MOST_MODULES), folder
@@ -191,7 +198,7 @@ def test_folders_are_small() -> None:
 
 
 def test_the_layers_are_described() -> None:
-    """In CONTRIBUTING and in how_it_works, in their order."""
+    """CONTRIBUTING and how_it_works list the layers in their order."""
     listed = ", ".join(f"`{layer}`" for layer in LAYERS if layer != "__main__")
     for page in ("CONTRIBUTING.md", "docs/how_it_works.md"):
         assert listed in " ".join((SOURCE.parents[1] / page).read_text("utf-8").split()), f"{page}: {listed}"
@@ -199,7 +206,7 @@ def test_the_layers_are_described() -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
 def test_private_names_stay_in_their_module(module: Path) -> None:
-    """No module imports a name with a leading underscore from another of ours."""
+    """No module imports a name with a leading underscore from another module of the package."""
     private = [
         f"{source}.{name}" if name else source
         for source, name in imports_of(module)
@@ -210,7 +217,7 @@ def test_private_names_stay_in_their_module(module: Path) -> None:
 
 
 def test_imports_inside_functions_are_read(tmp_path: Path) -> None:
-    """The reader sees imports in functions and under TYPE_CHECKING, so neither hides one."""
+    """`imports_of` finds imports in functions and under TYPE_CHECKING, so neither can hide one."""
     file = tmp_path / "module.py"
     file.write_text("if TYPE_CHECKING:\n    import numba\ndef f():\n    from cepheid.cli import app\n")
     assert set(imports_of(file)) == {("numba", None), ("cepheid.cli", "app")}

@@ -1,4 +1,4 @@
-"""What follows what, and what is the same: as Spark sorts and groups."""
+"""The order and equality of values, as Spark sorts and groups them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ POINT = pa.struct([("x", pa.float64()), ("name", pa.string())])
     ],
 )
 def test_differs(values: list[Any], type_: pa.DataType, expected: list[bool]) -> None:
-    """NULL equals NULL, NaN NaN and -0.0 0.0, within structs too; a NULL struct is none of NULLs."""
+    """NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0, within structs too; a NULL struct differs from a struct of
+    NULLs.
+    """
     assert differs(pa.array(values, type_)).tolist() == [bool(flag) for flag in expected]
 
 
 def test_leaves_are_equal_to_the_bit() -> None:
-    """What is grouped by its bits (as Arrow does) has one zero and one NaN."""
+    """Values that are grouped by their bytes, as Arrow does, have one zero and one NaN."""
     other_nan = np.array([0x7FF8_0000_0000_0001], np.uint64).view(np.float64)[0]
     (leaf,) = leaves(pa.array([0.0, -0.0, NAN, -NAN, other_nan]))
     assert pa.table({"key": leaf}).group_by("key").aggregate([]).num_rows == 2
@@ -53,7 +55,7 @@ def test_leaves_are_equal_to_the_bit() -> None:
     ],
 )
 def test_descends(values: list[Any], type_: pa.DataType) -> None:
-    """A column in order descends nowhere; of any two values that differ one order of the two descends."""
+    """A sorted column never descends; of two different values, exactly one order descends."""
     column = pa.array(values, type_)
     assert not descends([column]).any()
     for i in range(len(values)):
@@ -63,7 +65,7 @@ def test_descends(values: list[Any], type_: pa.DataType) -> None:
 
 
 def test_descends_by_several_columns() -> None:
-    """A later column counts where those before it agree."""
+    """A later column counts only if the earlier ones are equal."""
     first, second = pa.array([1, 1, 2, 1]), pa.array([2.0, NAN, 0.0, 9.0])
     assert descends([first, second]).tolist() == [False, False, True]
     assert descends([first.slice(0, 3), pa.array([NAN, 2.0, 1.0])]).tolist() == [True, False]
@@ -91,7 +93,7 @@ def batch(*events: tuple[int, float | None]) -> Batch:
     ],
 )
 def test_events_out_of_order(batches: list[Batch]) -> None:
-    """Time and sequence may not go back, within a batch or over its border."""
+    """Time and sequence may not decrease, within a batch or between batches."""
     ordering = Ordering()
     with pytest.raises(EventError) as caught:
         [list(ordering.process(one)) for one in batches]
@@ -110,7 +112,7 @@ def _ends(batches: list[Batch]) -> list[tuple[Batch, int]]:
 
 
 def test_events_in_order() -> None:
-    """NaN comes behind all numbers and NULL last, as hosts sort."""
+    """NaN sorts after all numbers and NULL last, as hosts sort."""
     ordering = Ordering()
     events = batch((1, 1.0), (1, 2.0), (1, NAN), (1, None), (2, 0.0))
     assert sum(len(part.batch) for part in (*ordering.process(events), *ordering.finish())) == 5

@@ -1,4 +1,4 @@
-"""What the benchmark of intervals out of order says of a small stream."""
+"""The benchmark of intervals out of order, on a small stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.fixture(name="benchmark")
 def loaded_benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The benchmarks import each other as scripts in one folder do."""
+    """The benchmark module; benchmarks import each other as scripts in one folder do."""
     before = set(sys.modules)
     monkeypatch.syspath_prepend(BENCHMARKS)
     import out_of_order
@@ -29,7 +29,9 @@ def loaded_benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def test_experiments(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ours are right at every share, simpler engines are not where events last; measures and a drawing are kept."""
+    """Our engine is exact for every share of late events, simpler engines are not if events have a duration;
+    measurements and a chart are written.
+    """
     monkeypatch.setattr(benchmark, "SHARES", (0.0, 0.45))
     monkeypatch.setattr(benchmark, "SLACKS", (benchmark.SECOND,))
     monkeypatch.setattr(benchmark, "LENGTHS", (4,))
@@ -52,7 +54,7 @@ def test_experiments(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_wrong_matches_are_noticed(benchmark: ModuleType) -> None:
-    """An answer that lacks a match fails the benchmark."""
+    """An answer with a missing match fails the benchmark."""
     stream = benchmark.make_stream(2000, 0.2, durations=True)
     query = benchmark.Query(3, durations=True)
     expected = benchmark.truth(stream, query)

@@ -1,4 +1,4 @@
-"""Rows are made of what the kernel emits, of so many matches at once as Arrow can count."""
+"""The rows made from what a kernel emits, in parts small enough for Arrow's offsets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cepheid.output.stages import MOST_ROWS, parts_of
 
 
 def test_rows_that_arrow_can_count() -> None:
-    """The bytes of that many match ids, in hexadecimal, have 32-bit offsets."""
+    """The match ids of that many matches, as hexadecimal text, fit 32-bit offsets."""
     assert MOST_ROWS * 2 * DIGEST_SIZE < 1 << 31
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 9])
 def test_parts(most: int) -> None:
-    """The matches of all parts are those of the whole, each with its own events, and none has too many."""
+    """The parts together contain all matches, each with its own events, and no part has too many."""
     lengths = np.array([2, 1, 3, 1, 2])
     whole = Emitted(
         end=np.cumsum(lengths),
@@ -32,7 +32,7 @@ def test_parts(most: int) -> None:
 
 
 def test_nothing_has_no_parts() -> None:
-    """Where nothing is emitted there are no rows to make."""
+    """If nothing is emitted, there are no rows to make."""
     nothing = np.zeros(0, np.int64)
     none = Emitted(nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.int32), nothing.astype(np.int32))
     assert list(parts_of(none)) == []

@@ -1,4 +1,4 @@
-"""What set-up and `make kafka` say on a machine that lacks something."""
+"""The messages of set-up and `make kafka` on a machine that lacks a requirement."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ UNTIL_THEN = (
     ],
     ids=["old python", "no venv"],
 )
-def test_what_is_missing_is_said(lacking: str, said: str, tmp_path: Path) -> None:
-    """An old Python and a missing python3-venv are said with what to do, before anything is made."""
+def test_missing_requirements_are_reported(lacking: str, said: str, tmp_path: Path) -> None:
+    """For an old Python and for a missing python3-venv, the message says what to do, before any file is created."""
     python = tmp_path / "python"
     python.write_text(f"#!{sys.executable}\nimport sys\ncode = sys.argv[-1]\n{lacking}\n")
     python.chmod(0o755)
@@ -59,7 +59,7 @@ def test_what_is_missing_is_said(lacking: str, said: str, tmp_path: Path) -> Non
     ids=["no mvn", "mvn fails"],
 )
 def test_no_jars_of_kafka(mvn: str | None, said: str, tmp_path: Path) -> None:
-    """A missing mvn, and one that fails, are said, and no half of a folder stays."""
+    """A missing mvn and a failing one are reported, and no incomplete folder remains."""
     script = tmp_path / "scripts" / "kafka_jars.sh"
     script.parent.mkdir()
     shutil.copy(KAFKA_JARS, script)

@@ -1,4 +1,4 @@
-"""assert_matches passes where the matches are those expected; where not, its message shows what to look at."""
+"""assert_matches passes if the matches are the expected ones; if not, its message shows what to look at."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def refusal(expected: Any = BOTH, rows: Any = ROWS, pattern: Pattern = LOOP, **o
 
 
 def test_matches_in_any_order() -> None:
-    """The order of the matches does not count, unless it is asked for; an id alone is a list of one."""
+    """The order of the matches does not count by default; a single id is short for a list with it."""
     assert_matches(LOOP, ROWS, BOTH)
     assert_matches(LOOP, ROWS, [{"a": [0], "b": (2, 3)}, {"a": 0, "b": [2]}])
     assert_matches(LOOP, ROWS, BOTH, in_order=True)
 
 
 def test_no_matches() -> None:
-    """That nothing matches can be asserted too."""
+    """The absence of any match can be asserted, too."""
     assert_matches(A.next("b").where("letter = 'b'"), ROWS, [])
 
 
 def test_absent_stages() -> None:
-    """A stage that took no event is left out, or None, or an empty list; a NOT stage never takes one."""
+    """A stage that took no event is omitted, None, or an empty list; a NOT stage never takes one."""
     maybe = A.next("b").where("letter = 'b'").optional().not_next("n").where("letter = 'b'").next("x")
     assert_matches(A.next("b").where("letter = 'b'").optional(), ROWS, [{"a": 0}])
     assert_matches(A.next("b").where("letter = 'b'").optional(), ROWS, [{"a": 0, "b": None}])
@@ -59,13 +59,13 @@ def test_absent_stages() -> None:
 
 
 def test_groups() -> None:
-    """The stages of a group are named as others are."""
+    """Stages within a group are named like other stages."""
     pair = Pattern.begin("b").where("letter = 'b'").next("c").where("letter = 'c'")
     assert_matches(A.followed_by_any(pair).times(1, 2), ROWS, [{"a": 0, "b": 3, "c": 4}])
 
 
 def test_the_message_of_a_failure() -> None:
-    """It has the matches that differ, the events with what each stage took of them, and the pattern."""
+    """The message has the matches that differ, the events with the stages that took them, and the pattern."""
     assert failure([{"a": 0, "b": [2, 3]}, {"a": 0, "b": 3}]) == (
         "the matches are not those expected: 1 missing, 1 unexpected, 1 as expected\n"
         "\n"
@@ -95,7 +95,7 @@ def test_the_message_of_a_failure() -> None:
 
 
 def test_nothing_found() -> None:
-    """Where all are missing the message says so, and shows the events all the same."""
+    """If all expected matches are missing, the message says so and still shows the events."""
     lines = failure([{"a": 0}], pattern=A.where("letter = 'z'")).splitlines()
     assert lines[:3] == [
         "the matches are not those expected: 1 missing, 0 unexpected, 0 as expected",
@@ -106,7 +106,7 @@ def test_nothing_found() -> None:
 
 
 def test_a_match_counts_as_often_as_it_is_expected() -> None:
-    """One that is found once and expected twice is missing."""
+    """A match that is found once and expected twice is reported as missing."""
     assert failure([*BOTH, BOTH[0]]).splitlines()[:3] == [
         "the matches are not those expected: 1 missing, 0 unexpected, 2 as expected",
         "",
@@ -115,7 +115,7 @@ def test_a_match_counts_as_often_as_it_is_expected() -> None:
 
 
 def test_differences() -> None:
-    """Each missing match stands beside the unexpected one that is nearest to it, with what makes them differ."""
+    """Each missing match is listed with the most similar unexpected one and the differences between them."""
     any_two = Pattern.begin("b").where("letter = 'b'").followed_by_any("c")
     lines = failure([{"b": 2, "c": 4}, {"b": 3, "c": 4}, {"b": 1}], pattern=any_two.optional()).splitlines()
     assert lines[0] == "the matches are not those expected: 1 missing, 3 unexpected, 2 as expected"
@@ -128,7 +128,7 @@ def test_differences() -> None:
 
 
 def test_timeouts() -> None:
-    """Where they are given, they must be those of the pattern too; a failure has both."""
+    """If timeouts are given, they must equal those of the pattern; a failure lists both matches and timeouts."""
     soon = A.followed_by("b").where("letter = 'b'").times(2).followed_by("z").where("letter = 'z'").within("4 minutes")
     assert_matches(soon, ROWS, [], timeouts=[{"a": 0, "b": [2, 3]}])
     assert_matches(soon, ROWS, [], as_of=239, timeouts=[])
@@ -151,7 +151,7 @@ def test_timeouts() -> None:
 
 
 def test_no_events() -> None:
-    """Then nothing matches; what columns there are is known only from a table."""
+    """Without events nothing matches; the columns are then known only if the events are an empty table."""
     assert_matches(LOOP, [], [])
     assert_matches(LOOP, [], [], key="k", timeouts=[])
     with pytest.raises(PatternError, match="no stage named 'z'"):
@@ -162,7 +162,7 @@ def test_no_events() -> None:
 
 
 def test_order() -> None:
-    """Asked for, the order within each key counts; that of the keys does not, as hosts differ in it."""
+    """With `in_order`, the order within each key counts; the order of the keys does not, as hosts differ in it."""
     rows = [{**row, "time": row["time"], "id": f"{key}{row['id']}", "key": key} for key in "qp" for row in ROWS]
     wanted = [{stage: _of(key, its) for stage, its in match.items()} for key in "qp" for match in BOTH]
     assert_matches(LOOP, rows, wanted, key="key", in_order=True)
@@ -182,7 +182,9 @@ def _of(key: str, ids: Any) -> Any:
 
 
 def test_what_is_shown_of_many() -> None:
-    """Of many matches the first are listed, of many events those that these took, of wide values the beginning."""
+    """Long output is shortened: the first matches, the first events that these took, and the beginning of wide
+    values.
+    """
     rows = [{"id": n, "time": n, "letter": "a" if n % 2 else "z" * 50} for n in range(MOST_ROWS + 10)]
     lines = failure([], rows, A).splitlines()
     assert lines[0] == f"the matches are not those expected: 0 missing, {len(rows) // 2} unexpected, 0 as expected"
@@ -192,7 +194,7 @@ def test_what_is_shown_of_many() -> None:
 
 
 def test_columns_that_are_shown() -> None:
-    """The table has the columns that the test names and those that the conditions do."""
+    """The table of events shows the columns that the test names and those that the conditions use."""
     pattern = Pattern.begin("a").where("x = 1 OR Y = 2").one_or_more().until("z = 1")
     row = {"n": 1, "at": None, "k": None, "s": 3, "x": 1, "y": 2, "z": 0, "other": 0}
     options = {"key": "k", "time": "at", "sequence": "s", "ids": "n"}
@@ -204,7 +206,7 @@ def test_columns_that_are_shown() -> None:
 
 @pytest.mark.parametrize("seconds", [int, float])
 def test_times_as_numbers(seconds: type) -> None:
-    """In rows, numbers are seconds since 1970 UTC; so is as_of."""
+    """Numbers as times in rows are seconds since 1970 UTC; so is as_of."""
     rows = [{**row, "time": seconds(row["time"])} for row in ROWS]
     assert_matches(LOOP.within("3 minutes"), rows, [{"a": 0, "b": 2}])
     assert_matches(LOOP, rows, [{"a": 0, "b": 2}], as_of=seconds(120))
@@ -214,7 +216,7 @@ def test_times_as_numbers(seconds: type) -> None:
 
 
 def test_processing_order() -> None:
-    """Without a time rows count in their order, or in that of several columns."""
+    """Without a time column, rows count in their order, or in that of several columns."""
     rows = [{"id": n, "letter": letter} for n, letter in enumerate("axbbc")]
     assert_matches(LOOP, rows, BOTH, time=None)
     assert "  id  letter  missing 1  as" in failure([*BOTH, {"a": 0}], rows, time=None)
@@ -230,14 +232,14 @@ def test_naive_times() -> None:
 
 
 def test_columns_that_rows_leave_out() -> None:
-    """A column that a row leaves out is NULL there."""
+    """A column that a row omits is NULL there."""
     rows = [{"id": 1, "time": 0}, {"id": 2, "time": 1, "price": 5}]
     assert_matches(Pattern.begin("a").where("price IS NULL").next("b").where("price = 5"), rows, [{"a": 1, "b": 2}])
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist])
 def test_tables(make: Any) -> None:
-    """Events may be any table that detect takes."""
+    """The events may be any table that detect accepts."""
     rows = [{**row, "time": datetime.fromtimestamp(row["time"], UTC)} for row in ROWS]
     assert_matches(LOOP, make(rows), BOTH)
     assert "  0   1970-01-01 00:00:00+00:00  a       a          a             a\n" in failure([{"a": 0}], make(rows))
@@ -245,7 +247,7 @@ def test_tables(make: Any) -> None:
 
 @pytest.mark.spark
 def test_spark(spark: SparkSession) -> None:
-    """A Spark DataFrame is looked through by Spark, with the same failure."""
+    """A Spark DataFrame is matched by Spark, with the same failure message."""
     rows = [{**row, "time": datetime.fromtimestamp(row["time"], UTC)} for row in ROWS]
     frame = spark.createDataFrame(rows, "id INT, time TIMESTAMP, letter STRING").repartition(1)
     with pytest.warns(match="no key"):
@@ -292,13 +294,13 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "message"), REFUSALS)
-def test_slips_in_a_test(given: dict[str, Any], message: str) -> None:
-    """What cannot be meant is no failure of the pattern: it is named, with what is known."""
+def test_mistakes_in_a_test(given: dict[str, Any], message: str) -> None:
+    """Invalid arguments are not failures of the pattern: the message names them, with the known names."""
     assert refusal(**given)[0].startswith(message)
 
 
-def test_all_slips_at_once() -> None:
-    """Every slip in what is expected, and every column that is none, has its line."""
+def test_all_mistakes_at_once() -> None:
+    """Every mistake in the expected matches, and every unknown column, has its own line."""
     assert len(refusal([{"b": 9}, {"z": 0}, 3])) == 3
     rows = [{"id": 1, "time": 0, "x": 1, "y": 1}, {"id": 2, "time": datetime.now(UTC), "x": "1", "y": {}}]
     found = [re.match(r"events: column '(\w+)' is no column of one type: ", line) for line in refusal([], rows)]
@@ -310,8 +312,8 @@ def test_all_slips_at_once() -> None:
     assert refusal([], rows)[0].startswith("events: column 'x' holds dates and times: the dates have no time of day")
 
 
-def test_faults_of_the_pattern_are_detect_s() -> None:
-    """A pattern that is wrong is told as detect tells it."""
+def test_problems_of_the_pattern_are_reported_as_by_detect() -> None:
+    """A wrong pattern is reported with the message of detect."""
     with pytest.raises(PatternError, match="no column named 'lettre'"):
         assert_matches(A.where("lettre = 'b'"), ROWS, [])
     with pytest.raises(PatternError, match="no stage named 'z'"):

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a pattern, events in each kind of file, and the command as a process."""
+"""Shared parts of the command line tests: a pattern, events in each kind of file, and ways to run a command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRICES = [("a", 5.0), ("a", 12.0), ("b", 8.0), ("b", 7.0), ("b", 11.0), ("a", 13
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with rising.yaml and with the same six events as events.parquet, events.csv and events.jsonl."""
+    """A folder with rising.yaml and the same six events as events.parquet, events.csv and events.jsonl."""
     (tmp_path / "rising.yaml").write_text(PATTERN)
     events = pa.table(
         {
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Done(NamedTuple):
-    """How a command ended."""
+    """The exit code and the output of a command."""
 
     returncode: int
     stdout: str

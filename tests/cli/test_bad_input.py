@@ -1,4 +1,4 @@
-"""Patterns of intervals and of occurrences that cannot be: told alike as text, in Python, in a file and by commands."""
+"""Wrong patterns of intervals and occurrences get the same message as text, in Python, in a file and from commands."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def works(folder: Path) -> pa.Table:
     return events
 
 
-def told(make: Callable[[], object]) -> str:
-    """The first problem, without its place."""
+def first_problem(make: Callable[[], object]) -> str:
+    """The message of the first problem, without its position."""
     with pytest.raises(PatternError) as raised:
         make()
     return raised.value.problems[0].message.split(". ")[0]
 
 
-def told_by_commands(cepheid: Cepheid, message: str, *times: str) -> None:
-    """Each command tells it, with the place in the file, and ends with the exit code of problems."""
+def assert_commands_report(cepheid: Cepheid, message: str, *times: str) -> None:
+    """Each command reports the message with the position in the file, and ends with the exit code for problems."""
     for command in (
         ("check", "bad.yaml", "--events", "works.parquet"),
         ("explain", "bad.yaml", "--events", "works.parquet"),
@@ -96,27 +96,29 @@ def told_by_commands(cepheid: Cepheid, message: str, *times: str) -> None:
 
 @pytest.mark.parametrize("query", INTERVALS)
 def test_intervals(folder: Path, cepheid: Cepheid, works: pa.Table, query: str) -> None:
-    """One problem, one message."""
+    """Every way to give the query reports the problem with the same message."""
     in_python, message = INTERVALS[query]
     times: dict[str, Any] = {"time": ("begin", "end")}
-    assert told(lambda: detect(works, interval_pattern(query).taxonomy("kind"), **times)).startswith(message)
-    assert told(lambda: detect(works, in_python().taxonomy("kind"), **times)).startswith(message)
+    assert first_problem(lambda: detect(works, interval_pattern(query).taxonomy("kind"), **times)).startswith(message)
+    assert first_problem(lambda: detect(works, in_python().taxonomy("kind"), **times)).startswith(message)
     (folder / "bad.yaml").write_text(f"taxonomy: {{column: kind}}\ninterval: {json.dumps(query)}\n")
-    told_by_commands(cepheid, message, *TIMES)
+    assert_commands_report(cepheid, message, *TIMES)
 
 
 @pytest.mark.parametrize("text", OCCURRENCES)
 def test_occurrences(folder: Path, cepheid: Cepheid, works: pa.Table, text: str) -> None:
-    """One problem, one message."""
+    """Every way to give the expression reports the problem with the same message."""
     in_python, message = OCCURRENCES[text]
-    assert told(lambda: detect(works, OccurrencePattern.of(text).taxonomy("kind"), time="begin")).startswith(message)
-    assert told(lambda: detect(works, in_python().taxonomy("kind"), time="begin")).startswith(message)
+    assert first_problem(lambda: detect(works, OccurrencePattern.of(text).taxonomy("kind"), time="begin")).startswith(
+        message
+    )
+    assert first_problem(lambda: detect(works, in_python().taxonomy("kind"), time="begin")).startswith(message)
     (folder / "bad.yaml").write_text(f"taxonomy: {{column: kind}}\noccurrence: {json.dumps(text)}\n")
-    told_by_commands(cepheid, message, "--time", "begin")
+    assert_commands_report(cepheid, message, "--time", "begin")
 
 
 def test_unknown_policy(folder: Path, cepheid: Cepheid) -> None:
-    """Those that there are are named; the text has none."""
+    """The message for an unknown policy names the known ones; the expression itself has no policy."""
     with pytest.raises(PatternError, match="policy: 'last' is not known; allowed are 'unrestricted', 'recent', 'snoop"):
         OccurrencePattern.of("A").policy("last")
     (folder / "bad.yaml").write_text("taxonomy: {column: kind}\npolicy: last\noccurrence: A\n")
@@ -127,7 +129,7 @@ def test_unknown_policy(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
-    """A missing end, and events that end before they start; by default an error, else dropped and counted."""
+    """Events without an end and events that end before they start are an error by default, or dropped and counted."""
     (folder / "good.yaml").write_text("taxonomy: {column: kind}\ninterval: EVENT PAL(heat a)\n")
     done = cepheid("detect", "good.yaml", "works.parquet", "--start", "begin")
     assert done.returncode == 2
@@ -145,10 +147,10 @@ def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
 
 
 def test_negative_delays(works: pa.Table) -> None:
-    """A bound on how late events come is a length, or nothing at all."""
-    asked = interval_pattern("EVENT PAL(heat a)").taxonomy("kind")
+    """A lateness cannot be negative."""
+    pattern = interval_pattern("EVENT PAL(heat a)").taxonomy("kind")
     with pytest.raises(SchemaError, match="lateness: "):
-        IntervalMatcher(asked, works, time=("begin", "end"), lateness="-1 seconds")
+        IntervalMatcher(pattern, works, time=("begin", "end"), lateness="-1 seconds")
     with pytest.raises(SchemaError, match="lateness: "):
         Matcher(OccurrencePattern.of("heat").taxonomy("kind"), works, time="begin", lateness="-1 seconds")
 
@@ -168,7 +170,7 @@ def test_negative_delays(works: pa.Table) -> None:
     ],
 )
 def test_options_in_messages(folder: Path, cepheid: Cepheid, works: pa.Table, command: list[str], message: str) -> None:
-    """A message names the option that was typed, not an argument of Python."""
+    """A message names the option that was typed, not the argument in Python."""
     assert works.num_rows == 2
     file, *options = command
     (folder / "interval.yaml").write_text("taxonomy: {column: kind}\ninterval: EVENT PAL(heat a)\n")
@@ -180,8 +182,8 @@ def test_options_in_messages(folder: Path, cepheid: Cepheid, works: pa.Table, co
     assert json.loads(done.stdout)["problems"][0]["message"].startswith(message.strip())
 
 
-def test_a_type_column_that_a_pattern_has_no_use_for(folder: Path, cepheid: Cepheid) -> None:
-    """It is refused for stages without subtype; with one it is the column of the types."""
+def test_a_type_column_without_subtype(folder: Path, cepheid: Cepheid) -> None:
+    """--type is refused for stages without a subtype; with a subtype it names the column of types."""
     (folder / "typed.yaml").write_text("stages:\n  - begin: a\n    subtype: b\n")
     for command in (("detect", "rising.yaml", "events.parquet", "--time", "at"), ("check", "rising.yaml")):
         done = cepheid(*command, "--type", "symbol")

@@ -1,4 +1,4 @@
-"""`cepheid check`: all problems with their places, and nothing where there are none."""
+"""`cepheid check`: all problems with their positions, and no output if there are none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cepheid = Callable[..., Any]
 
 @pytest.mark.parametrize("events", [[], ["--events", "events.csv"], ["--events", "events.parquet"]])
 def test_a_good_pattern(cepheid: Cepheid, events: list[str]) -> None:
-    """A pattern without problems ends with 0, and is quiet in a pipe."""
+    """A pattern without problems ends with exit code 0, and prints nothing into a pipe."""
     done = cepheid("check", "rising.yaml", *events)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads(cepheid("check", "rising.yaml", *events, "--json").stdout) == {
@@ -26,7 +26,7 @@ def test_a_good_pattern(cepheid: Cepheid, events: list[str]) -> None:
 
 
 def test_unknown_names_are_placed_in_the_file(folder: Path, cepheid: Cepheid) -> None:
-    """Columns and stages that do not exist are all reported at their line and column of the pattern file."""
+    """Unknown columns and stages are all reported, with line and column in the pattern file."""
     text = (folder / "rising.yaml").read_text()
     (folder / "rising.yaml").write_text(text.replace("price < 10", "prise < 10").replace("low.price", "lo.price"))
     done = cepheid("check", "rising.yaml", "--events", "events.csv", "--json")
@@ -37,7 +37,7 @@ def test_unknown_names_are_placed_in_the_file(folder: Path, cepheid: Cepheid) ->
 
 
 def test_sql_is_checked_without_events(folder: Path, cepheid: Cepheid) -> None:
-    """What is no SQL is found without any events, at its place."""
+    """Invalid SQL is found without any events, with its position."""
     (folder / "p.yaml").write_text("stages:\n- begin: a\n  where: price > > 1\n")
     done = cepheid("check", "p.yaml")
     assert done.returncode == 1
@@ -49,7 +49,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples(folder: Path, cepheid: Cepheid, example: Path) -> None:
-    """Each example is a pattern that fits flights."""
+    """Each example is a valid pattern for flights."""
     (folder / "flights.csv").write_text(
         "tailnum,departed_at,arr_delay,dep_delay,origin\nN1,2024-05-01T10:00:00,50.0,40.0,JFK\n"
     )
@@ -57,8 +57,8 @@ def test_examples(folder: Path, cepheid: Cepheid, example: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_all_is_told_at_once(folder: Path, cepheid: Cepheid) -> None:
-    """A key that is not there does not hide what is wrong with the pattern; nor does a missing time."""
+def test_all_problems_are_reported_at_once(folder: Path, cepheid: Cepheid) -> None:
+    """Neither a missing key column nor a missing time hides the problems of the pattern."""
     text = (folder / "rising.yaml").read_text()
     (folder / "rising.yaml").write_text(text.replace("price < 10", "prise < 10"))
     events = ["--events", "events.csv", "--key", "symbl"]
@@ -75,7 +75,7 @@ def test_all_is_told_at_once(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_events_are_read_as_by_detect(folder: Path, cepheid: Cepheid) -> None:
-    """With the same options check and explain see the same columns, types and engine as detect."""
+    """With the same options, check and explain use the same columns, types and engine as detect."""
     (folder / "na.csv").write_text("at,price,n\n2024-05-01T10:00:00,NA,1\n2024-05-01T10:01:00,5.5,2\n")
     options = ["--time", "at", "--null", "NA", "--sequence", "n", "--columns", "price", "--time-zone", "Europe/Berlin"]
     assert cepheid("detect", "rising.yaml", "na.csv", *options).returncode == 0
@@ -89,7 +89,7 @@ def test_events_are_read_as_by_detect(folder: Path, cepheid: Cepheid) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_the_engine_is_that_of_the_host(folder: Path, cepheid: Cepheid) -> None:
-    """A function that only Spark has is no problem with --on spark; what Spark refuses is one."""
+    """With --on spark, functions that only Spark has are accepted, and what Spark refuses is a problem."""
     (folder / "p.yaml").write_text("stages:\n- begin: a\n  where: soundex(symbol) = 'A000'\n")
     options = ["p.yaml", "--events", "events.parquet", "--time", "at"]
     assert "available on Spark" in cepheid("check", *options).stderr
@@ -98,7 +98,7 @@ def test_the_engine_is_that_of_the_host(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_a_missing_event_time(folder: Path, cepheid: Cepheid) -> None:
-    """Events without any timestamp cannot be planned for; the columns that are there are named."""
+    """Events without a timestamp column are refused; the message lists the existing columns."""
     (folder / "e.csv").write_text("price\n1\n")
     done = cepheid("check", "rising.yaml", "--events", "e.csv")
     assert done.returncode == 1

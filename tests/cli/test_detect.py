@@ -29,7 +29,7 @@ EXPECTED = [("a", 5.0, 12.0), ("b", 7.0, 11.0)]
 
 @pytest.mark.parametrize("events", ["events.parquet", "events.csv", "events.jsonl"])
 def test_matches_in_a_pipe(cepheid: Cepheid, events: str) -> None:
-    """In a pipe matches are JSON lines, and nothing else is printed."""
+    """In a pipe, matches are JSON lines, and nothing else is printed."""
     done = cepheid("detect", "rising.yaml", events, *OPTIONS, *MEASURES)
     assert (done.returncode, done.stderr) == (0, "")
     matches = [json.loads(line) for line in done.stdout.splitlines()]
@@ -38,7 +38,7 @@ def test_matches_in_a_pipe(cepheid: Cepheid, events: str) -> None:
 
 @pytest.mark.parametrize("output", ["m.parquet", "m.csv", "m.jsonl"])
 def test_matches_in_a_file(folder: Path, cepheid: Cepheid, output: str) -> None:
-    """With --output matches are in the file and a pipe gets nothing."""
+    """With --output, matches are written to the file, and a pipe gets nothing."""
     done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, *MEASURES, "--output", output)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     matches = read_events(event_files([str(folder / output)]), times=["match_start"]).to_pylist()
@@ -46,14 +46,14 @@ def test_matches_in_a_file(folder: Path, cepheid: Cepheid, output: str) -> None:
 
 
 def test_stage_columns(cepheid: Cepheid) -> None:
-    """Without measures each stage is a column, with the event columns that were chosen."""
+    """Without measures, each stage is a column with the chosen event columns."""
     done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, "--columns", "price")
     matches = [json.loads(line) for line in done.stdout.splitlines()]
     assert sorted((m["low"]["price"], m["high"]["price"]) for m in matches) == [(5.0, 12.0), (7.0, 11.0)]
 
 
 def test_result_for_machines(cepheid: Cepheid) -> None:
-    """--json is one object: the matches, or the file that holds them."""
+    """--json prints one object: the matches, or the file that contains them."""
     result = json.loads(cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--json").stdout)
     assert (result["ok"], result["match_count"], len(result["matches"])) == (True, 2, 2)
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--json", "--output", "m.jsonl")
@@ -79,7 +79,7 @@ def test_unknown_columns(cepheid: Cepheid, arguments: list[str], message: str) -
 
 
 def test_unknown_column_in_a_condition(folder: Path, cepheid: Cepheid) -> None:
-    """An unknown column of a condition is placed in the pattern file."""
+    """An unknown column in a condition is reported with its position in the pattern file."""
     text = (folder / "rising.yaml").read_text()
     (folder / "rising.yaml").write_text(text.replace("price < 10", "prise < 10"))
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS)
@@ -88,7 +88,7 @@ def test_unknown_column_in_a_condition(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_events_without_rows(folder: Path, cepheid: Cepheid) -> None:
-    """A file of events without any is no mistake: there are no matches."""
+    """A file without any events is accepted and gives no matches."""
     schema = pq.read_schema(folder / "events.parquet")
     pq.write_table(schema.empty_table(), folder / "none.parquet")
     done = cepheid("detect", "rising.yaml", "none.parquet", *OPTIONS)
@@ -98,22 +98,22 @@ def test_events_without_rows(folder: Path, cepheid: Cepheid) -> None:
 NULLS = "symbol,at,price\na,2024-05-01T10:00:00,5\n,2024-05-01T10:00:00,5\na,,5\na,2024-05-01T10:01:00,12\n"
 
 
-def test_dropped_events_are_said(folder: Path, cepheid: Cepheid) -> None:
-    """Events without key or time are dropped only if asked for; then how many is said, also in a pipe."""
+def test_dropped_events_are_reported(folder: Path, cepheid: Cepheid) -> None:
+    """Events without key or time are dropped only on request; their number is then reported, also in a pipe."""
     (folder / "nulls.csv").write_text(NULLS)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS)
     assert (done.returncode, done.stdout) == (1, "")
     assert "events that cannot be ordered: 1 with a NULL in the key (symbol), 1 without a time (at)" in done.stderr
-    said = "dropped: 1 events without key and 1 without time, of 4\n"
+    report = "dropped: 1 events without key and 1 without time, of 4\n"
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
-    assert (len(done.stdout.splitlines()), done.stderr) == (1, said)
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, report)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop", "--json")
     assert json.loads(done.stdout)["counts"] == COUNTS | {"events": 4, "null_keys": 1, "null_times": 1, "matches": 1}
-    assert done.stderr == said
+    assert done.stderr == report
 
 
 def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
-    """A warning is its message, without the line of ours that warns."""
+    """A warning is printed as its message, without the source line that raised it."""
     (folder / "ties.csv").write_text("symbol,at,price\na,2024-05-01T10:00:00,5\na,2024-05-01T10:00:00,6\n")
     done = process("detect", "rising.yaml", "ties.csv", *OPTIONS)
     (line,) = done.stderr.splitlines()
@@ -123,7 +123,7 @@ def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_failures_on_spark_are_messages(folder: Path, cepheid: Cepheid) -> None:
-    """Events that cannot be processed end with 1 and the message alone, as in process."""
+    """Events that cannot be processed end with exit code 1 and the message alone, as in process."""
     (folder / "nulls.csv").write_text(NULLS)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, done.stdout) == (1, "")
@@ -133,8 +133,8 @@ def test_failures_on_spark_are_messages(folder: Path, cepheid: Cepheid) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_dropped_events_are_said_on_spark(folder: Path, cepheid: Cepheid) -> None:
-    """As in process."""
+def test_dropped_events_are_reported_on_spark(folder: Path, cepheid: Cepheid) -> None:
+    """Dropped events are reported as in process."""
     (folder / "nulls.csv").write_text(NULLS)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark", "--nulls", "drop")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
@@ -142,8 +142,10 @@ def test_dropped_events_are_said_on_spark(folder: Path, cepheid: Cepheid) -> Non
 
 
 @pytest.mark.spark
-def test_reasons_in_events_are_told_apart(spark: Any) -> None:
-    """What was raised and what values do to an operation is an error of events; other failures of Spark pass."""
+def test_errors_of_events_are_distinguished(spark: Any) -> None:
+    """Raised errors and operations that fail on a value are errors of events; other failures of Spark are raised
+    unchanged.
+    """
     from pyspark.errors import PySparkException
 
     from cepheid.errors import EventError
@@ -166,7 +168,7 @@ def test_reasons_in_events_are_told_apart(spark: Any) -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", ["none.parquet", "none.csv"])
 def test_no_events_on_spark(folder: Path, cepheid: Cepheid, name: str) -> None:
-    """Counts are there, and not waited for, where Spark has nothing to run."""
+    """If Spark has nothing to run, the counts are printed without waiting for them."""
     pq.write_table(pq.read_schema(folder / "events.parquet").empty_table(), folder / "none.parquet")
     (folder / "none.csv").write_text("symbol,at,price\n")
     (folder / "any.yaml").write_text("stages:\n- begin: a\n")
@@ -174,12 +176,14 @@ def test_no_events_on_spark(folder: Path, cepheid: Cepheid, name: str) -> None:
     assert json.loads(done.stdout)["counts"] == COUNTS
 
 
-def test_a_reader_that_has_seen_enough(folder: Path) -> None:
-    """`cepheid detect … | head -1` ends quietly, however many matches are left."""
+def test_a_reader_that_closes_the_pipe(folder: Path) -> None:
+    """`cepheid detect … | head -1` ends without a message, however many matches are left."""
     events = pq.read_table(folder / "events.parquet")
     times = events.column("at")
     copies = [events.set_column(1, "at", pc.add(times, timedelta(hours=hour))) for hour in range(1000)]
-    pq.write_table(pa.concat_tables(copies), folder / "many.parquet")  # some 500 kB of matches: no pipe holds them
+    pq.write_table(
+        pa.concat_tables(copies), folder / "many.parquet"
+    )  # some 500 kB of matches: more than a pipe can hold
     command = f"{sys.executable} -m cepheid detect rising.yaml many.parquet --key symbol --time at | head -1"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
@@ -188,15 +192,15 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_same(cepheid: Cepheid) -> None:
-    """The same command gives the same matches on Spark."""
+    """The same command finds the same matches on Spark."""
     expected = sorted(cepheid("detect", "rising.yaml", "events.csv", *OPTIONS).stdout.splitlines())
     assert len(expected) == 2
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--on", "spark")
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, expected), done.stderr
 
 
-def test_what_is_read_is_not_written_over(folder: Path, cepheid: Cepheid) -> None:
-    """Neither events nor the pattern are replaced by the matches."""
+def test_input_is_not_overwritten(folder: Path, cepheid: Cepheid) -> None:
+    """Matches cannot be written over the files of the events or the pattern."""
     before = (folder / "events.csv").read_bytes()
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--output", "events.csv")
     assert done.returncode != 0
@@ -204,7 +208,7 @@ def test_what_is_read_is_not_written_over(folder: Path, cepheid: Cepheid) -> Non
     assert (folder / "events.csv").read_bytes() == before
 
 
-def test_as_of_is_any_iso_time(cepheid: Cepheid) -> None:
-    """With parts of a second and an offset, as in Python."""
+def test_as_of_accepts_iso_times(cepheid: Cepheid) -> None:
+    """--as-of accepts fractions of a second and an offset, as in Python."""
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--as-of", "2024-05-01T12:01:00.500+02:00")
     assert len(done.stdout.splitlines()) == 1

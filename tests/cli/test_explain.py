@@ -11,7 +11,7 @@ Cepheid = Callable[..., Any]
 
 
 def test_pattern_without_events(cepheid: Cepheid) -> None:
-    """Without events the stages and their conditions are told."""
+    """Without events, the stages and their conditions are printed."""
     done = cepheid("explain", "rising.yaml")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Pattern rising\n\n  1. low: begins with\n     where price < 10\n")
@@ -28,7 +28,7 @@ def test_plan_with_events(cepheid: Cepheid) -> None:
 
 
 def test_plan_for_machines(cepheid: Cepheid) -> None:
-    """--json has the same text in an object."""
+    """--json contains the same text in an object."""
     text = cepheid("explain", "rising.yaml").stdout
     printed = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)
     diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
@@ -41,19 +41,19 @@ def test_plan_for_machines(cepheid: Cepheid) -> None:
     }
 
 
-def test_growth_is_warned_of(folder: Path, cepheid: Cepheid) -> None:
-    """Where partial matches can grow without bound, explain names the stage and what to do, with events too."""
+def test_warning_about_growth(folder: Path, cepheid: Cepheid) -> None:
+    """If partial matches can grow without bound, explain names the stage and the remedy, also with events."""
     text = (folder / "rising.yaml").read_text()
     (folder / "rising.yaml").write_text(text.replace("within: 1 hour\n", "").replace("next:", "followed_by:"))
     warning = "stage 'high': partial matches wait for it until an event matches, however long that takes"
     assert f"\nWarning: {warning}" in cepheid("explain", "rising.yaml").stdout
     assert f"\nWarning: {warning}" in cepheid("explain", "rising.yaml", "--events", "events.csv").stdout
-    (told,) = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)["warnings"]
-    assert told.startswith(warning)
+    (printed,) = json.loads(cepheid("explain", "rising.yaml", "--json").stdout)["warnings"]
+    assert printed.startswith(warning)
 
 
 def test_automaton_as_text_and_as_a_diagram(cepheid: Cepheid) -> None:
-    """The automaton is shown with where each state leads; --mermaid prints a state diagram only."""
+    """The automaton is printed with the target of each state; --mermaid prints only a state diagram."""
     assert "Automaton\n  low (start)\n    take [low] → high" in cepheid("explain", "rising.yaml").stdout
     diagram = cepheid("explain", "rising.yaml", "--mermaid").stdout
     assert diagram.startswith("stateDiagram-v2\n")
@@ -61,7 +61,7 @@ def test_automaton_as_text_and_as_a_diagram(cepheid: Cepheid) -> None:
 
 
 def test_a_pattern_with_problems(folder: Path, cepheid: Cepheid) -> None:
-    """What is no pattern cannot be explained: its problems are placed in the file, as by check."""
+    """A wrong pattern cannot be explained: its problems are reported with their positions, as by check."""
     (folder / "open.yaml").write_text("stages:\n- begin: a\n- next: b\n  where: x > 'a\n  times: 2\n")
     done = cepheid("explain", "open.yaml")
     assert (done.returncode, done.stdout) == (1, "")

@@ -26,7 +26,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_one_schema_from_several_files_and_globs(tmp_path: Path) -> None:
-    """Files named and found by a glob are read in order, as one table."""
+    """Files given by name and by glob are read in order, as one table."""
     for number in range(3):
         pq.write_table(pa.table({"id": [number]}), tmp_path / f"part-{number}.parquet")
     paths = event_files([str(tmp_path / "part-2.parquet"), str(tmp_path / "part-[01].parquet")])
@@ -35,7 +35,7 @@ def test_one_schema_from_several_files_and_globs(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
-    """What Spark writes is a folder; its marker files are passed over."""
+    """Spark writes a folder; its marker files are ignored."""
     folder = tmp_path / "events.parquet"
     folder.mkdir()
     pq.write_table(pa.table({"id": [1]}), folder / "part-0.parquet")
@@ -45,7 +45,7 @@ def test_a_folder_of_parquet_is_read(tmp_path: Path) -> None:
 
 
 def test_csv_types(tmp_path: Path) -> None:
-    """Numbers and times are recognised; only the empty field is NULL unless other texts are named."""
+    """Numbers and times are recognised; only an empty field is NULL, unless other texts are given."""
     table = read_events([write(tmp_path / "e.csv", CSV)], times=["time"])
     assert pa.types.is_timestamp(table.schema.field("time").type)
     assert table.column("amount").to_pylist() == [1.5, None]
@@ -55,8 +55,8 @@ def test_csv_types(tmp_path: Path) -> None:
     assert read_events([path], times=["a"], null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
 
 
-def test_a_csv_of_names_alone(tmp_path: Path) -> None:
-    """A file without events has times all the same, so that it is no mistake."""
+def test_a_csv_with_a_header_only(tmp_path: Path) -> None:
+    """In a file without events, time columns still have a time type, so the file is accepted."""
     table = read_events([write(tmp_path / "e.csv", "t,n\n")], times=["t"])
     assert (table.num_rows, table.schema.field("t").type) == (0, pa.timestamp("us"))
 
@@ -65,7 +65,9 @@ LONG = 12345678901234567890
 
 
 def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
-    """Long ids stay apart: they are decimals, or text beyond 38 digits, in all files alike; others are doubles."""
+    """Long ids stay distinct: they become decimals, or text beyond 38 digits, in all files alike; other numbers are
+    doubles.
+    """
     table = read_events([write(tmp_path / "e.csv", f"id,x\n{LONG},1e30\n {LONG + 1},2\n,\n")], times=[])
     assert table.schema.types == [pa.decimal128(38, 0), pa.float64()]
     assert table.column("id").to_pylist() == [Decimal(LONG), Decimal(LONG + 1), None]
@@ -76,7 +78,9 @@ def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_beyond_64_bits_in_json(tmp_path: Path) -> None:
-    """The same in JSON lines, also in structs and lists; too many digits are refused, as JSON has text for them."""
+    """The same holds in JSON lines, also in structs and lists; too many digits are refused, as JSON has text
+    for them.
+    """
     lines = [{"id": LONG, "deep": {"ids": [LONG + 1]}, "x": 1e30}, {"id": None, "deep": {"ids": []}, "x": 1.5}]
     path = write(tmp_path / "e.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
     table = read_events([path], times=[])
@@ -99,14 +103,16 @@ def test_whole_numbers_beyond_64_bits_in_json(tmp_path: Path) -> None:
     ],
 )
 def test_json_times(tmp_path: Path, text: str, expected: datetime | str) -> None:
-    """ISO 8601 text in the time column becomes a timestamp, with a zone or without; other text stays to be reported."""
+    """ISO 8601 text in the time column becomes a timestamp, with or without a zone; other text is left for later
+    checks.
+    """
     event = {"t": text, "note": "2024-05-01T10:00:00Z", "deep": [{"at": "2024-05-01T10:00:00+02:00"}]}
     path = write(tmp_path / "e.jsonl", json.dumps(event) + "\n")
     assert read_events([path], times=["t"]).to_pylist() == [{**event, "t": expected}]
 
 
 def test_times_finer_than_microseconds(tmp_path: Path) -> None:
-    """Nanoseconds are refused where they would be cut off, and read where they are all zero."""
+    """Nanoseconds are refused if they would be truncated, and read if they are all zero."""
     path = write(tmp_path / "e.csv", "t\n2024-05-01T10:00:00.000000000\n")
     assert read_events([path], times=["t"]).schema.field("t").type == pa.timestamp("us")
     with pytest.raises(FileProblem, match=r"column 't' of .*e.csv has times finer than microseconds"):
@@ -130,7 +136,7 @@ def test_times_finer_than_microseconds(tmp_path: Path) -> None:
     ],
 )
 def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], message: str) -> None:
-    """Names that cannot be events are refused before anything is read."""
+    """Names that cannot be files of events are refused before anything is read."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, text)
@@ -151,15 +157,17 @@ def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], 
         ("e.parquet", "PAR", "e.parquet cannot be read as Parquet: "),
     ],
 )
-def test_files_that_are_not_what_they_seem(tmp_path: Path, name: str, text: str, message: str) -> None:
-    """A file that its reader refuses is named, with the reader's reason."""
+def test_files_with_wrong_content(tmp_path: Path, name: str, text: str, message: str) -> None:
+    """If a reader refuses a file, the message has the file's name and the reader's reason."""
     with pytest.raises(FileProblem) as caught:
         read_events([write(tmp_path / name, text)], times=["a"])
     assert message in str(caught.value)
 
 
 def test_files_of_different_schemas(tmp_path: Path) -> None:
-    """Files that differ in columns or types are refused with the column; nothing is converted or filled in silently."""
+    """Files that differ in columns or types are refused with the column; no value is converted or filled in
+    silently.
+    """
     first = write(tmp_path / "1.csv", "a,b\n1,2\n")
     with pytest.raises(SchemaError, match=r"2.csv and .*1.csv differ in the columns b, c"):
         read_events([first, write(tmp_path / "2.csv", "a,c\n1,2\n")], times=["a"])
@@ -180,7 +188,7 @@ def test_files_of_different_schemas(tmp_path: Path) -> None:
     ],
 )
 def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:
-    """An output that cannot be written is refused before the work."""
+    """An output that cannot be written is refused before any work."""
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(FileProblem) as caught:
         check_output(tmp_path / output, [])
@@ -188,7 +196,7 @@ def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:
 
 
 def test_repeated_columns(tmp_path: Path) -> None:
-    """Columns of one name cannot be told apart, in one file or several."""
+    """Two columns with the same name are refused, in one file and in several."""
     path = write(tmp_path / "e.csv", "a,a\n1,2\n")
     for paths in ([path], [path, path]):
         with pytest.raises(SchemaError, match="two columns of the events are named 'a': rename one"):
@@ -197,7 +205,7 @@ def test_repeated_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_an_output_that_the_system_refuses(tmp_path: Path, kind: str) -> None:
-    """What the system says when the file is written is told with its name."""
+    """If the operating system refuses to write the file, the message has its reason and the file's name."""
     with pytest.raises(FileProblem, match=rf"gone/m\.{kind} cannot be written: .*[Nn]o such file or directory"):
         write_matches(matches, tmp_path / "gone" / f"m.{kind}")
 
@@ -213,7 +221,7 @@ matches = pa.table(
 
 
 def test_parquet_keeps_everything(tmp_path: Path) -> None:
-    """A Parquet file of matches reads back as they were, and no other file is left beside it."""
+    """A Parquet file of matches reads back unchanged, and no other file is left in the folder."""
     write_matches(matches, tmp_path / "m.parquet")
     read = pq.read_table(tmp_path / "m.parquet")
     assert read.schema == matches.schema
@@ -222,7 +230,7 @@ def test_parquet_keeps_everything(tmp_path: Path) -> None:
 
 
 def test_json_lines_round_nothing(tmp_path: Path) -> None:
-    """What JSON has no type for is text; whole numbers keep all digits."""
+    """Values without a JSON type are written as text; whole numbers keep all digits."""
     write_matches(matches, tmp_path / "m.jsonl")
     assert (tmp_path / "m.jsonl").read_text() == (
         '{"match_id": "01ff", "start": "2024-05-01T00:00:00+00:00", "stage": {"x": "NaN", "d": "1.10"}, '
@@ -232,7 +240,7 @@ def test_json_lines_round_nothing(tmp_path: Path) -> None:
 
 
 def test_csv_has_nested_columns_as_json(tmp_path: Path) -> None:
-    """A CSV file holds stages as JSON text."""
+    """In a CSV file, stages are JSON text."""
     write_matches(matches, tmp_path / "m.csv")
     read = pyarrow.csv.read_csv(tmp_path / "m.csv")
     assert read.column("match_id").to_pylist() == ["01ff", ""]
@@ -242,7 +250,7 @@ def test_csv_has_nested_columns_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", ["m.csv", "m.jsonl"])
 def test_every_type_is_written(tmp_path: Path, output: str) -> None:
-    """Times of day, durations and maps are written too; a map is its entries."""
+    """Times of day, durations and maps are written, too; a map is written as its entries."""
     values = {
         "time": pa.array([time(1, 2, 3)], pa.time64("us")),
         "duration": pa.array([timedelta(seconds=1)]),
@@ -261,7 +269,7 @@ def test_every_type_is_written(tmp_path: Path, output: str) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["events.parquet", "events.csv", "events.jsonl"])
 def test_spark_reads_the_same(folder: Path, spark: Any, name: str) -> None:
-    """The same file has the same columns, types and rows on Spark: also times without zone."""
+    """Spark reads the same columns, types and rows from the same file, including times without a zone."""
     paths = event_files([str(folder / name)])
     here, there = read_events(paths, times=["at"]), read_events_on_spark(spark, paths, times=["at"]).toArrow()
     assert there.schema == here.schema

@@ -38,7 +38,7 @@ def chain(folder: Path) -> Path:
 
 
 def test_detect(cepheid: Cepheid) -> None:
-    """Its matches are found as those of any file are; times of text files are read, and what is dropped is said."""
+    """Matches are found as for any pattern file; times in text files are read, and dropped events are reported."""
     arguments = ("detect", "chain.yaml", "works.csv", *TIMES, "--columns", "kind", "--nulls", "drop", "--json")
     done = cepheid(*arguments)
     printed = json.loads(done.stdout)
@@ -48,8 +48,8 @@ def test_detect(cepheid: Cepheid) -> None:
     assert "0 events without key and 0 without time and 1 that end before they start, of 4" in done.stderr
 
 
-def test_arguments_that_do_not_fit(cepheid: Cepheid) -> None:
-    """They are called as on the command line."""
+def test_wrong_arguments(cepheid: Cepheid) -> None:
+    """Messages name wrong arguments by their option."""
     done = cepheid("detect", "chain.yaml", "works.csv", *TIMES, "--type", "kind")
     assert (done.returncode, done.stderr) == (
         1,
@@ -70,7 +70,7 @@ def test_arguments_that_do_not_fit(cepheid: Cepheid) -> None:
 
 
 def test_check(cepheid: Cepheid, chain: Path) -> None:
-    """Problems have their places in the file, with events and without."""
+    """Problems are reported with their position in the file, with and without events."""
     assert cepheid("check", "chain.yaml", "--events", "works.csv", *TIMES).returncode == 0
     chain.write_text(CHAIN.replace("s.machine", "spin.machine"))
     for events in ([], ["--events", "works.csv", *TIMES]):
@@ -84,7 +84,9 @@ def test_check(cepheid: Cepheid, chain: Path) -> None:
 
 
 def test_explain(cepheid: Cepheid, chain: Path) -> None:
-    """The pattern; with events the order of joins, also drawn, which without them is refused."""
+    """The pattern is printed. With events, the order of joins is, too, and can be drawn; without events drawing is
+    refused.
+    """
     text = cepheid("explain", "chain.yaml").stdout
     query = "Pattern 'chain': intervals of\n  EVENT PAL((heat h overlap spin s) before alarm a)\n"
     assert text.startswith(query)
@@ -102,9 +104,9 @@ def test_explain(cepheid: Cepheid, chain: Path) -> None:
     assert "no event has the variable 'x'" in cepheid("explain", "chain.yaml").stderr
 
 
-def test_what_goes_on_coming(cepheid: Cepheid, chain: Path) -> None:
-    """What would be kept for ever, or never be certain, is warned of by check and by explain, with events and without:
-    a table ends, so that it is no problem.
+def test_warnings_about_endless_input(cepheid: Cepheid, chain: Path) -> None:
+    """State that would be stored for ever and matches that would never be certain cause a warning in check and explain,
+    with and without events. It is not an error, since a table ends.
     """
     chain.write_text(CHAIN.replace("  WITHIN 2 hours\n", "  WITHOUT (stop s2 ORDER start(s2) > end(a))\n"))
     uncertain = "the negation of 's2': an event with any later start may still forbid a match, so that no "
@@ -118,14 +120,14 @@ def test_what_goes_on_coming(cepheid: Cepheid, chain: Path) -> None:
         assert cepheid("check", "chain.yaml", *events).stdout.splitlines() == lines
         assert cepheid("explain", "chain.yaml", *events).stdout.splitlines()[-2:] == lines
         for command in ("check", "explain"):
-            told = json.loads(cepheid(command, "chain.yaml", *events, "--json").stdout)
-            assert (told["ok"], told["warnings"]) == (True, warnings)
+            result = json.loads(cepheid(command, "chain.yaml", *events, "--json").stdout)
+            assert (result["ok"], result["warnings"]) == (True, warnings)
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_stream(cepheid: Cepheid, folder: Path) -> None:
-    """Its matches come as lines, with their kind."""
+    """Matches are printed as lines, with their kind."""
     (folder / "in").mkdir()
     later = "idle,2024-05-01T12:00:00Z,2024-05-01T12:00:00Z,m2\n"
     (folder / "in" / "works.csv").write_text(EVENTS.rpartition("alarm")[0] + later)
@@ -138,7 +140,7 @@ def test_stream(cepheid: Cepheid, folder: Path) -> None:
 
 
 def test_a_stream_needs_times(cepheid: Cepheid) -> None:
-    """Those of events, or starts and ends."""
+    """A stream needs a time column, or start and end columns."""
     done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--lateness", "1 second")
     assert done.returncode == 2
     assert "Invalid value for --time: name the column of the event time" in done.stderr

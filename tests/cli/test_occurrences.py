@@ -30,7 +30,7 @@ def rise(folder: Path) -> Path:
 
 
 def test_detect(cepheid: Cepheid) -> None:
-    """Its occurrences are found as matches of any file are."""
+    """Occurrences are found as matches of any pattern file are."""
     done = cepheid("detect", "rise.yaml", "events.csv", "--time", "at", "--columns", "price", "--json")
     printed = json.loads(done.stdout)
     assert (done.returncode, printed["match_count"]) == (0, 3)
@@ -38,7 +38,7 @@ def test_detect(cepheid: Cepheid) -> None:
 
 
 def test_check(cepheid: Cepheid, rise: Path) -> None:
-    """Problems have their places in the file, with events and without."""
+    """Problems are reported with their position in the file, with and without events."""
     assert cepheid("check", "rise.yaml", "--events", "events.csv").returncode == 0
     rise.write_text(RISE.replace("low.price", "lowest.price"))
     for events in ([], ["--events", "events.csv"]):
@@ -51,7 +51,7 @@ def test_check(cepheid: Cepheid, rise: Path) -> None:
 
 
 def test_explain(cepheid: Cepheid) -> None:
-    """The pattern, also drawn; with events its operators."""
+    """The pattern is printed and can be drawn; with events, its operators are printed."""
     text = cepheid("explain", "rise.yaml").stdout
     assert text.startswith("Pattern 'rise': occurrences of\n  Dear = ?p:a[p.price > 12]\n  (?low:b; ?high:Dear)[")
     planned = cepheid("explain", "rise.yaml", "--events", "events.csv").stdout
@@ -68,7 +68,7 @@ def test_explain(cepheid: Cepheid) -> None:
 
 
 def test_outputs(cepheid: Cepheid) -> None:
-    """Late events, of which there are none in a file; there are no timeouts."""
+    """Late events can be requested, of which a file has none; occurrences have no timeouts."""
     events = ("rise.yaml", "events.csv", "--time", "at")
     done = cepheid("detect", *events, "--outputs", "matches,late")
     assert [json.loads(line)["kind"] for line in done.stdout.splitlines()] == ["match"] * 3

@@ -1,4 +1,4 @@
-"""`cepheid detect` with outputs, limits and processing order; messages in the words of the command line."""
+"""`cepheid detect` with outputs, limits and processing order; messages use the words of the command line."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ANY = "stages:\n- begin: a\n- followed_by_any: b\n- followed_by: c\n  where: pri
 
 
 def test_outputs(folder: Path, cepheid: Cepheid) -> None:
-    """What is asked for comes in one shape, and is counted."""
-    asked = ["detect", "rising.yaml", "events.csv", *OPTIONS, "--outputs"]
-    rows = [json.loads(line) for line in cepheid(*asked, "matches, timeouts,late").stdout.splitlines()]
+    """The requested outputs have the same columns, and are counted."""
+    command = ["detect", "rising.yaml", "events.csv", *OPTIONS, "--outputs"]
+    rows = [json.loads(line) for line in cepheid(*command, "matches, timeouts,late").stdout.splitlines()]
     assert [(row["kind"], row["symbol"]) for row in rows] == [("match", "a"), ("match", "b")]
     (folder / "any.yaml").write_text(ANY)
     done = cepheid("detect", "any.yaml", "events.csv", *OPTIONS, "--outputs", "timeouts", "--json")
@@ -37,22 +37,24 @@ def test_outputs(folder: Path, cepheid: Cepheid) -> None:
     assert (result["match_count"], result["counts"]["timeouts"]) == (0, len(result["rows"]))
 
 
-def test_counts_that_were_not_asked_for(cepheid: Cepheid) -> None:
-    """Without timeouts among the outputs none were looked for, so the summary has no number of them."""
+def test_counts_of_outputs_that_were_not_requested(cepheid: Cepheid) -> None:
+    """Without timeouts among the outputs, the summary has no number of timeouts."""
     for outputs in ([], ["--outputs", "matches"]):
         done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, *outputs, "--json")
         assert "timeouts" not in json.loads(done.stdout)["counts"]
 
 
 def test_limits(folder: Path, cepheid: Cepheid) -> None:
-    """More than a limit is an error that speaks of options, or dropped and said."""
+    """Exceeding a limit is an error that names the options, or partial matches are dropped and the number is
+    reported.
+    """
     (folder / "any.yaml").write_text(ANY)
-    asked = ["detect", "any.yaml", "events.csv", *OPTIONS, "--max-partial-matches", "1"]
-    done = cepheid(*asked)
+    command = ["detect", "any.yaml", "events.csv", *OPTIONS, "--max-partial-matches", "1"]
+    done = cepheid(*command)
     assert done.returncode == 1
     assert "more than 1 partial matches are open for one key (--max-partial-matches)" in done.stderr
     assert "or let it drop the oldest with --on-limit drop" in done.stderr
-    done = cepheid(*asked, "--on-limit", "drop")
+    done = cepheid(*command, "--on-limit", "drop")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "dropped: 8 partial matches and 0 matches over the limits\n"
     (folder / "each.yaml").write_text("stages:\n- begin: a\n- followed_by_any: b\n")
@@ -62,7 +64,7 @@ def test_limits(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_processing_order(folder: Path, cepheid: Cepheid) -> None:
-    """With --no-time events count in their order, and no match has a time."""
+    """With --no-time, events count in their order, and matches have no times."""
     (folder / "ordered.yaml").write_text(ORDERED)
     done = cepheid("detect", "ordered.yaml", "events.csv", "--key", "symbol", "--no-time")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -147,12 +149,12 @@ def test_messages_have_the_options(
     ],
 )
 def test_other_words_stay(message: str) -> None:
-    """Columns, SQL, events and prose that only look like an argument stay as they are."""
+    """Columns, SQL, events and prose that only look like an argument are not changed."""
     assert in_options(message) == message
 
 
 def test_the_user_s_sql_stays(folder: Path, cepheid: Cepheid) -> None:
-    """A condition that fails is shown as it was written, whatever its columns are named."""
+    """A failing condition is shown as the user wrote it, whatever its columns are named."""
     (folder / "named.csv").write_text("at,as_of,n,time\n2024-05-01T10:00:00,5,0,5\n")
     (folder / "named.yaml").write_text("stages:\n- begin: a\n  where: as_of / n > 1 AND time=5\n")
     done = cepheid("detect", "named.yaml", "named.csv", "--time", "at")
@@ -166,14 +168,14 @@ def test_the_user_s_sql_stays(folder: Path, cepheid: Cepheid) -> None:
 
 
 def test_a_file_named_as_an_option(folder: Path, cepheid: Cepheid) -> None:
-    """A file's name stays as it is."""
+    """The name of a file that equals an option is not changed."""
     (folder / "time").mkdir()
     done = cepheid("check", "time")
     assert (done.returncode, done.stderr) == (3, "time: is a directory\n")
 
 
 def test_times_beyond_pythons(folder: Path, cepheid: Cepheid) -> None:
-    """Matches at times that Python's datetime has not are written as others are."""
+    """Matches at times outside of the range of Python's datetime are written like others."""
     far = pa.table({"at": pa.array([0, 1 << 60], pa.timestamp("us")), "n": [1, 2]})
     pq.write_table(far, folder / "far.parquet")
     (folder / "any.yaml").write_text("stages:\n- begin: a\n")

@@ -43,7 +43,7 @@ def asked(folder: Path) -> Path:
 
 @pytest.mark.usefixtures("asked")
 def test_detect_with_parameters(cepheid: Cepheid) -> None:
-    """A value that is given replaces the one of the file; measures may use parameters too."""
+    """A value from the command line replaces that of the file; measures may use parameters, too."""
     given = ["--parameter", "symbol=b", "--parameter", "limit=7.5", "--measure", "over=high.price - $limit"]
     done = cepheid("detect", "asked.yaml", *EVENTS, *given)
     assert (done.returncode, done.stderr) == (0, "")
@@ -52,8 +52,8 @@ def test_detect_with_parameters(cepheid: Cepheid) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_explain_tells_types_version_and_parameters(cepheid: Cepheid) -> None:
-    """Values are shown as the SQL that they are; one that must be given too."""
+def test_explain_prints_types_version_and_parameters(cepheid: Cepheid) -> None:
+    """Values are printed as SQL, and parameters without a value as such."""
     done = cepheid("explain", "asked.yaml", "--parameter", "limit=7.5")
     assert done.returncode == 0
     assert done.stdout.startswith("Pattern rising, version 1.10\n")
@@ -63,8 +63,8 @@ def test_explain_tells_types_version_and_parameters(cepheid: Cepheid) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_check_tells_all_at_once(cepheid: Cepheid) -> None:
-    """A missing value has its place in the file; a name that the pattern does not know is told with those it does."""
+def test_check_reports_all_at_once(cepheid: Cepheid) -> None:
+    """A missing value is reported with its position in the file; an unknown name is reported with the known ones."""
     done = cepheid("check", "asked.yaml", "--parameter", "limits=5")
     assert done.returncode == 1
     assert done.stderr == (
@@ -95,7 +95,9 @@ interval: EVENT SEQ(b low, a high) WHERE low.price < $who
 
 @pytest.mark.parametrize(("text", "line", "spare"), [(OCCURRENCES, 5, 31), (INTERVALS, 3, 21)])
 def test_parameters_of_other_patterns(folder: Path, cepheid: Cepheid, text: str, line: int, spare: int) -> None:
-    """Files of occurrences and of intervals have them, too: told by explain, asked for by check, given to detect."""
+    """Files of occurrences and of intervals have parameters, too: explain prints them, check and detect need their
+    values.
+    """
     (folder / "p.yaml").write_text(text)
     done = cepheid("check", "p.yaml", "--json")
     problems = json.loads(done.stdout)["problems"]
@@ -113,7 +115,7 @@ def test_parameters_of_other_patterns(folder: Path, cepheid: Cepheid, text: str,
 
 
 def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Cepheid) -> None:
-    """At the parameter's name, the subtype, the taxonomy."""
+    """Problems are reported at the parameter's name, the subtype or the taxonomy."""
     text = PATTERN.replace("subtype: any", "subtype: ani").replace("limit: 10", "limit: 10\n  spare: 1")
     (folder / "p.yaml").write_text(
         text.replace("column: symbol", "column: symbl").replace("  symbol:\n", "  symbol: a\n")
@@ -145,13 +147,15 @@ def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Ceph
     ],
 )
 def test_values(text: str, value: object) -> None:
-    """Numbers, true and false as in pattern files; dates, times and quoted text as in SQL; else it is text."""
+    """Numbers, true and false are read as in pattern files; dates, times and quoted text as in SQL; all else
+    is text.
+    """
     found = parameter_value(text)
     assert (found, type(found)) == (value, type(value))
 
 
 def test_refused_values() -> None:
-    """What begins like a date or a quoted text must be one."""
+    """A value that begins like a date or a quoted text must be one."""
     with pytest.raises(PatternError, match="month must be in"):
         parameter_value("DATE '2026-13-01'")
     with pytest.raises(PatternError, match="a date, time or quoted text as in SQL is expected"):
@@ -168,7 +172,7 @@ def test_refused_values() -> None:
     ],
 )
 def test_refused_options(cepheid: Cepheid, given: list[str], message: str) -> None:
-    """An option that is no assignment is the command line's fault."""
+    """An option that is not NAME=VALUE is a usage error."""
     options = [option for text in given for option in ("--parameter", text)]
     done = cepheid("check", "asked.yaml", *options)
     assert done.returncode == 2

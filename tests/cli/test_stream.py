@@ -1,4 +1,4 @@
-"""`cepheid stream`: over files, over a real Kafka and over Spark's rate source."""
+"""`cepheid stream`: with files, with a real Kafka and with Spark's rate source."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MEASURES = ["--measure", "low=low.price", "--measure", "high=high.price"]
 
 @pytest.mark.spark
 def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, spark: SparkSession) -> None:
-    """All that is there is read once; the same command goes on from its checkpoint in another process, where an event
-    without a time is told, and rows are written once.
+    """All available files are read once. The same command in another process continues from its checkpoint, where an
+    event without a time is reported; rows are written once.
     """
     assert spark.getActiveSession() is not None
     (folder / "in").mkdir()
@@ -43,14 +43,14 @@ def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, s
     command += ["--to", f"files://{folder}/out", "--checkpoint", f"{folder}/state"]
     done = cepheid(*command)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    told = done.stderr.splitlines()
-    assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", told[-3])
-    assert re.match(r"batch 1: 0 events, 0 a second, 2 matches, .* watermark 2024-05-01T10:05:00", told[-2])
-    assert re.match(r"6 events, 2 matches, 0 timeouts, 0 late events \(\d+\.\d s\)", told[-1])
+    lines = done.stderr.splitlines()
+    assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", lines[-3])
+    assert re.match(r"batch 1: 0 events, 0 a second, 2 matches, .* watermark 2024-05-01T10:05:00", lines[-2])
+    assert re.match(r"6 events, 2 matches, 0 timeouts, 0 late events \(\d+\.\d s\)", lines[-1])
     (folder / "in" / "second.jsonl").write_text('{"symbol": "a", "at": null, "price": 3}\n')
     done = process(*command)
     assert done.returncode == 1, done.stderr
-    assert " ERROR " not in done.stderr  # Spark would tell it with its stack
+    assert " ERROR " not in done.stderr  # Spark would print it with its stack trace
     assert done.stderr.splitlines()[-1].startswith(
         "an event has no time: 'at' is NULL. Drop such events before, or with --"
     )
@@ -60,7 +60,9 @@ def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, s
 
 @pytest.mark.spark
 def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
-    """Messages of JSON come in, and go out with their ids as keys; what is no JSON is left out and counted."""
+    """JSON messages are read, and the matches are written with their ids as keys; other messages are dropped and
+    counted.
+    """
     with (folder / "events.jsonl").open("a") as events:
         events.write("\nnonsense")
     lines = spark.read.text(str(folder / "events.jsonl"))
@@ -81,7 +83,9 @@ def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession
 @pytest.mark.spark
 @pytest.mark.slow
 def test_until_it_is_stopped(folder: Path) -> None:
-    """Rows come as lines while it runs, a terminal shows figures and the newest rows, and Ctrl-C ends it well."""
+    """While the command runs, rows are printed as lines and a terminal shows figures and the newest rows; Ctrl-C ends
+    it normally.
+    """
     (folder / "even.yaml").write_text("name: even\nstages:\n  - begin: one\n    where: value % 2 = 0\n")
     options = ["--from", "rate://5", "--time", "timestamp", "--lateness", "0 seconds", "--measure", "value=one.value"]
     command = [sys.executable, "-m", "cepheid", "stream", "even.yaml", *options]
@@ -106,7 +110,7 @@ def test_until_it_is_stopped(folder: Path) -> None:
 
 
 def _drawn(terminal: int, until: str | None) -> str:
-    """What a terminal shows up to this, or all of it; within three minutes."""
+    """What the terminal shows up to `until`, or everything; within three minutes."""
     end = time.monotonic() + 180
     drawn = ""
     while until is None or until not in drawn:
@@ -114,13 +118,13 @@ def _drawn(terminal: int, until: str | None) -> str:
         if select.select([terminal], [], [], 1)[0]:
             try:
                 drawn += os.read(terminal, 4096).decode(errors="replace")
-            except OSError:  # nothing writes to it any more
+            except OSError:  # no process writes to the terminal any more
                 break
     return drawn
 
 
 def test_the_port_of_kafka() -> None:
-    """It is 9092 where none is given."""
+    """The default port is 9092."""
     assert source_of("kafka://one,two:19092,[::1],[::1]:1/topic").place == "one:9092,two:19092,[::1]:9092,[::1]:1"
 
 
@@ -151,10 +155,10 @@ def test_the_port_of_kafka() -> None:
         (["--from", "kafka://127.0.0.1:1/y", "--jars", "jars"], 4, "no Kafka broker answers at 127.0.0.1:1 ("),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_before_spark_starts(
+def test_problems_are_reported_before_spark_starts(
     folder: Path, cepheid: Cepheid, monkeypatch: pytest.MonkeyPatch, *, given: list[str], code: int, message: str
 ) -> None:
-    """Each with the option it is about, or where to find what is missing."""
+    """Each message names the option, or says where to find what is missing."""
     monkeypatch.setattr("cepheid.hosts.spark.kafka.JARS", folder / "none")
     for name in ("in", "empty", "jars"):
         (folder / name).mkdir()
@@ -165,8 +169,8 @@ def test_what_is_wrong_is_said_before_spark_starts(
     assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split()), done.stderr
 
 
-def test_a_lateness_that_is_no_length(cepheid: Cepheid) -> None:
-    """It is said before Spark starts, with the option it is about."""
+def test_an_invalid_lateness(cepheid: Cepheid) -> None:
+    """The message comes before Spark starts, and names the option."""
     done = cepheid("stream", "rising.yaml", "--from", "rate://1", "--time", "timestamp", "--lateness", "2 minuts")
     assert done.returncode == 2
     assert "not a length of time: '2 minuts'" in " ".join(done.stderr.split())

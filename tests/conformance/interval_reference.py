@@ -9,7 +9,7 @@ from tests.conformance.interval_case import question
 from tests.intervals.running import as_intervals
 
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.kernel.consistency_reference import Arrival, LogEntry, told
+from cepheid.kernel.consistency_reference import Arrival, LogEntry, emission_log
 from cepheid.kernel.intervals.reference import by_acceptance, matches
 from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.intervals.build import build_interval_plan
@@ -32,7 +32,9 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
         arrivals = [Arrival(event.start, event.end) for event in arrived]
         known = by_acceptance(plan, arrived, lateness)
         delay = case["K"] * 1_000_000
-        return list(told(arrivals, known, delay=delay, lateness=lateness, consistency=consistency, switches=switches))
+        return list(
+            emission_log(arrivals, known, delay=delay, lateness=lateness, consistency=consistency, switches=switches)
+        )
 
     logs = {
         "conservative": log(Consistency.EARLIEST),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataFrame]:
-    """All rows, kept in memory; `departures(flights)` are the events."""
-    kept = read_flights(spark, unpack_flights(tmp_path_factory.mktemp("flights"))).cache()
-    yield kept
-    kept.unpersist()
+    """All rows, cached in memory; `departures(flights)` are the events."""
+    cached = read_flights(spark, unpack_flights(tmp_path_factory.mktemp("flights"))).cache()
+    yield cached
+    cached.unpersist()

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the command prints into a pipe, and the folder it writes into, in place of what is there."""
+    """What the command prints into a pipe, and the folder that it writes into, replacing the former content."""
     assert spark.getActiveSession() is not None
     output, printed = tmp_path_factory.mktemp("demo") / "out" / "demo", StringIO()
     output.mkdir(parents=True)
@@ -30,7 +30,7 @@ def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return printed.getvalue(), output
 
 
-def test_says_what_was_left_out(demo: tuple[str, Path]) -> None:
+def test_reports_what_was_left_out(demo: tuple[str, Path]) -> None:
     words = " ".join(demo[0].split())
     assert "336,776 flights. The events are 328,521 departures of 4,037 aircraft." in words
     assert "Left out: 8,255 cancelled flights" in words
@@ -38,7 +38,7 @@ def test_says_what_was_left_out(demo: tuple[str, Path]) -> None:
 
 
 def test_prints_tables_without_progress(demo: tuple[str, Path]) -> None:
-    """In a pipe there are no control codes and no line is wider than a terminal's 80 columns."""
+    """Output into a pipe has no control codes, and no line is wider than 80 columns."""
     printed, output = demo
     assert "The 5 longest of 3,823 late chains" in printed
     assert "N228JB" in printed
@@ -59,7 +59,7 @@ def test_writes_all_chains_and_the_pictures(demo: tuple[str, Path]) -> None:
     assert (output / "chain.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_session_runs_on(spark: SparkSession, demo: tuple[str, Path]) -> None:
-    """As it was there before."""
+def test_the_session_is_unchanged(spark: SparkSession, demo: tuple[str, Path]) -> None:
+    """The session still runs, with the settings that it had before."""
     assert demo[1].exists()
     assert spark.range(1).count() == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_chains_are_printed_as_they_happen(spark: SparkSession) -> None:
-    """Three days in three seconds: each chain that was certain at the end is printed, those of a finite input."""
+    """Three days in three seconds: each chain that is certain at the end is printed, as for a finite input."""
     assert spark.getActiveSession() is not None
     printed = StringIO()
     found = run_demo_stream(Console(file=printed, width=200), speed=86_400, days=3)

@@ -1,4 +1,4 @@
-"""The flights of the demo: every number that the module's docstring states, and one meaning with and without Spark."""
+"""The flights of the demo: every number in the module's docstring, and the same rows with and without Spark."""
 
 from __future__ import annotations
 
@@ -50,12 +50,14 @@ def test_time_hour_is_the_scheduled_hour_in_utc(flights: DataFrame) -> None:
 
 
 def clock_differs(local: str, clock: str) -> str:
-    """Whether the minute of the day of `local` is not what `clock`, such as 517 or 2400, says."""
+    """Whether the minute of the day of `local` differs from `clock`, a number such as 517 or 2400."""
     return f"pmod(unix_seconds({local}) div 60 - ({clock} div 100 * 60 + {clock} % 100), 1440) <> 0"
 
 
 def test_departures_agree_with_the_local_clock(flights: DataFrame) -> None:
-    """New York's clock shows dep_time at every real departure, over midnight and after the longest delays too."""
+    """The clock in New York shows dep_time at every actual departure, also after midnight and after the
+    longest delays.
+    """
     local = "from_utc_timestamp(departed_at, 'America/New_York')"
     assert number(flights, "count(dep_time)") == 328_521
     assert number(flights, "count(*)", "(dep_time IS NULL) <> (departed_at IS NULL)") == 0
@@ -65,7 +67,9 @@ def test_departures_agree_with_the_local_clock(flights: DataFrame) -> None:
 
 
 def test_arrivals_agree_with_the_local_clock(flights: DataFrame) -> None:
-    """The clock at the destination shows arr_time at every real arrival, but for one in an hour that did not exist."""
+    """The clock at the destination shows arr_time at every actual arrival, except for one in an hour that did not
+    exist.
+    """
     local = "from_utc_timestamp(arrived_at, dest_zone)"
     different = flights.where(clock_differs(local, "arr_time")).select("month", "day", "origin", "dest", "arr_time")
     assert number(flights, "count(arrived_at)") == 327_346
@@ -73,7 +77,9 @@ def test_arrivals_agree_with_the_local_clock(flights: DataFrame) -> None:
 
 
 def test_flights_are_longer_than_their_time_in_the_air(flights: DataFrame) -> None:
-    """From gate to gate takes at least five minutes more than air_time; plans are from 50 minutes to 11 h 40 min."""
+    """From gate to gate, a flight takes at least five minutes more than air_time; planned durations are from 50 minutes
+    to 11 h 40 min.
+    """
     assert number(flights, "min(timestampdiff(MINUTE, departed_at, arrived_at) - air_time)") == 5
     assert number(flights, "min(timestampdiff(MINUTE, scheduled_at, due_at))") == 50
     assert number(flights, "max(timestampdiff(MINUTE, scheduled_at, due_at))") == 11 * 60 + 40
@@ -87,7 +93,7 @@ def test_destinations_without_a_zone_are_in_the_atlantic_one(flights: DataFrame)
 
 
 def test_order_of_departures(spark: SparkSession, flights: DataFrame) -> None:
-    """No aircraft leaves twice at once; 127 departures lie before the landing of the flight before."""
+    """No aircraft departs twice at the same time; 127 departures are before the landing of the previous flight."""
     row = spark.sql(
         """
         SELECT count_if(departed_at = earlier) AS ties, count_if(departed_at < landed) AS contradictions FROM (
@@ -128,6 +134,6 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_of_a_picture_exist() -> None:
-    """What a picture needs is among the columns."""
+    """The columns that a picture needs exist."""
     assert set(demo.FLIGHT_COLUMNS) <= set(read_flights_arrow().schema.names)
     assert read_flights_arrow().schema.field("departed_at").type == pa.timestamp("us", "UTC")

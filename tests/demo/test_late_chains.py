@@ -1,4 +1,4 @@
-"""The demo's chains, compared exactly with an independent method: SQL window functions and a plain loop, no engine."""
+"""The demo's chains equal those of an independent method: SQL window functions and a plain loop, without an engine."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ ChainLegs: TypeAlias = tuple[str, tuple[Leg, ...]]
 class Departure(NamedTuple):
     tailnum: str
     position: int
-    """Counts the aircraft's departures, from 1."""
+    """The number of the departure among those of its aircraft, from 1."""
     departed_at: datetime
     carrier: str
     flight: int
     arrives_late: bool
     run_end: int | None
-    """The position of the last of the late departures directly after this one; None when the next one is not late."""
+    """The position of the last of the consecutive late departures after this one; None if the next departure is not
+    late.
+    """
 
 
 COLUMNS = ["departed_at", "carrier", "flight"]
 
-# A departure breaks the run before it when it is not late or, for the second example, when it is from another airport.
+# A departure ends the run before it if it is not late or, in the second example, departs from another airport.
 RUNS = """
 WITH events AS (
     SELECT tailnum, departed_at, carrier, flight, origin,
@@ -79,7 +81,7 @@ def chains_by_sql(spark: SparkSession, flights: DataFrame, *, same_origin: bool)
 
 
 def chains_of(aircraft: list[Departure]) -> Iterator[ChainLegs]:
-    """The chains of one aircraft: each start takes the longest run that its twelve hours allow; then the next start.
+    """The chains of one aircraft: each start takes the longest run within twelve hours; then the next start follows.
     Departures that are neither late nor a start are left out.
     """
     by_position = {departure.position: departure for departure in aircraft}
@@ -106,7 +108,7 @@ def chains_by_cepheid(matches: DataFrame) -> list[ChainLegs]:
 
 
 def test_late_chains(spark: SparkSession, flights: DataFrame) -> None:
-    """The main job: every chain is the one that the independent method finds, and there is no other."""
+    """The main job finds exactly the chains that the independent method finds."""
     matches = detect(departures(flights), LATE_CHAIN, key="tailnum", time="departed_at", columns=COLUMNS)
     expected = chains_by_sql(spark, flights, same_origin=False)
     assert Counter(len(legs) for _, legs in expected) == {2: 3_547, 3: 276}
@@ -114,7 +116,7 @@ def test_late_chains(spark: SparkSession, flights: DataFrame) -> None:
 
 
 def test_same_airport_chains(spark: SparkSession, flights: DataFrame) -> None:
-    """The second example: each leg leaves from the airport that the late flight left."""
+    """The second example: each leg departs from the airport of the late flight."""
     matches = detect(departures(flights), SAME_AIRPORT_CHAIN, key="tailnum", time="departed_at", columns=COLUMNS)
     expected = chains_by_sql(spark, flights, same_origin=True)
     assert Counter(len(legs) for _, legs in expected) == {2: 3_324, 3: 274}

@@ -1,4 +1,4 @@
-"""The picture of a chain: it says what happened, loads nothing, and draws what was not recorded as such."""
+"""The picture of a chain: it shows what happened, loads nothing, and marks values that were not recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepheid.demo.timeline import Chain, Flight
 
 
 def at(hour: int, minute: int = 0) -> datetime:
-    """A time on 27 February 2013 in New York, five hours behind UTC; hours beyond 23 are on the next day."""
+    """A time on 27 February 2013 in New York, five hours behind UTC; hours above 23 are on the next day."""
     return datetime(2013, 2, 27, 5, tzinfo=UTC) + timedelta(hours=hour, minutes=minute)
 
 
@@ -41,7 +41,7 @@ CHAIN = Chain(
 
 
 def test_page_is_self_contained() -> None:
-    """The page is well-formed, has one inline SVG, and refers to nothing outside itself."""
+    """The page is well-formed, has one inline SVG, and refers to no external resources."""
     page, _ = draw_chain(CHAIN)
     svg = ET.fromstring(page[page.index("<svg") : page.index("</svg>") + len("</svg>")])  # noqa: S314 (we wrote it)
     assert svg.get("role") == "img"
@@ -58,22 +58,24 @@ def test_page_says_what_happened() -> None:
 
 
 def test_bars_lie_at_their_times() -> None:
-    """A bar's left edge is as far along the axis as its departure."""
+    """The left edge of a bar is at the departure's place on the axis."""
     axis = t.axis_of(CHAIN)
     assert (t.clock(axis.start), t.clock(axis.end)) == ("07:00", "02:00")
     assert axis.fraction(at(16, 30)) == 0.5
 
 
 def test_axis_is_even_when_clocks_change() -> None:
-    """On the night of 10 March the hour from 2 to 3 does not exist, and ticks stay as far apart."""
+    """On the night of 10 March the hour from 2 to 3 does not exist; the ticks are still equally far apart."""
     night = datetime(2013, 3, 10, 5, tzinfo=UTC)
     chain = Chain("N1", (flight(1, "CLT", night, 40, 60), flight(2, "CLT", night + timedelta(hours=3), 40, 60)))
     ticks = t.axis_of(chain).ticks()
     assert [f"{tick:%H}" for tick in ticks] == ["23", "00", "01", "03", "04", "05", "06"]
 
 
-def test_unknown_arrival_is_said() -> None:
-    """A flight without a recorded arrival is drawn as long as planned, and the page says that it is not known."""
+def test_unknown_arrival_is_marked() -> None:
+    """A flight without a recorded arrival is drawn with its planned duration, and the page says that the arrival is
+    unknown.
+    """
     lost = replace(CHAIN.flights[2], arrived_at=None, arr_delay=None)
     page, _ = draw_chain(replace(CHAIN, flights=(*CHAIN.flights[:2], lost)))
     assert "arrival not recorded" in page

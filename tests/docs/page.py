@@ -1,18 +1,18 @@
-"""A page of the documentation as its fenced blocks, and how each is run.
+"""A page of the documentation as fenced blocks, and how each block is run.
 
-What stands behind the three backticks says what happens with a block:
+The words after the three backticks say how a block is run:
 
     python          run; all blocks of a page share their names, in order
-    python spark    likewise, only where there is a Spark session (the name `spark`)
-    python kafka    likewise, only where there is a Kafka (the name `broker`)
-    python raises   likewise, and it must end in an exception: its class and message are the output
-    text            directly behind a python block: what that printed
-    console         lines that begin with `$ ` are commands of the command line, the others what they print
-    console spark   likewise, only where Spark is; of commands that start it, in a process of their own, what is on
-                    standard output
+    python spark    the same, only with a Spark session (the name `spark`)
+    python kafka    the same, only with a Kafka broker (the name `broker`)
+    python raises   the same, and it must raise an exception: its class and message are the output
+    text            directly after a python block: what that block printed
+    console         lines that begin with `$ ` are commands of the command line, the others are their output
+    console spark   the same, only with Spark; commands that start Spark run in a process of their own, and only
+                    their standard output is shown
     yaml            a pattern; `yaml late.yaml` also writes it to that file
-    json            read as JSON
-    sh              for the reader's own machine: checked by name only
+    json            parsed as JSON
+    sh              for the reader's own machine: only the names in it are checked
 
 Blocks run in a temporary folder, with warnings as errors.
 """
@@ -47,18 +47,18 @@ _VARYING = [(re.compile(r"\d+\.\d+ s\b"), "… s"), (re.compile(r"\b[0-9a-f]{32}
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its kind, the words behind that, its text and the number of its first line."""
+    """A fenced block: its kind, the words after the kind, its text and the number of its first line."""
 
     kind: str
     words: tuple[str, ...]
     text: str
     line: int
     output: str | None = None
-    """The text block directly behind it."""
+    """The text block directly after it."""
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The blocks in order; a text block that is the output of the one before is part of that."""
+    """The blocks in order; a text block that is the output of the previous block is stored there."""
     content = page.read_text("utf-8")
     blocks: list[Block] = []
     end = 0
@@ -76,7 +76,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def run_page(page: Path, folder: Path, *, spark: Any = None, broker: str | None = None) -> None:
-    """Runs the blocks of a page in `folder`; AssertionError where one does not give what the page shows."""
+    """Runs the blocks of a page in `folder`; raises AssertionError if the output of a block differs from the page."""
     given = {name: value for name, value in (("spark", spark), ("broker", broker)) if value is not None}
     lacking = {"spark": spark is None, "kafka": broker is None}
     names: dict[str, Any] = {"__name__": "page", **given}
@@ -90,7 +90,7 @@ def run_page(page: Path, folder: Path, *, spark: Any = None, broker: str | None 
 
 
 def _python(block: Block, names: dict[str, Any], where: str) -> None:
-    # The line numbers of the page, so that a traceback says where in it.
+    # Use the line numbers of the page, so that a traceback shows the position in it.
     tree = ast.increment_lineno(ast.parse(block.text), block.line - 1)
     printed = io.StringIO()
     raised = None
@@ -134,7 +134,7 @@ def _console(block: Block, _: dict[str, Any], where: str) -> None:
 
 
 def _commands(text: str) -> Iterator[tuple[str, str]]:
-    """Each command, with its continuation lines, and the text up to the next."""
+    """Each command, with its continuation lines, and the text up to the next command."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command = re.match(r"(?:.*\\\n)*.*\n", part)
         assert command is not None
@@ -158,7 +158,7 @@ def _sh(block: Block, _: dict[str, Any], where: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """Without what pages do not promise: seconds, match ids, and spaces at the ends of lines."""
+    """The text without what pages do not promise: seconds, match ids, and spaces at the ends of lines."""
     for varying, name in _VARYING:
         text = varying.sub(name, text)
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())

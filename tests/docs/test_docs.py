@@ -1,4 +1,6 @@
-"""The documentation: its code runs and gives what is shown, its links lead somewhere, nothing public is left out."""
+"""The documentation: its code runs and gives the shown output, its links are valid, and all public names are
+documented.
+"""
 
 from __future__ import annotations
 
@@ -32,33 +34,33 @@ REFERENCE = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs" / 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_runs(name: str, tmp_path: Path) -> None:
-    """Each block runs, and gives what the page shows."""
+    """Each block runs, and its output is the one on the page."""
     run_page(ROOT / name, tmp_path)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted({*ON_SPARK} - {*ON_KAFKA}))
 def test_a_page_runs_on_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
-    """Pages with blocks for Spark run with these, too."""
+    """Pages with blocks for Spark also run these."""
     run_page(ROOT / name, tmp_path, spark=spark)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ON_KAFKA)
 def test_a_page_runs_on_kafka(name: str, tmp_path: Path, spark: SparkSession, broker: str) -> None:
-    """Pages with blocks for a Kafka run with a real one."""
+    """Pages with blocks for Kafka run with a real broker."""
     run_page(ROOT / name, tmp_path, spark=spark, broker=broker)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_say_what_they_are(name: str) -> None:
-    """A kind of block that nothing checks would drift."""
+    """Every block has a kind that is checked; others would become outdated unnoticed."""
     assert {block.kind for block in blocks_of(ROOT / name)} <= KINDS
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_links_lead_somewhere(name: str) -> None:
-    """A link to a file of the repository finds it and, behind '#', its heading."""
+    """Each link to a file of the repository refers to an existing file and, after '#', to one of its headings."""
     assert not list(broken_links(ROOT / name))
 
 
@@ -73,7 +75,7 @@ def test_generated_parts_are_fresh(part: str) -> None:
 
 @pytest.mark.parametrize("name", cepheid.__all__)
 def test_public_names_are_documented(name: str) -> None:
-    """Each name of the package is in the reference."""
+    """Each public name of the package is in the reference."""
     assert re.search(rf"`{name}\b", REFERENCE), name
 
 
@@ -89,7 +91,7 @@ def test_pattern_calls_are_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in inspect.getmembers(cepheid.Pattern, callable) if name[0] != "_"])
 def test_pattern_calls_are_mapped_from_flinkcep(name: str) -> None:
-    """Each call has FlinkCEP's beside it, except those that it has not."""
+    """The table lists FlinkCEP's call for each call, except for those that FlinkCEP does not have."""
     page = (ROOT / "docs" / "how_to" / "coming_from_flinkcep.md").read_text("utf-8")
     mapped = "".join(re.findall(r"^\|.*", page, re.MULTILINE))
     assert f"{name}(" in mapped or name in ("longest", "named"), name
@@ -111,7 +113,7 @@ def test_keys_of_pattern_files_are_documented() -> None:
 
 
 def test_arguments_of_detect_are_documented() -> None:
-    """Each argument has its row."""
+    """Each argument of detect has its row."""
     page = (ROOT / "docs" / "reference" / "detect.md").read_text("utf-8")
     assert all(f"| `{name}` |" in page for name in inspect.signature(cepheid.detect).parameters)
 
@@ -123,7 +125,7 @@ def test_arguments_of_the_assertion_are_documented() -> None:
 
 
 def test_arguments_of_a_matcher_are_documented() -> None:
-    """Each argument, each call and each count of a matcher is on its page."""
+    """Each argument, each method and each count of a matcher is on its page."""
     page = (ROOT / "docs" / "reference" / "matcher.md").read_text("utf-8")
     arguments = "".join(row.split("|")[1] for row in re.findall(r"^\|.*", page, re.MULTILINE))
     assert all(f"`{name}`" in arguments for name in inspect.signature(cepheid.Matcher).parameters)
@@ -140,7 +142,7 @@ def test_counts_are_documented() -> None:
 
 @pytest.mark.parametrize("command", sorted(typer.main.get_command(app).commands))  # type: ignore[attr-defined]
 def test_commands_have_an_example(command: str) -> None:
-    """A page shows each command at work."""
+    """Each command is used in an example on some page."""
     assert any(
         f"cepheid {command}" in block.text or f"make {command}" in block.text
         for page in PAGES
@@ -160,6 +162,6 @@ def broken_links(page: Path) -> Iterator[str]:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The anchors that GitHub makes of headings."""
+    """The anchors that GitHub makes for headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -15,7 +15,7 @@ from tests.searching import share
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
 from cepheid.events.batch import Schema
-from cepheid.kernel.consistency_reference import Arrival, told
+from cepheid.kernel.consistency_reference import Arrival, emission_log
 from cepheid.kernel.intervals.reference import by_acceptance
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -67,7 +67,7 @@ def test_logs_are_those_of_the_definition(  # noqa: PLR0917 - drawn by Hypothesi
     )
     known = as_intervals(plan, events)
     expected = list(
-        told(
+        emission_log(
             [Arrival(event.start, event.end) for event in known],
             by_acceptance(plan, known, lateness),
             delay=float("inf") if delay is None else delay * SECOND,

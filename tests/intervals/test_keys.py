@@ -19,7 +19,7 @@ from tests.searching import share
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.events.batch import Schema
-from cepheid.kernel.consistency_reference import Arrival, Life, told
+from cepheid.kernel.consistency_reference import Arrival, Life, emission_log
 from cepheid.kernel.intervals import kernel as interval_kernel
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.reference import Interval, Match, by_acceptance
@@ -103,7 +103,7 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
     got = log_of(compiled, batch_of(plan, events), consistency=consistency, cuts=cuts, restoring=restoring)
     known = as_intervals(plan, events)
     expected = list(
-        told(
+        emission_log(
             [Arrival(event.start, event.end) for event in known],
             each_key_alone(plan, known, events.column("key").to_pylist(), lateness),
             delay=float("inf") if delay is None else delay * SECOND,

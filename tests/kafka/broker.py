@@ -1,4 +1,4 @@
-"""A real Kafka broker, alone in a process: KRaft, with all it keeps in one folder."""
+"""A real Kafka broker in a process of its own: KRaft, with all its data in one folder."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ offsets.topic.replication.factor=1
 
 @contextmanager
 def running_broker(folder: Path) -> Iterator[str]:
-    """Its address, once it answers; it makes topics as they are written to, with two partitions."""
+    """The address of a broker, once it answers. Topics are created at the first write, with two partitions."""
     port, controller = free_ports()
     settings = folder / "server.properties"
     settings.write_text(SETTINGS.format(port=port, controller=controller, folder=folder))
-    told = folder / "told"
-    with told.open("wb") as log:
+    output = folder / "told"
+    with output.open("wb") as log:
         cluster = ["-t", "cepheid-tests-of-kafka", "-c", str(settings)]
         formatted = subprocess.run(
             java("kafka.tools.StorageTool", "format", *cluster), stdout=log, stderr=log, check=False
         )
-        assert formatted.returncode == 0, told.read_text()
+        assert formatted.returncode == 0, output.read_text()
         process = subprocess.Popen(java("kafka.Kafka", str(settings)), stdout=log, stderr=log)
     try:
-        wait_for(process, port, told)
+        wait_for(process, port, output)
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
@@ -49,7 +49,7 @@ def running_broker(folder: Path) -> Iterator[str]:
 
 
 def java(*arguments: str) -> list[str]:
-    """A small heap, and compiled for a quick start: the broker of a test has little to do."""
+    """Options of Java: a small heap and quick compilation, since the broker of a test has little to do."""
     home = find_java_home()
     options = [
         "-Xmx256m",
@@ -67,15 +67,15 @@ def free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
-def wait_for(process: subprocess.Popen[bytes], port: int, told: Path) -> None:
-    """Until it accepts connections: it listens when it has a controller."""
+def wait_for(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
+    """Waits until the broker accepts connections, which it does when it has a controller."""
     end = time.monotonic() + MOST_SECONDS
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            assert process.poll() is None, told.read_text()
-            assert time.monotonic() < end, told.read_text()
+            assert process.poll() is None, output.read_text()
+            assert time.monotonic() < end, output.read_text()
             time.sleep(0.1)
         else:
             return

@@ -1,4 +1,4 @@
-"""What is wrong between Spark and a Kafka is said in a line."""
+"""Errors between Spark and Kafka are reported in one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_no_such_topic(spark: SparkSession, broker: str, tmp_path: Path) -> None:
-    """Kafka's own words, without the stack."""
+    """The error is Kafka's own message, without the stack trace."""
     from pyspark.errors import StreamingQueryException
 
     from cepheid.hosts.spark.failures import failure_message
@@ -34,7 +34,7 @@ def test_no_such_topic(spark: SparkSession, broker: str, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("spark")
 def test_no_such_type() -> None:
-    """A schema that is none is told with Spark's reason."""
+    """A schema that cannot be parsed is reported with Spark's reason."""
     with pytest.raises(typer.BadParameter) as caught:
         columns_of("id INT, at TIEM")
     assert str(caught.value).startswith("'id INT, at TIEM' is no list of columns: "), caught.value

@@ -1,4 +1,4 @@
-"""Killed at any point and started again, a query over topics of a real Kafka loses nothing."""
+"""A query over topics of a real Kafka that is killed at any point and restarted loses nothing."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ SCRIPT = Path(__file__).with_name("killed.py")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_kills(spark: SparkSession, broker: str, tmp_path: Path) -> None:
-    """SIGKILL of Spark and its workers at random points, then to the end in another process: each message of an
-    uninterrupted run is there, in the same bytes, some of them more than once, as Spark writes to Kafka at least once;
-    and none besides.
+    """Spark and its workers get SIGKILL at random points; then another process runs the query to the end. Each message
+    of an uninterrupted run is there with the same bytes, some of them more than once, as Spark writes to Kafka at least
+    once. There are no other messages.
     """
     rows = random_events(7, COUNT, 40)
     written(spark, events(*rows, (-1, "end", 300, "z")), broker)
     killed(SCRIPT, tmp_path, broker, seed=9)
     matches_into(spark, broker, tmp_path / "checkpoint").awaitTermination()
-    # In one piece: createDataFrame of PySpark 4.3 loses what stands behind an empty one.
+    # In one chunk: createDataFrame of PySpark 4.3 loses the rows after an empty chunk.
     uninterrupted = detect(events(*rows), PAIR, as_of=at(270), **OPTIONS).combine_chunks()
     expected = messages(spark.createDataFrame(uninterrupted)).collect()
     assert len(expected) > COUNT // 10

@@ -1,4 +1,4 @@
-"""Events in a topic, and the query that writes their matches to another one."""
+"""Events in one topic, and the query that writes their matches to another."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OPTIONS = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
 
 
 def written(spark: SparkSession, events: pa.Table, servers: str) -> None:
-    """The events to their topic in their order, as JSON, by key to its partitions."""
+    """Writes the events to their topic in order, as JSON, with the key that chooses the partition."""
     frame = spark.createDataFrame(events).coalesce(1).select("k", F.to_json(F.struct("*")).alias("value"))
     writer = frame.withColumnRenamed("k", "key").write.format("kafka")
     writer.option("kafka.bootstrap.servers", servers).option("topic", EVENTS).save()
 
 
 def matches_into(spark: SparkSession, servers: str, checkpoint: Path) -> StreamingQuery:
-    """The query, over all events that are there, in some 2 * KILLS micro-batches."""
+    """The query over all events in the topic, in some 2 * KILLS micro-batches."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", COUNT // (2 * KILLS))
     texts = source.option("subscribe", EVENTS).load().select(F.col("value").cast("string"))
@@ -40,11 +40,11 @@ def matches_into(spark: SparkSession, servers: str, checkpoint: Path) -> Streami
 
 
 def messages(rows: DataFrame) -> DataFrame:
-    """The rows as messages: their ids are the keys, and JSON the values."""
+    """The rows as messages: the match id is the key, and the row as JSON is the value."""
     return rows.select(F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value"))
 
 
 def read(spark: SparkSession, servers: str) -> list[tuple[str, str]]:
-    """Each message of the matches' topic: its key and its value."""
+    """The key and value of each message in the topic of matches."""
     source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", MATCHES)
     return [(row.key.decode(), row.value.decode()) for row in source.load().select("key", "value").collect()]

@@ -1,4 +1,4 @@
-"""Runs a plan over the rows of several keys: on the definition, and on the compiled kernel in batches."""
+"""Runs a plan over the rows of several keys: on the reference, and on the compiled kernel in batches."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Found:
 
 @dataclass(frozen=True)
 class Visit:
-    """So many further rows of a key; then, where `time_told`, time passes to the key's next row."""
+    """The next `rows` rows of a key; with `time_advances`, time then advances to the key's next row."""
 
     key: int
     rows: int
-    time_told: bool = False
+    time_advances: bool = False
 
 
 class FailingIsFalse(ReferenceMatcher):
-    """The definition with conditions that do not fail."""
+    """The reference with conditions that are false instead of failing."""
 
     instead = False
 
@@ -60,7 +60,7 @@ class FailingIsTrue(FailingIsFalse):
 
 
 class Eager(ReferenceMatcher):
-    """The definition that asks all conditions of a state, also those that others have decided already."""
+    """The reference that evaluates all conditions of a state, even if the result is already decided."""
 
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
         for edge in self.automaton.states[state].edges:
@@ -77,7 +77,7 @@ def run_reference(
     until: int | None = None,
     kind: type[ReferenceMatcher] = ReferenceMatcher,
 ) -> Found | str:
-    """What the definition, or a `kind` of it, finds; "failed" if a condition fails."""
+    """What the reference, or the given `kind` of it, finds; "failed" if a condition fails."""
     automaton = build_automaton(plan.pattern)
     found = Found([], set())
     position = 0
@@ -106,8 +106,9 @@ def run_compiled(
     withheld: list[int] | None = None,
     listed: list[Listed] | None = None,
 ) -> Found | str:
-    """The same from the compiled kernel. What `batches` leave of the rows comes last, and all keys are closed.
-    `withheld` gets how many matches wait behind each batch, `listed` what is open.
+    """The same from the compiled kernel. The rows that `batches` leave over are run last, and all keys are closed.
+    After each batch, the number of withheld matches is appended to `withheld`, and the open partial matches to
+    `listed`.
     """
     compiled = compile_plan(plan)
     rows = [row for key in keys for row in key]
@@ -131,9 +132,9 @@ def run_compiled(
                 begin, stop = done[visit.key], min(done[visit.key] + visit.rows, len(keys[visit.key]))
                 positions += range(first_of[visit.key] + begin, first_of[visit.key] + stop)
                 done[visit.key] = stop
-                told = keys[visit.key][stop][0] if visit.time_told and stop < len(keys[visit.key]) else NO_TIME
+                next_time = keys[visit.key][stop][0] if visit.time_advances and stop < len(keys[visit.key]) else NO_TIME
                 end_time = FOREVER if until is None else until
-                entries.append((visit.key, len(positions), end_time if last else told, last))
+                entries.append((visit.key, len(positions), end_time if last else next_time, last))
             working_set = _events(plan, rows, positions, texts)
             emitted = matcher.run(working_set, _visits(entries))
             _collect(emitted, positions, key_of, found)
@@ -150,7 +151,7 @@ def run_compiled(
 def open_in_reference(
     plan: Plan, keys: Sequence[Sequence[Row]], batches: Sequence[Sequence[Visit]]
 ) -> Iterator[Listed]:
-    """What the definition has open behind each of the batches."""
+    """The open partial matches of the reference after each batch."""
     automaton = build_automaton(plan.pattern)
     matchers = [ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip) for _ in keys]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
@@ -161,14 +162,14 @@ def open_in_reference(
             stop = min(done[visit.key] + visit.rows, len(rows))
             for i in range(done[visit.key], stop):
                 matcher.process(Event(first_of[visit.key] + i, *rows[i]))
-            if visit.time_told and stop < len(rows):
+            if visit.time_advances and stop < len(rows):
                 matcher.advance_time(rows[stop][0])
             done[visit.key] = stop
         yield listed_by(matchers)
 
 
 def listed_by(matchers: Iterable[ReferenceMatcher]) -> Listed:
-    """What is open: the events with their stages, and the deadline."""
+    """The open partial matches: their events with stages, and their deadlines."""
     return {(positions_of(p), matcher._deadline(p)) for matcher in matchers for p in matcher.partial_matches}  # noqa: SLF001
 
 
@@ -209,7 +210,7 @@ def _code(value: object, type_: pa.DataType, texts: list[str]) -> int:
 
 
 def _collect(emitted: Emitted, positions: list[int], key_of: np.ndarray, found: Sequence[Found]) -> None:
-    """Adds what was emitted to what was found of its key."""
+    """Adds the emitted rows to those found for their key."""
     begin = 0
     for end, detected, timeout in zip(
         emitted.end.tolist(), emitted.detected_at.tolist(), emitted.timeout.tolist(), strict=True

@@ -30,7 +30,9 @@ def run_python(
     *,
     listed: list[Listed] | None = None,
 ) -> tuple[Found, tuple[int, int]] | str:
-    """What is found, and what was dropped. Between batches the matcher's state goes through arrays."""
+    """The matches and timeouts found, and the numbers dropped. Between batches, the matcher's state is stored in arrays
+    and restored.
+    """
     compiled = compile_plan(plan)
     made = [PythonKernel(plan, compiled.automaton, compiled.script_columns)]
     rows = [row for key in keys for row in key]
@@ -47,9 +49,9 @@ def run_python(
                 begin, stop = done[visit.key], min(done[visit.key] + visit.rows, len(keys[visit.key]))
                 new += range(first_of[visit.key] + begin, first_of[visit.key] + stop)
                 done[visit.key] = stop
-                told = keys[visit.key][stop][0] if visit.time_told and stop < len(keys[visit.key]) else NO_TIME
+                next_time = keys[visit.key][stop][0] if visit.time_advances and stop < len(keys[visit.key]) else NO_TIME
                 end_time = FOREVER if until is None else until
-                entries.append((visit.key, len(held) + len(new), end_time if last else told, last))
+                entries.append((visit.key, len(held) + len(new), end_time if last else next_time, last))
             emitted = made[-1].run(_batch(plan, rows, new), _visits(entries))
             places = [*held, *new]
             _collect(emitted, places, first_of, found)
@@ -102,6 +104,6 @@ def _collect(emitted: Emitted, places: Sequence[int], first_of: Sequence[int], f
 
 
 def _check_counts(matcher: PythonKernel, held: Sequence[int]) -> None:
-    """What is open is counted, and only what is open holds events and has deadlines."""
+    """Some partial match is open exactly if events are held, and only open keys have deadlines."""
     assert (matcher.open_partial_matches(NO_TIME) == 0) == (not held)
     assert set(matcher.due(FOREVER - 1).tolist()) <= set(matcher.open_keys.tolist())

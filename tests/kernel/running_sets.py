@@ -1,4 +1,4 @@
-"""Runs a plan over visits of several keys in several calls: on the definition, and on the kernel of sets."""
+"""Runs a plan over visits of several keys in several calls: on the reference, and on the kernel of sets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from cepheid.plan.stages.plan import Plan
 
 @dataclass(frozen=True)
 class Visit:
-    """What happens to a key in one visit."""
+    """One visit of a key."""
 
     key: int
     rows: tuple[tuple[int, int], ...]
-    """Time and mask of its events."""
+    """Time and mask of the key's events."""
     until: int
     closes: bool
 
@@ -35,7 +35,7 @@ Found = list[tuple[tuple[tuple[int, int], ...], int | None]]
 
 
 def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) -> list[Found]:
-    """What each call finds; `listed` gets what is open behind it."""
+    """What each call finds; the open partial matches after each call are appended to `listed`."""
     automaton = build_automaton(plan.pattern)
     matchers: dict[int, ReferenceMatcher] = {}
     position, found = 0, []
@@ -58,7 +58,7 @@ def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) 
 
 
 def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | None = None) -> list[Found]:
-    """The same from the kernel, which starts with room for `capacity` of everything."""
+    """The same from the kernel, with an initial capacity of `capacity` for all arrays."""
     matcher = SetKernel(compile_plan(plan).tables, capacity=capacity)
     held: list[int] = []
     rows: list[tuple[int, int]] = []
@@ -67,10 +67,10 @@ def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | Non
         new = [row for visit in visits for row in visit.rows]
         positions = [*held, *range(len(rows), len(rows) + len(new))]
         rows += new
-        emitted = matcher.run(events_at(rows, positions), visits_behind(len(held), visits))
+        emitted = matcher.run(events_at(rows, positions), visits_after(len(held), visits))
         found.append(_found(emitted, positions))
         if listed is not None:
-            working_set = np.zeros(0, np.int64)  # whose times the nodes know
+            working_set = np.zeros(0, np.int64)  # the nodes contain the times
             listed.append(listed_of(matcher.listed(working_set, NO_TIME, 10000), positions))
         held = [positions[i] for i in matcher.hold()]
         _check_open(matcher, calls[: len(found)])
@@ -78,7 +78,7 @@ def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | Non
 
 
 def _check_open(matcher: SetKernel, calls: Calls) -> None:
-    """The keys that are open have not closed, and their deadlines are still to come."""
+    """Open keys have not been closed, and their deadlines are in the future."""
     last = {visit.key: visit for visits in calls for visit in visits}
     open_ = matcher.open_keys.tolist()
     assert matcher.due(FOREVER - 1).tolist() == (open_ if matcher.window >= 0 else [])
@@ -97,7 +97,7 @@ def events_at(rows: Sequence[tuple[int, int]], positions: Sequence[int]) -> Even
     )
 
 
-def visits_behind(held: int, visits: Sequence[Visit]) -> Visits:
+def visits_after(held: int, visits: Sequence[Visit]) -> Visits:
     """The visits of a call whose working set starts with `held` events."""
     return Visits(
         key=np.array([visit.key for visit in visits], np.int32),

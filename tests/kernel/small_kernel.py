@@ -1,4 +1,4 @@
-"""A process with a kernel that is compiled in a second: writes what it gives, when it is its turn."""
+"""A process with a kernel that compiles within a second; it waits for its turn and writes the kernel's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random patterns, scripts and events, at the border of the kernel: plans without SQL."""
+"""Random patterns, scripts and events for tests at the border of the kernel: plans without SQL."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def quantifiers(draw: st.DrawFn) -> Quantifier:
 
 @st.composite
 def sequences(draw: st.DrawFn, *, depth: int, most: int) -> tuple[Stage, ...]:
-    """Stages without names; those of a group, of which some are groups."""
+    """Stages without names, for a pattern or a group; some of them are groups."""
     stages: list[Stage] = []
     for i in range(draw(st.integers(1, most))):
         contiguity = Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity))
@@ -83,7 +83,7 @@ TAKING = st.sampled_from([Contiguity.STRICT, Contiguity.RELAXED, Contiguity.RELA
 
 @st.composite
 def turns(draw: st.DrawFn, *, most: int, depth: int = 0) -> tuple[Stage, ...]:
-    """What a longest group may consist of: few loops in loops, of which most would be refused."""
+    """The stages of a longest group, with few nested loops, most of which would be refused."""
     stages: list[Stage] = []
     for i in range(draw(st.integers(1, most))):
         if i > 0 and not stages[-1].quantifier.optional and draw(st.integers(0, 7)) == 0:
@@ -99,7 +99,7 @@ def turns(draw: st.DrawFn, *, most: int, depth: int = 0) -> tuple[Stage, ...]:
 
 @st.composite
 def longest_groups(draw: st.DrawFn) -> Stage:
-    """A last stage, as the second or a later one; some are refused."""
+    """The last stage of a pattern, or its only one; some are refused."""
     most = draw(st.sampled_from([Times(1, None), Times(1, None), Times(2, None), Times(1, 3), Times(2, 2)]))
     flags = {flag: draw(st.booleans()) for flag in ("optional", "consecutive")}
     return Stage(
@@ -121,7 +121,7 @@ def named(stages: Sequence[Stage], names: Iterator[str]) -> tuple[Stage, ...]:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
-    """Patterns that pass the checks."""
+    """Valid patterns."""
     window = draw(st.sampled_from([None, 3, 6, 12]))
     length = None if window is None else timedelta(microseconds=window)
     stages = draw(sequences(depth=2, most=4))
@@ -143,7 +143,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
 
 
 def scripts_of(make: Callable[[int], st.SearchStrategy[Script]]) -> Callable[[int], st.SearchStrategy[Script]]:
-    """The strategy under its function's name only: what it is made of would be printed on many pages."""
+    """The strategy, shown only by its function's name: its full description would fill many pages."""
     made = cache(make)
 
     @st.composite
@@ -155,7 +155,7 @@ def scripts_of(make: Callable[[int], st.SearchStrategy[Script]]) -> Callable[[in
 
 @scripts_of
 def integers(stage: int) -> st.SearchStrategy[Script]:
-    """Scripts of type BIGINT that look at stages up to `stage`."""
+    """Scripts of type BIGINT that refer to stages up to `stage`."""
     seen = st.integers(0, stage)
     leaves = st.one_of(
         st.integers(-2, 3).map(lambda value: ConstantValue(value, INT)),
@@ -281,7 +281,9 @@ def plans(draw: st.DrawFn, *, scripted: bool = True, of: st.SearchStrategy[Patte
     column = Name(("x",), ((0, 1),))
     conditions = tuple(
         PlannedCondition(
-            bit=draw(st.sampled_from([None, i, i, i])) if i < len(pattern.leaves) else i,  # an until has a condition
+            bit=draw(st.sampled_from([None, i, i, i]))
+            if i < len(pattern.leaves)
+            else i,  # an until stage has a condition
             script=draw(st.none() | booleans(min(i, len(pattern.leaves) - 1))) if scripted else None,
         )
         for i in range(len(pattern.leaves) + len(pattern.loops_until))

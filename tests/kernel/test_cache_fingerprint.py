@@ -1,4 +1,4 @@
-"""The name of the folder of compiled kernels covers everything that compiled functions contain."""
+"""The name of the folder of compiled kernels depends on everything that compiled functions contain."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ Name = tuple[str, str]
 
 
 def path_of(module: str) -> str:
-    """The file of a module of ours, relative to the package."""
+    """The file of a module of the package, relative to the package."""
     path = PACKAGE.joinpath(*module.split(".")[1:])
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).relative_to(PACKAGE).as_posix()
 
 
 @cache
 def definitions(module: str) -> dict[str, ast.stmt]:
-    """The statement at the top of a module that binds each of its names."""
+    """For each name that a module binds at its top level, the statement that binds it."""
     found: dict[str, ast.stmt] = {}
     for statement in ast.parse((PACKAGE / path_of(module)).read_text(encoding="utf-8")).body:
         match statement:
@@ -76,7 +76,7 @@ def is_stored(node: ast.AST) -> bool:
 
 
 def defined_at(module: str, name: str) -> Name | None:
-    """Where a name comes from, through all imports; None for what is not ours."""
+    """The module and name where a name is defined, followed through all imports; None outside of the package."""
     statement = definitions(module).get(name)
     match statement:
         case None | ast.Import():
@@ -90,23 +90,23 @@ def defined_at(module: str, name: str) -> Name | None:
 
 
 def read_by(statement: ast.stmt) -> set[str]:
-    """The names that decide the value of a constant or the fields of a class."""
+    """The names that a constant's value or a class's fields depend on."""
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def below(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function, and of those inside it."""
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of all functions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from below(constant)
+            yield from codes_in(constant)
 
 
 def names_in(function: FunctionType) -> set[str]:
-    """The globals that a function reads, and those in the types of its arguments."""
+    """The globals that a function reads, including those in the types of its arguments."""
     loaded = {
         str(instruction.argval)
-        for code in below(function.__code__)
+        for code in codes_in(function.__code__)
         for instruction in dis.get_instructions(code)
         if instruction.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
     }
@@ -115,7 +115,7 @@ def names_in(function: FunctionType) -> set[str]:
 
 
 def all_compiled() -> list[FunctionType]:
-    """Every compiled function of a module below cepheid.kernel."""
+    """Every compiled function of the modules in cepheid.kernel."""
     modules = [
         importlib.import_module(found.name) for found in pkgutil.walk_packages(kernel.__path__, "cepheid.kernel.")
     ]
@@ -126,8 +126,8 @@ def all_compiled() -> list[FunctionType]:
 
 
 def contained_in(functions: list[FunctionType]) -> set[Name]:
-    """The places of ours that define what the functions contain: functions that they call, values that they read,
-    types of their arguments, and what decides those in turn.
+    """The places in the package that define what the functions contain: called functions, values read, types of
+    arguments, and everything that these depend on.
     """
     found: set[Name] = set()
     waiting = [(function.__module__, function.__name__) for function in functions]
@@ -158,8 +158,10 @@ def test_all_that_compiled_functions_contain_is_in_the_fingerprint(contained: se
     assert not {f"{module}.{name}" for module, name in contained if path_of(module) not in covered}
 
 
-def test_the_walk_sees_constants_through_imports_and_types(contained: set[Name]) -> None:
-    """It finds a constant that another is made of, an enum, a NamedTuple that is only a type, and a field of one."""
+def test_the_search_finds_constants_through_imports_and_types(contained: set[Name]) -> None:
+    """The search finds a constant used by another constant, an enum, a NamedTuple used only as a type, and one of its
+    fields.
+    """
     assert {
         ("cepheid.plan.condition_bits", "MAX_CONDITIONS"),
         ("cepheid.plan.occurrences.constants", "Kind"),
@@ -169,7 +171,7 @@ def test_the_walk_sees_constants_through_imports_and_types(contained: set[Name])
 
 
 def test_compiled_functions_read_no_constants_of_modules() -> None:
-    """They read no attribute of a module of ours, which the walk would not follow."""
+    """Compiled functions read no attribute of a module of the package, because the search would not follow it."""
     for function in all_compiled():
         read = {name: function.__globals__[name] for name in names_in(function)}
         ours = [name for name, value in read.items() if isinstance(value, ModuleType) and "cepheid" in value.__name__]
@@ -183,7 +185,7 @@ def test_files_of_constants_import_only_what_is_in_the_fingerprint(name: str) ->
     assert {path_of(source) for source in sources if source.startswith("cepheid")} <= set(fingerprinted())
 
 
-# Other sources, other names
+# Changed sources change the name
 
 
 @pytest.fixture
@@ -225,7 +227,7 @@ def test_another_compiler_is_another_folder(package: str, monkeypatch: pytest.Mo
 
 
 def test_compiled_functions_in_sub_folders_are_found(package: Path) -> None:
-    """Moving a file within kernel/ keeps it in the fingerprint."""
+    """A file that is moved within kernel/ remains part of the fingerprint."""
     (package / "kernel" / "elsewhere").mkdir()
     (package / "kernel" / "stages" / "step.py").rename(package / "kernel" / "elsewhere" / "step.py")
     assert "kernel/elsewhere/step.py" in fingerprinted(package)
@@ -234,7 +236,7 @@ def test_compiled_functions_in_sub_folders_are_found(package: Path) -> None:
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_a_missing_or_empty_file_is_an_error(package: Path, name: str) -> None:
-    """A file of constants that was moved away is not silently left out."""
+    """A file of constants that is missing or empty is reported, not silently ignored."""
     (package / name).write_text("\n", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=f"{name} is missing or empty"):
         fingerprint(package)
@@ -252,7 +254,7 @@ def test_no_compiled_functions_are_an_error(package: Path) -> None:
 
 
 def test_a_process_uses_the_folder_of_its_own_sources(package: Path, tmp_path: Path) -> None:
-    """The folder that a changed copy of the package writes to is another than that of the package itself."""
+    """A changed copy of the package writes to a different folder than the package itself."""
     change(package / "plan/occurrences/constants.py", "THEN = 3", "THEN = 9")
     code = "from cepheid.kernel.jit import cache_folder; print(cache_folder())"
 

@@ -1,5 +1,5 @@
-"""The disk cache of compiled kernels, here of a small one: filled by several processes at once, and where it cannot be
-used.
+"""The disk cache of compiled kernels, with a small kernel: filled by several processes at once, damaged, and
+unusable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOUND = "14\n"
 
 
 def start(cache: Path, **environment: str) -> subprocess.Popen[str]:
-    """A process that runs the kernel from this cache."""
+    """A process that runs the kernel with this cache."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", str(SCRIPT)],
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment},
@@ -36,7 +36,7 @@ def answer(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that four processes have filled at the same time, from nothing."""
+    """A cache that four processes have filled at the same time, starting empty."""
     cache = tmp_path_factory.mktemp("cache")
     processes = [start(cache) for _ in range(4)]
     assert [answer(process) for process in processes] == [FOUND] * 4
@@ -45,7 +45,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(filled: Path) -> Iterator[list[Path]]:
-    """The files of compiled code, put back afterwards."""
+    """The files of compiled code, restored afterwards."""
     files = sorted(path for path in filled.rglob("*") if path.suffix in {".nbi", ".nbc"})
     before = [path.read_bytes() for path in files]
     yield files
@@ -54,12 +54,14 @@ def files(filled: Path) -> Iterator[list[Path]]:
 
 
 def test_several_processes_may_fill_the_cache_at_once(filled: Path) -> None:
-    """Processes that compile at the same time have the right result, and so has the next, which loads the code."""
+    """Processes that compile at the same time have the right result, and so does the next process, which loads the
+    code.
+    """
     assert answer(start(filled)) == FOUND
 
 
 def test_damaged_files_are_compiled_anew(filled: Path, files: list[Path]) -> None:
-    """A cache whose files were cut off or overwritten does not end a process, and is mended by it."""
+    """A cache with truncated or overwritten files does not crash a process, which repairs the cache."""
     for path, content in zip(files, cycle([b"", b"not compiled code"]), strict=False):
         path.write_bytes(content)
     assert answer(start(filled)) == FOUND
@@ -67,7 +69,7 @@ def test_damaged_files_are_compiled_anew(filled: Path, files: list[Path]) -> Non
 
 
 def test_a_cache_of_other_sources_is_left_alone(filled: Path) -> None:
-    """The folder is named by what is compiled, so another version's is neither read nor changed."""
+    """The folder's name depends on what is compiled, so the folder of another version is neither read nor changed."""
     (folder,) = (filled / "cepheid").iterdir()
     other = folder.with_name("0" * 16)
     other.mkdir()
@@ -76,8 +78,8 @@ def test_a_cache_of_other_sources_is_left_alone(filled: Path) -> None:
     assert [path.read_bytes() for path in other.iterdir()] == [b"another version's"]
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    """Where no folder can be made, here because a file is in its place, the kernel is compiled in memory."""
+def test_without_a_writable_cache(tmp_path: Path) -> None:
+    """If the folder cannot be created, here because a file has its name, the kernel is compiled in memory."""
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     assert answer(start(in_the_way)) == FOUND

@@ -1,4 +1,4 @@
-"""Pieces of the script interpreter that have a definition of their own."""
+"""Parts of the script interpreter that have a definition of their own."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from cepheid.kernel.scripts.interpreter import nearest_double
 @example(977329965204690299, 2)
 @example(2**53 + 1, 18)
 def test_a_decimal_becomes_the_nearest_double(unscaled: int, scale: int) -> None:
-    """Rounded once, as Python divides integers and Spark converts decimals."""
+    """The value is rounded once, as when Python divides integers and when Spark converts decimals."""
     assert nearest_double(unscaled, 10**scale) == unscaled / 10**scale

@@ -1,4 +1,4 @@
-"""What the kernels list as open is what the definition has open, and listing it changes nothing."""
+"""The open partial matches that the kernels list are those of the reference, and listing them changes nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cepheid.plan.stages.plan import Plan
 
 @given(plans(scripted=False), KEYS, BATCHES)
 def test_one_by_one(plan: Plan, keys: list[list[Row]], batches: list[list[KeyVisit]]) -> None:
-    """Events, stages and deadlines of each, behind every batch of visits; both in the compiled kernel and in that of
-    functions.
+    """The events, stages and deadlines are equal after every batch of visits, in the compiled kernel and in the Python
+    kernel.
     """
     known = (1 << len(plan.bits)) - 1
     keys = [[(time, mask & known, values) for time, mask, values in rows] for rows in keys]
@@ -42,7 +42,7 @@ def test_one_by_one(plan: Plan, keys: list[list[Row]], batches: list[list[KeyVis
 
 @given(plans(scripted=False, of=patterns_of_sets()), calls())
 def test_sets(plan: Plan, visits: list[list[Visit]]) -> None:
-    """Of sets, all that they stand for."""
+    """The kernel of sets lists all partial matches that the sets represent."""
     plan = replace(plan, outputs=("matches",))
     assume(choose_representation(compile_plan(plan)).sets)
     expected: list[Listed] = []

@@ -1,4 +1,4 @@
-"""`longest` on a group, by the definition."""
+"""`longest` on a group, in the reference."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def stage(letter: str) -> Pattern:
 
 
 def found(pattern: Pattern, letters: str, *, finish: bool = True) -> list[str]:
-    """Matches as text, each with the time at which it was certain; a stage takes the events of its name's letter, one
-    comes a microsecond, and z is an event that ends the group's loop.
+    """Matches as text, each with the time at which it was certain. A stage takes the events with the first letter of
+    its name, there is one event per microsecond, and z is an event that ends the group's loop.
     """
     names = [*(leaf.name for leaf in pattern.leaves), *("z" for _ in pattern.loops_until)]
     assert not [*longest_group_problems(pattern.stages[-1], pattern)]
@@ -58,8 +58,10 @@ STRICT = stage("a").next(BC).one_or_more().consecutive().longest()
 RELAXED = stage("a").followed_by(BC).one_or_more().longest().within("9 microseconds")
 
 
-def test_the_last_whole_turn_counts() -> None:
-    """A loop that is broken within a turn gives the whole turns before, at the event that breaks it."""
+def test_the_last_complete_turn_counts() -> None:
+    """If a loop is broken within a turn, the match has the complete turns before, and is emitted at the event that
+    breaks it.
+    """
     assert found(STRICT, "abcbcbx") == ["a0 b1 c2 b3 c4 at 6"]
     assert found(STRICT, "abcbcx") == ["a0 b1 c2 b3 c4 at 5"]
     assert found(STRICT, "abcbcb") == ["a0 b1 c2 b3 c4 at the end"]
@@ -67,7 +69,7 @@ def test_the_last_whole_turn_counts() -> None:
 
 
 def test_below_the_least_number_of_turns() -> None:
-    """A loop with too few whole turns dies."""
+    """A loop with too few complete turns gives no match."""
     assert found(STRICT, "abx") == []
     twice = stage("a").next(BC).times_or_more(2).consecutive().longest()
     assert found(twice, "abcbx") == []
@@ -75,26 +77,28 @@ def test_below_the_least_number_of_turns() -> None:
 
 
 def test_the_greatest_number_of_turns() -> None:
-    """The match is certain at once where no further turn may come."""
+    """The match is certain as soon as no further turn is possible."""
     twice = stage("a").next(BC).times(1, 2).consecutive().longest()
     assert found(twice, "abcbcbc") == ["a0 b1 c2 b3 c4 at 4"]
     assert found(twice, "abcbb") == ["a0 b1 c2 at 4"]
 
 
 def test_a_loop_at_the_end_of_the_last_turn() -> None:
-    """Where the last turn may still grow, it is waited for."""
+    """If the last turn may still grow, the match waits."""
     turns = stage("b").next("c").one_or_more().consecutive()
     assert found(stage("a").next(turns).times(2).consecutive().longest(), "abcbccx") == ["a0 b1 c2 b3 c4 c5 at 6"]
 
 
 def test_the_deadline() -> None:
-    """Whole turns at the deadline are a match, before the events of that time; what is not whole of them is not."""
+    """At the deadline, the complete turns are a match, emitted before the events of that time; an incomplete turn is
+    not part of it.
+    """
     assert found(RELAXED, "axxxbcxxxb") == ["a0 b4 c5 at 9"]
     assert found(RELAXED, "abcxbcxxbcc") == ["a0 b1 c2 b4 c5 at 9"]
 
 
 def test_timeouts() -> None:
-    """A partial match with a whole turn does not time out; one without does."""
+    """A partial match with a complete turn does not time out; one without does."""
     matcher = matcher_of(RELAXED, [PlannedCondition(bit, None) for bit in range(3)])
     for time, mask in enumerate([1, 2, 4, 2]):
         matcher.process(Event(time, time, mask, ()))
@@ -107,20 +111,20 @@ def test_timeouts() -> None:
 
 
 def test_until() -> None:
-    """The event of until ends the loop, also within a turn."""
+    """The event of `until` ends the loop, also within a turn."""
     ended = stage("a").followed_by(BC).one_or_more().until("z").longest()
     assert found(ended, "abcxbcz") == ["a0 b1 c2 b4 c5 at 6"]
     assert found(ended, "abcxbz") == ["a0 b1 c2 at 5"]
 
 
-def test_it_starts_anew_at_the_event_that_breaks() -> None:
-    """The match is given before the event that breaks the loop may start one."""
+def test_a_match_may_start_at_the_event_that_breaks_the_loop() -> None:
+    """The match is emitted before the event that breaks the loop may start another one."""
     overlapping = STRICT.skip(Skip.past_last_event())
     assert found(overlapping, "abcabc") == ["a0 b1 c2 at 3", "a3 b4 c5 at the end"]
 
 
 def test_an_optional_stage_at_the_end_of_a_turn() -> None:
-    """A turn that was whole without its optional last stage counts once, with it."""
+    """A turn that was complete without its optional last stage counts once, with that stage."""
     group = stage("b").next("c").optional()
     pattern = stage("a").next(group).one_or_more().consecutive().longest()
     assert found(pattern, "abcbx") == ["a0 b1 c2 b3 at 4"]
@@ -128,7 +132,7 @@ def test_an_optional_stage_at_the_end_of_a_turn() -> None:
 
 
 def test_an_optional_group() -> None:
-    """Without a turn the match is what is before the loop, and certain when none may begin."""
+    """Without a turn, the match consists of the events before the loop, and is certain when no turn may begin."""
     assert found(STRICT.optional(), "ax") == ["a0 at 1"]
     assert found(STRICT.optional(), "abx") == ["a0 at 2"]
     assert found(STRICT.optional(), "abcx") == ["a0 b1 c2 at 3"]
@@ -137,8 +141,8 @@ def test_an_optional_group() -> None:
 
 
 def test_branches_within_a_turn() -> None:
-    """Each way through the group that no other one continues gives a match; whole turns are given once, however many
-    partial matches share them, and not if one of these goes on to another.
+    """Each path through the group that no other path extends gives a match. Complete turns are emitted once, even if
+    several partial matches share them, and not at all if one of these extends them.
     """
     any_ = stage("a").next(stage("b").followed_by_any("c")).one_or_more().longest().within("20 microseconds")
     assert found(any_, "abcxc") == ["a0 b1 c2 at 20", "a0 b1 c4 at 20"]
@@ -148,8 +152,8 @@ def test_branches_within_a_turn() -> None:
     assert found(runs, "abbcbbbcbbx") == ["a0 b1 b2 c3 b4 b5 b6 c7 at 10"]
 
 
-def test_a_branch_that_ends_is_no_match_while_another_goes_on() -> None:
-    """What one partial match loses another may still have."""
+def test_a_branch_that_ends_while_another_continues() -> None:
+    """A branch that ends gives no match while another branch may still extend its events."""
     either = stage("b").next("c").optional().followed_by("d")
     pattern = stage("a").next(either).one_or_more().longest().within("20 microseconds")
     assert found(pattern, "abdbcxd") == ["a0 b1 d2 b3 c4 d6 at 20", "a0 b1 d2 b3 d6 at 20"]
@@ -157,7 +161,7 @@ def test_a_branch_that_ends_is_no_match_while_another_goes_on() -> None:
 
 
 def test_a_not_within_the_group() -> None:
-    """It ends the turn; the whole ones before it are the match."""
+    """The forbidden event ends the turn; the complete turns before it are the match."""
     group = stage("b").not_followed_by("n").next("c")
     assert found(stage("a").next(group).one_or_more().consecutive().longest(), "abcbnc") == ["a0 b1 c2 at 4"]
 
@@ -176,7 +180,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
 
 @st.composite
 def event_rows(draw: st.DrawFn, pattern: Pattern) -> list[tuple[int, int]]:
-    """Time and mask of events, of which most are taken by some stage and few by many."""
+    """Time and mask of events; most are taken by some stage, and few by many stages."""
     takes = [bit for bit, leaf in enumerate(pattern.leaves) if not leaf.contiguity.negated]
     stops = range(len(pattern.leaves) + len(pattern.loops_until))
     bits = st.sampled_from(takes) | st.sampled_from(takes) | st.sampled_from(stops)
@@ -201,8 +205,8 @@ def matches_of(pattern: Pattern, rows: list[tuple[int, int]]) -> list[Taken]:
 
 @given(st.data())
 def test_what_longest_leaves_out(data: st.DataObject) -> None:
-    """Of the matches without longest, exactly those are left that no other one continues with events of the loop; each
-    comes once.
+    """Of the matches without longest, exactly those remain that no other match extends with events of the loop, each
+    once.
     """
     pattern = data.draw(patterns())
     rows = data.draw(event_rows(pattern))
@@ -220,7 +224,7 @@ def continues(match: Taken, other: Taken, loop: range) -> bool:
 
 @given(st.data(), st.sampled_from(SkipTo))
 def test_skip_strategies(data: st.DataObject, to: SkipTo) -> None:
-    """A skip strategy only leaves matches out, and none is left waiting."""
+    """A skip strategy only removes matches, and no match is left withheld."""
     pattern = data.draw(patterns())
     rows = data.draw(event_rows(pattern))
     first = next(leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated)
@@ -232,8 +236,8 @@ def test_skip_strategies(data: st.DataObject, to: SkipTo) -> None:
 
 
 @pytest.mark.parametrize("pattern", [STRICT, RELAXED])
-def test_the_automaton_is_that_without(pattern: Pattern) -> None:
-    """Longest changes what is given, not how partial matches move."""
+def test_the_automaton_does_not_depend_on_longest(pattern: Pattern) -> None:
+    """Longest changes which matches are emitted, not how partial matches move."""
     automaton = build_automaton(pattern)
     assert automaton.loop == {1, 2}
     assert replace(automaton, loop=frozenset()) == build_automaton(without_longest(pattern))

@@ -1,4 +1,4 @@
-"""The reference step in batches, with limits and its state restored, gives what it gives in one."""
+"""The reference step in batches, with limits and with restored state, gives the same as in one batch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from cepheid.plan.stages.plan import Plan
 
 
 @given(plans(), KEYS, BATCHES, st.none() | st.integers(0, 30))
-def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None) -> None:
-    """Matches in their order, timeouts and time that stands, with the state restored between any two batches."""
+def test_any_visits(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None) -> None:
+    """Matches in their order, timeouts and `until` are those of the reference, with the state restored between any two
+    batches.
+    """
     keys, batches = _fitting(plan, keys, batches)
     if until is not None:
         until, batches = until + max([row[0] for rows in keys for row in rows], default=0), []
@@ -41,7 +43,7 @@ def test_whatever_the_visits(plan: Plan, keys: list[list[Row]], batches: list[li
 
 @given(plans(), KEYS)
 def test_what_is_withheld(plan: Plan, keys: list[list[Row]]) -> None:
-    """Behind each event as many matches wait as in the compiled kernel, and none when the input is complete."""
+    """After each event, as many matches are withheld as in the compiled kernel, and none when the input is complete."""
     plan = replace(plan, outputs=None)
     keys, batches = _fitting(plan, keys, [[Visit(key, 1) for key in range(len(keys))]] * 8)
     compiled, python = list[int](), list[int]()
@@ -55,7 +57,7 @@ def test_what_is_withheld(plan: Plan, keys: list[list[Row]]) -> None:
 
 
 class Distinct(ReferenceMatcher):
-    """The definition that fails where two branches have taken the same."""
+    """The reference, which fails if two branches have taken the same events."""
 
     _moved: list[PartialMatch]
     _done: list[PartialMatch]
@@ -78,8 +80,8 @@ class Distinct(ReferenceMatcher):
 @share(50)
 @given(plans(scripted=False), KEYS, st.integers(1, 3), st.integers(1, 2))
 def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_matches: int, matches: int) -> None:
-    """What is over a limit is dropped as the compiled kernel drops it. Where branches of groups take the same, it
-    counts them all.
+    """What exceeds a limit is dropped in the same way as in the compiled kernel. If branches of groups take the same
+    events, the Python kernel counts them all.
     """
     limits = Limits(max_partial_matches=partial_matches, max_matches_per_event=matches, on_limit="drop")
     keys, _ = _fitting(plan, keys, [])
@@ -95,7 +97,7 @@ def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_match
 
 @given(plans(scripted=False), event_rows(8))
 def test_limits_raise(plan: Plan, rows: list[Row]) -> None:
-    """A limit that is not to be passed is named, wherever dropping would have dropped."""
+    """With on_limit='raise', the exceeded limit is named wherever 'drop' would have dropped something."""
     keys, _ = _fitting(plan, [rows], [])
     strict = Limits(max_partial_matches=1, max_matches_per_event=1)
     dropping = run_python(replace(plan, limits=replace(strict, on_limit="drop")), keys)
@@ -107,8 +109,8 @@ def test_limits_raise(plan: Plan, rows: list[Row]) -> None:
 
 @settings(max_examples=5)
 @given(plans(scripted=False))
-def test_a_state_that_does_not_fit_is_refused(plan: Plan) -> None:
-    """Numbers that point nowhere, and arrays of another kind, are told before anything is made of them."""
+def test_an_inconsistent_state_is_refused(plan: Plan) -> None:
+    """Invalid references and arrays of the wrong type are reported before anything is built from them."""
     compiled = compile_plan(plan)
     matcher = PythonKernel(plan, compiled.automaton, compiled.script_columns)
     state = matcher.state()

@@ -1,4 +1,4 @@
-"""The kernel of sets gives what the definition gives, in its order, and in bounded memory."""
+"""The kernel of sets finds what the reference finds, in the same order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cepheid.plan.stages.plan import Plan
 
 @st.composite
 def patterns_of_sets(draw: st.DrawFn) -> Pattern:
-    """Patterns that pass the checks and have nothing that tells partial matches apart."""
+    """Valid patterns that need no distinction between single partial matches."""
     window = draw(st.sampled_from([None, 3, 6, 12]))
     stages = tuple(
         replace(stage, window=None, quantifier=replace(stage.quantifier, window=None))
@@ -34,7 +34,7 @@ def patterns_of_sets(draw: st.DrawFn) -> Pattern:
 
 @st.composite
 def calls(draw: st.DrawFn, bits: int = 8) -> list[list[Visit]]:
-    """Visits of up to three keys in up to three calls. A key that closes may begin anew."""
+    """Visits of up to three keys in up to three calls. A key that was closed may be opened again."""
     now: dict[int, int] = {}
     made = []
     for _ in range(draw(st.integers(1, 3))):
@@ -55,7 +55,7 @@ def calls(draw: st.DrawFn, bits: int = 8) -> list[list[Visit]]:
 
 @given(plans(scripted=False, of=patterns_of_sets()), calls(), st.sampled_from([1, 64]))
 def test_sets(plan: Plan, visits: list[list[Visit]], capacity: int) -> None:
-    """The same matches in the same order, whatever the calls, the keys in them and the room at first."""
+    """The same matches in the same order, for any calls, any keys in them and any initial capacity."""
     plan = replace(plan, outputs=("matches",))
     assume(choose_representation(compile_plan(plan)).sets)
     expected = run_reference(plan, visits)

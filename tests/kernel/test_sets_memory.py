@@ -1,4 +1,6 @@
-"""The kernel of sets needs memory for what is within the window, however long the stream and many the matches."""
+"""The kernel of sets needs memory only for what is within the window, however long the stream and however many
+matches.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernel.running_sets import Visit, events_at, visits_behind
+from tests.kernel.running_sets import Visit, events_at, visits_after
 
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
@@ -46,8 +48,8 @@ def plan_of(pattern: Pattern) -> Plan:
     )
 
 
-def any_order(*names: str) -> Pattern:
-    """Stages that follow each other, other events between."""
+def relaxed_stages(*names: str) -> Pattern:
+    """Stages that follow each other, with any events in between."""
     pattern = Pattern.begin(names[0]).where("x")
     for name in names[1:]:
         pattern = pattern.followed_by_any(name).where("x")
@@ -59,14 +61,16 @@ def matcher_of(pattern: Pattern, most: int | None = None) -> SetKernel:
     return SetKernel(compile_plan(plan).tables)
 
 
-def fed(matcher: SetKernel, rows: list[tuple[int, int]]) -> None:
-    """In one visit."""
-    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
+def feed(matcher: SetKernel, rows: list[tuple[int, int]]) -> None:
+    """Runs all rows in one visit."""
+    matcher.run(events_at(rows, range(len(rows))), visits_after(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
 
 
 def test_nodes_stay_bounded() -> None:
-    """A pattern that never completes holds what is in its window, over millions of events and within one call."""
-    matcher = matcher_of(any_order("a", "b", "c", "d").within(timedelta(microseconds=1000)))
+    """With a pattern that never completes, the kernel holds the events of the window only, over millions of events and
+    within one call.
+    """
+    matcher = matcher_of(relaxed_stages("a", "b", "c", "d").within(timedelta(microseconds=1000)))
     random = np.random.default_rng(3)
     held_time, held_mask = np.zeros((2, 0), np.int64)
     sizes = []
@@ -76,7 +80,7 @@ def test_nodes_stay_bounded() -> None:
         mask = np.concatenate([held_mask, np.where(kind < 3, 1 << kind, 0)])
         events = Events(time, mask, np.zeros((0, len(time)), np.int64), np.zeros((0, len(time)), np.bool_))
         ends = np.array([len(time)])
-        visits = visits_behind(0, [Visit(0, (), NO_TIME, closes=False)])._replace(end=ends)
+        visits = visits_after(0, [Visit(0, (), NO_TIME, closes=False)])._replace(end=ends)
         assert len(matcher.run(events, visits).end) == 0
         held = matcher.hold()
         held_time, held_mask = time[held], mask[held]
@@ -86,28 +90,30 @@ def test_nodes_stay_bounded() -> None:
 
 
 def test_keys_that_end_leave_nothing() -> None:
-    """The nodes of a key go when it closes, so that many keys in one call need no more than the largest."""
-    matcher = matcher_of(any_order("a", "b", "c"))
+    """The nodes of a key are freed when it closes, so that many keys in one call need no more than the largest key."""
+    matcher = matcher_of(relaxed_stages("a", "b", "c"))
     visits = [Visit(key, ((0, A), (1, B), (2, B)), FOREVER, closes=True) for key in range(2000)]
     rows = [row for visit in visits for row in visit.rows]
-    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, visits))
+    matcher.run(events_at(rows, range(len(rows))), visits_after(0, visits))
     assert len(matcher.hold()) == matcher.open_partial_matches(NO_TIME) == 0
     assert len(matcher.sets.nodes) == 8192
 
 
-def test_a_set_counts_as_what_it_stands_for() -> None:
-    """Partial matches are counted without being listed, those in time alone, and too many are told as many."""
-    matcher = matcher_of(any_order("a", "b", "c").within(timedelta(microseconds=1500)))
+def test_counting_partial_matches_in_sets() -> None:
+    """The number of partial matches in the sets is computed without listing them, counts only those in time, and is
+    capped.
+    """
+    matcher = matcher_of(relaxed_stages("a", "b", "c").within(timedelta(microseconds=1500)))
     rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000))]
-    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
-    in_time = range(500, 1000)  # the others' time ran out before the last event
+    matcher.run(events_at(rows, range(len(rows))), visits_after(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
+    in_time = range(500, 1000)  # the deadlines of the others passed before the last event
     assert matcher.open_partial_matches(NO_TIME) == len(in_time) * (1 + 1000)
     assert matcher.open_partial_matches(2498) == 1 * (1 + 1000)
     assert (matcher.due(2498).tolist(), matcher.due(2499).tolist()) == ([], [0])
-    loop = any_order("a", "b").one_or_more().allow_combinations().followed_by_any("c").where("x")
+    loop = relaxed_stages("a", "b").one_or_more().allow_combinations().followed_by_any("c").where("x")
     matcher = matcher_of(loop)
     rows = [(0, A), *((i, B) for i in range(1, 100))]
-    matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
+    matcher.run(events_at(rows, range(len(rows))), visits_after(0, [Visit(0, tuple(rows), NO_TIME, closes=False)]))
     assert matcher.open_partial_matches(NO_TIME) == MANY_OPEN
     assert matcher.due(FOREVER - 1).tolist() == []
 
@@ -118,11 +124,11 @@ def test_a_set_counts_as_what_it_stands_for() -> None:
     loops=st.booleans(),
     most=st.integers(1, 12),
 )
-def test_a_set_is_limited_as_what_it_stands_for(
+def test_the_limit_counts_partial_matches_in_sets(
     *, rows: list[tuple[int, int]], window: int | None, loops: bool, most: int
 ) -> None:
-    """It is an error when a key has more partial matches than the limit behind an event, and else none."""
-    pattern = any_order("a", "b")
+    """An error is raised exactly if a key has more partial matches than the limit after some event."""
+    pattern = relaxed_stages("a", "b")
     pattern = (pattern.one_or_more().allow_combinations() if loops else pattern).followed_by("c").where("x")
     plan = plan_of(pattern if window is None else pattern.within(timedelta(microseconds=window)))
     times = np.cumsum([gap for gap, _ in rows]).tolist()
@@ -135,61 +141,63 @@ def test_a_set_is_limited_as_what_it_stands_for(
     matcher = matcher_of(plan.pattern, most)
     if max(counts) > most:
         with pytest.raises(PassedLimit, match="max_partial_matches"):
-            fed(matcher, events)
+            feed(matcher, events)
     else:
-        fed(matcher, events)
+        feed(matcher, events)
 
 
 def test_a_set_near_its_limit_is_seldom_counted() -> None:
-    """Window after window with almost as many partial matches as allowed, then with more."""
-    matcher = matcher_of(any_order("a", "b").within(timedelta(microseconds=1000)), 1000)
-    with pytest.raises(PassedLimit) as passed:
-        fed(matcher, [*((i, A) for i in range(200_000)), *((200_000 + i // 2, A) for i in range(200))])
-    assert 199_000 <= passed.value.event < 200_000
+    """Many windows with almost as many partial matches as allowed, then one with more."""
+    matcher = matcher_of(relaxed_stages("a", "b").within(timedelta(microseconds=1000)), 1000)
+    with pytest.raises(PassedLimit) as exceeded:
+        feed(matcher, [*((i, A) for i in range(200_000)), *((200_000 + i // 2, A) for i in range(200))])
+    assert 199_000 <= exceeded.value.event < 200_000
 
 
 @pytest.mark.parametrize("more", [0, 10, 60, 100, 160, 1000])
-def test_behind_a_call_no_more_is_open_than_the_limit(more: int) -> None:
-    """Though within the call they are not counted at every event, once they have been near the limit."""
-    matcher = matcher_of(any_order("a", "b").within(timedelta(microseconds=9_990)), 10_000)
+def test_after_a_call_the_limit_holds(more: int) -> None:
+    """After a call the limit holds, although near the limit partial matches are not counted at every event."""
+    matcher = matcher_of(relaxed_stages("a", "b").within(timedelta(microseconds=9_990)), 10_000)
     rows = [*((i, A) for i in range(10_012)), *((10_011, A) for _ in range(more))]
     if 9_990 + more > 10_000:
         with pytest.raises(PassedLimit, match="max_partial_matches"):
-            fed(matcher, rows)
+            feed(matcher, rows)
     else:
-        fed(matcher, rows)
+        feed(matcher, rows)
         assert matcher.open_partial_matches(NO_TIME) == 9_990 + more
 
 
 def test_room_for_nodes() -> None:
-    """There is room for four times the nodes at most, and nothing is kept to count what they stand for if none asks."""
-    matcher = matcher_of(any_order("a", "b"))
-    fed(matcher, [(i, A) for i in range(10_000)])
+    """The capacity is at most four times the number of nodes, and nothing is stored for counting if no limit
+    needs it.
+    """
+    matcher = matcher_of(relaxed_stages("a", "b"))
+    feed(matcher, [(i, A) for i in range(10_000)])
     assert matcher.size == 10_000
     assert len(matcher.sets.nodes) == len(matcher.sets.vertex) < 4 * 10_000
     assert len(matcher.sets.paths) == 0
 
 
 def test_without_a_limit_given_sets_are_limited_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they stand for may be many more than ten million, as that costs nothing; their nodes may not."""
+    """Without a given limit, sets may represent many more than ten million partial matches; their nodes are limited."""
     rows = [(i, 1 << i // 300) for i in range(900)]
-    fed(matcher_of(any_order("a", "b", "c", "d")), rows)
+    feed(matcher_of(relaxed_stages("a", "b", "c", "d")), rows)
     with pytest.raises(PassedLimit, match="max_partial_matches"):
-        fed(matcher_of(any_order("a", "b", "c", "d"), 10_000_000), rows)
+        feed(matcher_of(relaxed_stages("a", "b", "c", "d"), 10_000_000), rows)
     monkeypatch.setattr(set_kernel, "MOST_NODES", 20_000)
-    bounded = any_order("a", "b").within(timedelta(microseconds=1000))
-    fed(matcher_of(bounded), [(i, A) for i in range(100_000)])
+    bounded = relaxed_stages("a", "b").within(timedelta(microseconds=1000))
+    feed(matcher_of(bounded), [(i, A) for i in range(100_000)])
     with pytest.raises(PassedLimit, match="max_partial_matches"):
-        fed(matcher_of(any_order("a", "b")), [(i, A) for i in range(100_000)])
+        feed(matcher_of(relaxed_stages("a", "b")), [(i, A) for i in range(100_000)])
 
 
 def test_more_matches_than_there_was_room_for() -> None:
-    """All subsets of fifteen events: the output grows, and the matches are in order, most events first."""
+    """All subsets of fifteen events: the output grows, and the matches are in order, those with most events first."""
     pattern = Pattern.begin("a").where("x").followed_by_any("b").where("x").one_or_more().allow_combinations()
     matcher = matcher_of(pattern.followed_by_any("c").where("x"))
     rows = [(0, A), *((i, B) for i in range(1, 16)), (16, C)]
     visit = Visit(0, tuple(rows), FOREVER, closes=True)
-    emitted = matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [visit]))
+    emitted = matcher.run(events_at(rows, range(len(rows))), visits_after(0, [visit]))
     lengths = np.diff(emitted.end, prepend=0)
     assert len(lengths) == 2**15 - 1
     assert (np.diff(lengths) <= 0).all()
@@ -198,21 +206,21 @@ def test_more_matches_than_there_was_room_for() -> None:
 
 
 def test_events_that_are_taken_together_are_listed_once() -> None:
-    """Two thousand events and their ends: every pair is a match, and no pair costs more than itself."""
-    matcher = matcher_of(any_order("a", "b", "c"))
+    """A thousand events followed by a thousand others: every pair is a match, and is listed at its own cost only."""
+    matcher = matcher_of(relaxed_stages("a", "b", "c"))
     rows = [*((i, A) for i in range(1000)), *((1000 + i, B) for i in range(1000)), (2000, C)]
     visit = Visit(0, tuple(rows), FOREVER, closes=True)
-    emitted = matcher.run(events_at(rows, range(len(rows))), visits_behind(0, [visit]))
+    emitted = matcher.run(events_at(rows, range(len(rows))), visits_after(0, [visit]))
     assert emitted.event[:6].tolist() == [0, 1000, 2000, 0, 1001, 2000]
     assert len(emitted.end) == 1_000_000
 
 
-def test_too_many_matches_are_told_before_they_are_made() -> None:
-    """Ten thousand million pairs of edges are not looked at to say that there are more matches than the limit."""
-    plan = replace(plan_of(any_order("a", "b", "c")), limits=Limits(max_matches_per_event=1_000_000))
+def test_too_many_matches_are_detected_before_they_are_built() -> None:
+    """Ten thousand million pairs of edges are not enumerated to detect that there are more matches than the limit."""
+    plan = replace(plan_of(relaxed_stages("a", "b", "c")), limits=Limits(max_matches_per_event=1_000_000))
     matcher = SetKernel(compile_plan(plan).tables)
     rows = [*((i, A) for i in range(100_000)), *((100_000 + i, B) for i in range(100_000)), (200_000, C)]
     events = events_at(rows, range(len(rows)))
     with pytest.raises(PassedLimit, match="max_matches_per_event"):
-        matcher.run(events, visits_behind(0, [Visit(0, tuple(rows), FOREVER, closes=True)]))
+        matcher.run(events, visits_after(0, [Visit(0, tuple(rows), FOREVER, closes=True)]))
     assert len(matcher.graph.before) < 4_000_000

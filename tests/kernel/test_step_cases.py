@@ -1,4 +1,4 @@
-"""What random patterns rarely find: the compiled kernel is asked for one case at a time."""
+"""Single cases for the compiled kernel that random patterns rarely produce."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A = Pattern.begin("a")
 
 
 def plan_of(pattern: Pattern) -> Plan:
-    """Each stage, and each until, is true of the events that have its bit."""
+    """A plan whose stages, and until conditions, each have a bit; they are true for the events with that bit."""
     size = len(pattern.leaves) + len(pattern.loops_until)
     return Plan(
         pattern=pattern,
@@ -39,7 +39,7 @@ def plan_of(pattern: Pattern) -> Plan:
 
 
 def emitted(plan: Plan, masks: list[list[int]], *, closes: bool) -> Emitted:
-    """The output for some keys with an event a microsecond each, on as little room as there may be."""
+    """The output for some keys with one event per microsecond each, with the smallest possible initial capacity."""
     lengths = [len(key) for key in masks]
     size, keys = sum(lengths), len(masks)
     events = Events(
@@ -54,19 +54,19 @@ def emitted(plan: Plan, masks: list[list[int]], *, closes: bool) -> Emitted:
 
 
 def test_room_where_nothing_is_open_for_the_key() -> None:
-    """Matches of one event each have room also while another key's partial match is open."""
+    """Matches of single events have room even if another key has an open partial match."""
     plan = plan_of(A.optional().followed_by("b"))
     assert len(emitted(plan, [[1], [2] * 1000], closes=False).end) == 1000
 
 
 def test_room_for_the_first_event() -> None:
-    """The start state may become more partial matches than there was room for at first."""
+    """The start state may become more partial matches than the initial capacity."""
     plan = plan_of(Pattern.begin(A.optional().next("b").optional()).times(0, 5).next("c"))
     expected = run_reference(plan, [[(0, 7, ()), (1, 4, ())]])
     assert run_compiled(plan, [[(0, 7, ()), (1, 4, ())]], capacity=1) == expected
 
 
-def loop_behind(pattern: Pattern) -> Pattern:
+def loop_after(pattern: Pattern) -> Pattern:
     return pattern.next("b").one_or_more().consecutive().optional().longest()
 
 
@@ -77,14 +77,14 @@ TURNS = A.next(Pattern.begin("g").next("h").optional()).one_or_more().consecutiv
 @pytest.mark.parametrize(
     ("pattern", "masks"),
     [
-        (loop_behind(OPTIONAL).within_previous("1 microsecond"), [7, 7]),
-        (loop_behind(OPTIONAL), [1, 8]),
-        (loop_behind(TURNS), [1, 2, 16]),
+        (loop_after(OPTIONAL).within_previous("1 microsecond"), [7, 7]),
+        (loop_after(OPTIONAL), [1, 8]),
+        (loop_after(TURNS), [1, 2, 16]),
     ],
 )
 def test_what_breaks_a_loop_before_it_begins(pattern: Pattern, masks: list[int]) -> None:
-    """A loop that needs no event is broken before its first as the definition says: by its window, but not by the
-    `until` of a loop before it.
+    """A loop that needs no event is broken before its first event as in the reference: by its window, but not by the
+    `until` of an earlier loop.
     """
     plan = plan_of(pattern)
     rows = [(time, mask, ()) for time, mask in enumerate(masks)]
@@ -93,7 +93,7 @@ def test_what_breaks_a_loop_before_it_begins(pattern: Pattern, masks: list[int])
 
 @pytest.mark.parametrize("masks", [[3, 1], [1, 1], [1, 3]])
 def test_a_stop_in_the_start_state(masks: list[int]) -> None:
-    """Where nothing need be before a NOT, the event that it forbids starts nothing, as the definition says."""
+    """If everything before a NOT is optional, the forbidden event starts nothing, as in the reference."""
     plan = plan_of(Pattern.begin(A.optional()).not_next("n"))
     rows = [(time, mask, ()) for time, mask in enumerate(masks)]
     assert run_compiled(plan, [rows]) == run_reference(plan, [rows])
@@ -101,10 +101,12 @@ def test_a_stop_in_the_start_state(masks: list[int]) -> None:
 
 @pytest.mark.parametrize(("most", "at"), [(5, HOUR), (4, HOUR), (3, 5)])
 def test_a_limit_gives_a_match_with_the_last_that_may_continue_it(most: int, at: int) -> None:
-    """With longest on a group, a match is certain when a limit drops the last partial match that has it, not before."""
+    """With longest on a group, a match is certain when a limit drops the last partial match that may continue it, not
+    before.
+    """
     group = Pattern.begin("b").followed_by_any("c").followed_by_any("d")
     plan = plan_of(A.next(group).one_or_more().longest().within("1 hour"))
     few = replace(plan, limits=Limits(max_partial_matches=most, on_limit="drop"))
-    # a b c d b c: two of the five partial matches may continue the first four events, and come first.
+    # a b c d b c: two of the five partial matches may continue the first four events, and are the oldest.
     found = emitted(few, [[1, 2, 4, 8, 2, 4]], closes=True)
     assert (found.end.tolist(), found.detected_at.tolist()) == ([4], [at])

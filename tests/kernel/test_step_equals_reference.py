@@ -1,4 +1,4 @@
-"""The compiled kernel gives what the definition gives."""
+"""The compiled kernel finds what the reference finds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ BATCHES = st.lists(
 
 @given(plans(scripted=False), KEYS, BATCHES)
 def test_lifted_conditions(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]]) -> None:
-    """Patterns whose conditions look at one event give the same in the same order, whatever the visits."""
+    """Patterns whose conditions use one event give the same matches in the same order, for any visits."""
     _assert_equal(plan, keys, batches, None)
 
 
 @given(plans(), KEYS, BATCHES)
 def test_scripts(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]]) -> None:
-    """Patterns with conditions across events too, with SQL's NULLs, NaN, overflow and failures."""
+    """The same for patterns with conditions across events, with SQL's NULLs, NaN, overflow and failures."""
     _assert_equal(plan, keys, batches, None)
 
 
 @given(plans(scripted=False), KEYS, st.integers(0, 30))
-def test_time_that_stands(plan: Plan, keys: list[list[Row]], after: int) -> None:
-    """With as_of, deadlines up to it have passed and what is still open is not emitted."""
+def test_as_of(plan: Plan, keys: list[list[Row]], after: int) -> None:
+    """With as_of, deadlines up to it have passed, and partial matches that are still open are not emitted."""
     until = max([row[0] for rows in keys for row in rows], default=0) + after
     _assert_equal(plan, keys, [], until)
 
@@ -43,9 +43,9 @@ def _assert_equal(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]],
     note(f"expected {expected}\n     got {got}")
     if "failed" in (expected, got) and batches:
         return  # which batch fails first decides what was emitted before
-    if expected == "failed" and got != "failed":  # what failed decided nothing, and need not be computed
+    if expected == "failed" and got != "failed":  # the failed condition decided nothing, so it need not be evaluated
         assert [run_reference(plan, keys, until, kind) for kind in (FailingIsFalse, FailingIsTrue)] == [got, got]
-    elif got == "failed" and expected != "failed":  # it decided nothing, but may be computed
+    elif got == "failed" and expected != "failed":  # the condition decided nothing, but may be evaluated
         assert run_reference(plan, keys, until, Eager) == "failed"
     else:
         assert got == expected

@@ -1,4 +1,4 @@
-"""Events of the tests of Matcher, and what its rows say in short."""
+"""Events for the tests of Matcher, and short summaries of its rows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ def events(*rows: tuple[int, str | None, float | None, str]) -> pa.Table:
 
 
 def matcher(pattern: Pattern = PAIR, **options: Any) -> Matcher:
-    """One of these events, which come in order and have a sequence, with all outputs; where `options` do not say
-    otherwise.
-    """
+    """A matcher for events that arrive in order and have a sequence, with all outputs; `options` override this."""
     given = {"key": "k", "time": "at", "sequence": "id", "lateness": "0 seconds", "outputs": ALL, **options}
     return Matcher(pattern, SCHEMA, **given)
 
 
-def told(rows: pa.Table | list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Each row as (kind, ids of its events, second in which it was certain), in their order."""
+def summaries(rows: pa.Table | list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Each row as (kind, ids of its events, second of `detected_at`), in the order of the rows."""
     listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
     return [(row["kind"], _ids(row), _second(row["detected_at"])) for row in listed]
 
@@ -51,5 +49,5 @@ def _second(time: datetime | None) -> float | None:
     return None if time is None else (time - T).total_seconds()
 
 
-def told_in_turn(found: Sequence[pa.Table]) -> list[list[tuple[Any, ...]]]:
-    return [told(rows) for rows in found]
+def summaries_of_calls(found: Sequence[pa.Table]) -> list[list[tuple[Any, ...]]]:
+    return [summaries(rows) for rows in found]

@@ -1,4 +1,4 @@
-"""However events come, and whenever time is told, a matcher gives what detect gives on all of them in order."""
+"""However events arrive and time advances, a matcher emits what detect finds for the same events in order."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from cepheid import CepheidWarning, Matcher, detect
 
 SECOND = timedelta(seconds=1)
 SPAN = 40
-"""Seconds in which all events are, and some more."""
+"""Number of seconds that contains all events, with some to spare."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """How events come and how time is told."""
+    """How the events arrive and how time advances."""
 
     lateness: str | None
     batches: tuple[tuple[Row, ...], ...]
-    told: tuple[datetime | None, ...]
-    """For each batch the time told behind it."""
+    times: tuple[datetime | None, ...]
+    """For each batch, the time to which the matcher advances after it."""
     restored: tuple[bool, ...]
-    """For each batch whether a snapshot is taken behind it, and a new matcher goes on from there."""
+    """For each batch, whether a snapshot is taken after it and a new matcher continues from there."""
     as_of: datetime | None
-    """The last time told; None: the input is complete."""
+    """The last time to which the matcher advances; None: the input is complete."""
 
 
 @st.composite
 def deliveries(draw: st.DrawFn, rows: Sequence[Row]) -> Delivery:
-    """Any that leaves no event late."""
+    """Any delivery in which no event is late."""
     lateness = draw(st.sampled_from([None, 0, 1, 5]))
     most = SPAN if lateness is None else lateness
     delays = [timedelta(seconds=draw(st.integers(0, most))) for _ in rows]
     shuffled = draw(st.permutations(range(len(rows))))
     order = sorted(shuffled, key=lambda i: rows[i]["at"] + delays[i])
-    if lateness == 0:  # of each key, the events of one time come in their sequence
+    if lateness == 0:  # for each key, events of equal time arrive in the order of their sequence
         order = sorted(shuffled, key=lambda i: (rows[i]["at"], rows[i]["device"], rows[i]["id"]))
     cuts = sorted(draw(st.sets(st.integers(1, max(1, len(rows) - 1)), max_size=6)) | {0, len(rows)})
-    batches, told = [], []
+    batches, times = [], []
     for start, end in pairwise(cuts):
         batches.append(tuple(rows[i] for i in draw(st.permutations(order[start:end]))))
         latest = min((rows[i]["at"] for i in order[end:]), default=FIRST + SPAN * SECOND) - FIRST
         seconds = draw(st.none() | st.integers(-1, latest // SECOND - 1))
-        told.append(None if seconds is None else FIRST + seconds * SECOND)
+        times.append(None if seconds is None else FIRST + seconds * SECOND)
     return Delivery(
         lateness=None if lateness is None else f"{lateness} seconds",
         batches=tuple(batches),
-        told=tuple(told),
+        times=tuple(times),
         restored=tuple(draw(st.booleans()) for _ in batches),
         as_of=draw(st.none() | st.integers(SPAN, 2 * SPAN).map(lambda seconds: FIRST + seconds * SECOND)),
     )
@@ -66,7 +66,7 @@ def deliveries(draw: st.DrawFn, rows: Sequence[Row]) -> Delivery:
 @share(30)
 @given(data=st.data(), case=cases(), in_sequence=st.booleans(), measured=st.booleans())
 def test_any_delivery(*, data: st.DataObject, case: Case, in_sequence: bool, measured: bool) -> None:
-    """Any order of arrival within the lateness, any batches, any times told, and snapshots anywhere."""
+    """Any order of arrival within the lateness, any batches, any advances of time, and snapshots anywhere."""
     rows = data.draw(events(ties=True))
     delivery = data.draw(deliveries(rows))
     options: dict[str, Any] = {
@@ -81,14 +81,14 @@ def test_any_delivery(*, data: st.DataObject, case: Case, in_sequence: bool, mea
         expected = detect(table(rows), case.pattern, as_of=delivery.as_of, **options)
     matcher = Matcher(case.pattern, SCHEMA, lateness=delivery.lateness, **options)
     found = []
-    for batch, told, restored in zip(delivery.batches, delivery.told, delivery.restored, strict=True):
+    for batch, time, restored in zip(delivery.batches, delivery.times, delivery.restored, strict=True):
         found.append(matcher.process(table(batch)))
-        if told is not None:
-            found.append(matcher.advance_time(told))
+        if time is not None:
+            found.append(matcher.advance_time(time))
         if restored:
             state, counts = matcher.snapshot(), matcher.counts
             if data.draw(st.booleans(), label="goes on"):
-                continue  # the snapshot has tidied up
+                continue  # the same matcher continues, after taking the snapshot
             matcher = Matcher(case.pattern, SCHEMA, lateness=delivery.lateness, **options)
             matcher.restore(state)
             assert matcher.counts == counts
@@ -104,5 +104,5 @@ def table(rows: Sequence[Row]) -> pa.Table:
 
 
 def counted(found: pa.Table) -> Counter[str]:
-    """The rows in any order; as text, so that NaN equals itself."""
+    """The rows in any order, as text, so that NaN equals itself."""
     return Counter(map(repr, found.to_pylist()))

@@ -1,4 +1,6 @@
-"""What is inside a matcher with a consistency: all keys, also once few were looked at, and no row for too long."""
+"""The inner state of a matcher with a consistency: no key is lost after work on some keys, and no row is stored too
+long.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ KERNELS: list[tuple[Pattern, Outputs]] = [
     (PAIR, ("matches",)),
     (Pattern.begin("a").where(lambda event: event["x"] == "a", name="is_a").followed_by("b").where("x = 'b'"), ALL),
 ]
-"""A pattern for each: one by one, in sets, and with a function."""
+"""One pattern for each kernel: the compiled one, the one of sets, and the one that calls Python functions."""
 
 
 def occurrences(text: str) -> OccurrencePattern:
@@ -60,8 +62,8 @@ def batch(of: Detector, table: pa.Table) -> Batch:
 
 
 @pytest.mark.parametrize(("pattern", "outputs"), KERNELS)
-def test_a_listing_that_is_refused(pattern: Pattern, outputs: Outputs) -> None:
-    """Partial matches cannot be listed where the key has the name of one of their columns. The matcher goes on."""
+def test_a_refused_listing(pattern: Pattern, outputs: Outputs) -> None:
+    """Listing is refused if the key has the name of a column of the listing. The matcher then continues as before."""
     schema = pa.schema([field.with_name({"k": "deadline"}.get(field.name, field.name)) for field in SCHEMA])
     live = Matcher(
         pattern, schema, key="deadline", time="at", outputs=outputs, lateness="9 seconds", consistency="realtime"
@@ -74,8 +76,8 @@ def test_a_listing_that_is_refused(pattern: Pattern, outputs: Outputs) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "outputs"), [*KERNELS, (occurrences("a; b"), ("matches",))])
-def test_what_fails_meanwhile(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> None:
-    """Also where the error is none of the pattern's, all keys are there again."""
+def test_a_failure_while_few_keys_are_loaded(pattern: Pattern | OccurrencePattern, outputs: Outputs) -> None:
+    """After an error in the block, whatever its cause, the kernel has all keys again."""
     detector = detector_of(pattern, outputs)
     added = batch(detector, events((1, "p", 0, "a"), (2, "q", 0, "a")))
     ordered, keys, _ = in_order(added, KeyNumbers().numbers(added))
@@ -87,8 +89,8 @@ def test_what_fails_meanwhile(pattern: Pattern | OccurrencePattern, outputs: Out
     assert detector.kernel.open_partial_matches(NO_TIME) == 2
 
 
-def test_what_was_told_is_not_kept_twice() -> None:
-    """What is told is no longer among what is not, once rows are forgotten."""
+def test_emitted_rows_are_not_stored_twice() -> None:
+    """After rows are forgotten, an emitted row is no longer stored as pending."""
     detector = detector_of(occurrences("a - b"), ("matches",))
     live = RealTimeMatcher(detector, Consistency.REALTIME)
     live.process(batch(detector, events(*((second, "p", second, "a") for second in range(100)))))

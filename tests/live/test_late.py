@@ -1,4 +1,4 @@
-"""Ids of late events: each has its own, whatever calls the events come in."""
+"""Ids of late events: each event has its own, however the events are split into calls."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LATE = [(1, "p", 1, "a"), (2, "p", 2, "b"), (1, "p", 1, "a"), (2, "p", 2, "b"), 
 
 @given(came=st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=20), data=st.data())
 def test_any_split(came: list[bytes], data: st.DataObject) -> None:
-    """The ordinals of equal events differ, and are the same in any calls, and behind snapshots; also where more come
-    than are looked at.
+    """The ordinals of equal events differ. They do not depend on the split into calls or on snapshots in between, also
+    when counting restarts after MOST events.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(late, "MOST", 3)
@@ -44,7 +44,7 @@ def ids(live: Matcher, *rows: Any) -> list[str]:
 @pytest.mark.parametrize("consistency", [None, "conservative", "realtime"])
 @pytest.mark.parametrize("sequence", [None, "id"])
 def test_calls(consistency: str | None, sequence: str | None) -> None:
-    """The same events that are late have the same ids in one call and in several."""
+    """The same late events have the same ids in one call and in several."""
     found = []
     for size in (1, 4, 6):
         live = matcher(consistency=consistency, sequence=sequence)
@@ -56,7 +56,7 @@ def test_calls(consistency: str | None, sequence: str | None) -> None:
 
 @pytest.mark.parametrize("consistency", [None, "realtime"])
 def test_events_of_one_sequence(consistency: str | None) -> None:
-    """With a sequence, events that have the same are told apart, too, though their other columns differ."""
+    """Events with the same sequence but different other columns have different ids."""
     live = matcher(consistency=consistency)
     live.advance_time(at(100))
     assert len({*ids(live, (1, "p", 1, "a"), (1, "p", 1, "b")), *ids(live, (1, "p", 1, "c"))}) == 3
@@ -64,7 +64,9 @@ def test_events_of_one_sequence(consistency: str | None) -> None:
 
 @pytest.mark.parametrize("consistency", [None, "realtime"])
 def test_snapshots_of_former_versions(consistency: str | None) -> None:
-    """Where a snapshot does not say which events were late, all that come behind it have ids that none before had."""
+    """After a snapshot that does not list the late events, the ids of further late events differ from all
+    earlier ones.
+    """
     live = matcher(consistency=consistency)
     live.advance_time(at(100))
     before = ids(live, *LATE)
@@ -76,7 +78,7 @@ def test_snapshots_of_former_versions(consistency: str | None) -> None:
 
 
 def test_more_than_there_were() -> None:
-    """A snapshot whose late events are more than it counts is refused."""
+    """A snapshot that lists more late events than it counts is refused."""
     live = matcher()
     live.advance_time(at(100))
     ids(live, *LATE)

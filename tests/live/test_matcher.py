@@ -1,4 +1,4 @@
-"""Matcher: when rows come, what is late, and what it keeps."""
+"""Matcher: when rows are emitted, which events are late, and what the matcher stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.live.events import ALL, PAIR, SCHEMA, T, at, events, matcher, told
+from tests.live.events import ALL, PAIR, SCHEMA, T, at, events, matcher, summaries
 
 from cepheid import (
     EventError,
@@ -26,31 +26,31 @@ from cepheid import (
 )
 from cepheid.matchers.snapshot import from_bytes
 
-# When rows come
+# When rows are emitted
 
 
 def test_in_order_with_a_sequence() -> None:
-    """With lateness zero and a sequence, a match comes with its last event, a timeout when time has passed its
+    """With lateness zero and a sequence, a match is emitted with its last event, and a timeout when time has passed its
     deadline.
     """
     live = matcher()
-    assert told(live.process(events((1, "p", 0, "a"), (2, "q", 0, "a")))) == []
-    assert told(live.process(events((3, "p", 4, "b")))) == [("match", (1, 3), 4)]
-    assert told(live.process(events((4, "p", 10, "x")))) == [("timeout", (2,), 10)]
-    assert told(live.finish()) == []
+    assert summaries(live.process(events((1, "p", 0, "a"), (2, "q", 0, "a")))) == []
+    assert summaries(live.process(events((3, "p", 4, "b")))) == [("match", (1, 3), 4)]
+    assert summaries(live.process(events((4, "p", 10, "x")))) == [("timeout", (2,), 10)]
+    assert summaries(live.finish()) == []
 
 
 def test_in_order_without_a_sequence() -> None:
-    """Without a sequence an event waits until a later time shows that no other of its time comes."""
+    """Without a sequence an event waits until a later time shows that no other event of its time can come."""
     live = matcher(sequence=None)
-    assert told(live.process(events((1, "p", 0, "a"), (2, "p", 4, "b")))) == []
+    assert summaries(live.process(events((1, "p", 0, "a"), (2, "p", 4, "b")))) == []
     assert live.counts.waiting == 1
-    assert told(live.process(events((3, "q", 5, "x")))) == [("match", (1, 2), 4)]
+    assert summaries(live.process(events((3, "q", 5, "x")))) == [("match", (1, 2), 4)]
     assert live.counts.ties == 0
 
 
 def test_ties_without_a_sequence() -> None:
-    """Events of one time go by their content, however they come, as detect has them."""
+    """Events of equal time are ordered by their content, however they arrive, as in detect."""
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").next("c").where("x = 'c'")
     found = set()
     for letters in ("abc", "cab", "bca"):
@@ -71,147 +71,153 @@ def test_ties_without_a_sequence() -> None:
     assert found == {repr(expected.to_pylist())}
 
 
-def test_time_is_told() -> None:
-    """Without lateness events come in any order, and nothing is certain before time is told."""
+def test_without_lateness_only_advance_time_moves_time() -> None:
+    """Without lateness events may arrive in any order, and nothing is certain before time advances."""
     live = matcher(lateness=None)
-    assert told(live.process(events((2, "p", 4, "b"), (1, "p", 0, "a")))) == []
-    assert told(live.advance_time(at(3))) == []
+    assert summaries(live.process(events((2, "p", 4, "b"), (1, "p", 0, "a")))) == []
+    assert summaries(live.advance_time(at(3))) == []
     assert live.counts.waiting == 1
-    assert told(live.advance_time("2024-01-01 00:00:04")) == [("match", (1, 2), 4)]
+    assert summaries(live.advance_time("2024-01-01 00:00:04")) == [("match", (1, 2), 4)]
 
 
-def test_a_length_of_lateness() -> None:
-    """Time follows the latest event at this distance; an event exactly so late is in time."""
+def test_lateness() -> None:
+    """The watermark follows the latest event at the distance of the lateness; an event exactly at the limit is
+    in time.
+    """
     live = matcher(lateness=timedelta(seconds=2))
-    assert told(live.process(events((2, "p", 4, "b")))) == []
-    assert told(live.process(events((1, "p", 2, "a")))) == []
-    assert told(live.process(events((3, "q", 6, "x")))) == []
-    assert told(live.process(events((4, "q", 6.000001, "x")))) == [("match", (1, 2), 4)]
+    assert summaries(live.process(events((2, "p", 4, "b")))) == []
+    assert summaries(live.process(events((1, "p", 2, "a")))) == []
+    assert summaries(live.process(events((3, "q", 6, "x")))) == []
+    assert summaries(live.process(events((4, "q", 6.000001, "x")))) == [("match", (1, 2), 4)]
 
 
 def test_a_batch_is_whole() -> None:
-    """Events of one batch may come in any order: time follows when all of them are there."""
+    """The events of one batch may have any order: the watermark advances after the whole batch."""
     live = matcher()
-    assert told(live.process(events((2, "p", 9, "b"), (1, "p", 0, "a")))) == [("match", (1, 2), 9)]
+    assert summaries(live.process(events((2, "p", 9, "b"), (1, "p", 0, "a")))) == [("match", (1, 2), 9)]
 
 
 def test_deadlines_pass_one_by_one() -> None:
-    """However far time passes at once, each deadline has its own time, and a skip strategy works in between."""
+    """However far time advances at once, each timeout has the time of its own deadline, and skip strategies apply in
+    between.
+    """
     live = matcher(PAIR.skip(Skip.past_last_event()))
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "a"), (3, "q", 2, "a")))
-    assert told(live.advance_time(at(60))) == [("timeout", (1,), 10), ("timeout", (2,), 11), ("timeout", (3,), 12)]
+    assert summaries(live.advance_time(at(60))) == [("timeout", (1,), 10), ("timeout", (2,), 11), ("timeout", (3,), 12)]
 
 
 def test_time_does_not_pass_twice() -> None:
-    """Time that was told before, or is earlier, changes nothing."""
+    """Advancing to an earlier or the same time changes nothing."""
     live = matcher(lateness=None)
     live.process(events((1, "p", 0, "a")))
-    assert told(live.advance_time(at(10))) == [("timeout", (1,), 10)]
+    assert summaries(live.advance_time(at(10))) == [("timeout", (1,), 10)]
     counts = live.counts
     for second in (10, 5, -100):
-        assert told(live.advance_time(at(second))) == []
+        assert summaries(live.advance_time(at(second))) == []
     assert live.counts == counts
 
 
-def test_a_key_s_own_time_does_not_pass_again() -> None:
-    """A deadline that an event moves a partial match behind passes with the next time, told or an event's, and not if
-    that event's own time is told besides; so it is with `as_of`.
+def test_a_deadline_that_an_event_has_already_passed() -> None:
+    """If an event moves a partial match to a stage whose deadline is already before the event's time, the timeout is
+    emitted at the next advance of time or event, but not by an advance to the event's own time. `as_of` agrees.
     """
     pattern = Pattern.begin("a").where("x = 'a'").one_or_more().followed_by("c").where("x = 'c'")
     pattern = pattern.within_previous("2 seconds")
-    table = events((1, "p", 0, "a"), (2, "p", 5, "x"))  # with the second it waits for c, until second 2
+    table = events((1, "p", 0, "a"), (2, "p", 5, "x"))  # since its second event it waits for c, until second 2
     live = matcher(pattern)
-    assert told(live.process(table)) == []
-    assert told(live.advance_time(at(5))) == []
-    assert told(live.advance_time(at(5.000001))) == [("timeout", (1,), 2)]
+    assert summaries(live.process(table)) == []
+    assert summaries(live.advance_time(at(5))) == []
+    assert summaries(live.advance_time(at(5.000001))) == [("timeout", (1,), 2)]
     live = matcher(pattern)
     live.process(table)
-    assert told(live.process(events((3, "p", 5, "c")))) == [("timeout", (1,), 2)]
+    assert summaries(live.process(events((3, "p", 5, "c")))) == [("timeout", (1,), 2)]
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
-    assert told(detect(table, pattern, as_of=at(5), **options)) == []
-    assert told(detect(table, pattern, as_of=at(5.000001), **options)) == [("timeout", (1,), 2)]
+    assert summaries(detect(table, pattern, as_of=at(5), **options)) == []
+    assert summaries(detect(table, pattern, as_of=at(5.000001), **options)) == [("timeout", (1,), 2)]
 
 
 def test_finish() -> None:
-    """What is open ends as it does where detect's input is complete; then there is nothing left."""
+    """finish() ends open partial matches as detect does at the end of complete input; afterwards nothing is left."""
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").one_or_more().consecutive().longest()
     live = matcher(pattern)
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "p", 2, "b")))
     assert (live.counts.open_partial_matches, live.counts.withheld) == (1, 1)
-    assert told(live.finish()) == [("match", (1, 2, 3), None)]
-    assert told(live.finish()) == []
+    assert summaries(live.finish()) == [("match", (1, 2, 3), None)]
+    assert summaries(live.finish()) == []
     assert (live.counts.open_partial_matches, live.counts.withheld) == (0, 0)
 
 
 def test_a_match_that_waits_for_an_earlier_one() -> None:
-    """What a skip strategy holds back is counted as withheld, until it is told."""
+    """A match that a skip strategy withholds is counted as withheld until it is emitted."""
     pattern = Pattern.begin("a").followed_by("b").where("x = a.x").skip(Skip.past_last_event())
     live = matcher(pattern)
-    assert told(live.process(events((1, "p", 0, "u"), (2, "p", 1, "v"), (3, "p", 2, "v"), (4, "q", 2, "v")))) == []
+    assert summaries(live.process(events((1, "p", 0, "u"), (2, "p", 1, "v"), (3, "p", 2, "v"), (4, "q", 2, "v")))) == []
     assert (live.counts.matches, live.counts.withheld) == (0, 1)
     other = matcher(pattern)
     other.restore(live.snapshot())
     assert other.counts.withheld == 1
-    assert told(live.finish()) == [("match", (2, 3), None)]
+    assert summaries(live.finish()) == [("match", (2, 3), None)]
     assert (live.counts.matches, live.counts.withheld) == (1, 0)
 
 
 def test_a_match_that_waits_for_time() -> None:
-    """A match whose last stage must stay away waits until its time has passed, or the event comes."""
+    """A match that ends with an absence waits until the time of the absence has passed; the forbidden event discards
+    it.
+    """
     live = matcher(Pattern.begin("a").where("x = 'a'").not_followed_by("b").where("x = 'b'").within("10 seconds"))
     live.process(events((1, "p", 0, "a"), (2, "q", 1, "a")))
     assert (live.counts.open_partial_matches, live.counts.withheld) == (2, 2)
     live.process(events((3, "q", 2, "b")))
     assert live.counts.withheld == 1
-    assert told(live.advance_time(at(10))) == [("match", (1,), 10)]
+    assert summaries(live.advance_time(at(10))) == [("match", (1,), 10)]
     assert live.counts.withheld == 0
 
 
 def test_in_sets_no_match_waits() -> None:
-    """Without timeouts, longest, skip and absence a match is told with its last event."""
+    """Without timeouts, longest, skip and absence, a match is emitted with its last event."""
     live = matcher(outputs=["matches"])
     live.process(events((1, "p", 0, "a"), (2, "q", 1, "a"), (3, "q", 2, "b")))
     assert (live.counts.open_partial_matches, live.counts.withheld) == (1, 0)
 
 
-def test_behind_the_end() -> None:
-    """What comes after finish is late, with no time that made it so."""
+def test_after_finish() -> None:
+    """Events after finish are late, and their `detected_at` is NULL."""
     live = matcher()
     live.finish()
-    assert told(live.process(events((1, "p", 0, "a")))) == [("late", (1,), None)]
-    assert told(live.advance_time(at(100))) == []
+    assert summaries(live.process(events((1, "p", 0, "a")))) == [("late", (1,), None)]
+    assert summaries(live.advance_time(at(100))) == []
     assert live.counts.late == 1
 
 
 def test_empty_batches() -> None:
-    """Nothing comes of no events, whatever kind of empty table they are."""
+    """Empty batches give no rows, whatever kind of table they are."""
     live = matcher()
     live.process(events((1, "p", 0, "a")))
     for nothing in (events(), events().to_pandas(), pl.DataFrame(events()), pd.DataFrame(columns=SCHEMA.names)):
         found = live.process(nothing)
         assert found.num_rows == 0
-    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+    assert summaries(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
 
 
 # Late events
 
 
 def test_late_events() -> None:
-    """They are given back with the time at which they would have been in time, counted, and not matched."""
+    """Late events are returned with the watermark that made them late; they are counted and not matched."""
     live = matcher(lateness="2 seconds")
     live.process(events((1, "p", 0, "a"), (2, "p", 9, "x")))
     late = live.process(events((3, "p", 5, "b"), (4, "p", 8, "b")))
-    assert told(late) == [("late", (3,), 6.999999)]
+    assert summaries(late) == [("late", (3,), 6.999999)]
     (row,) = late.to_pylist()
     assert (row["k"], row["match_start"], row["match_end"], row["stages"]) == ("p", None, None, None)
     assert row["event"] == {"id": 3, "k": "p", "at": at(5), "x": "b"}
     assert len(row["match_id"]) == 32
-    assert told(live.finish()) == [("match", (1, 4), 8)]
+    assert summaries(live.finish()) == [("match", (1, 4), 8)]
     assert live.counts.late == 1
 
 
-def test_late_events_that_are_not_asked_for() -> None:
-    """They are counted all the same."""
+def test_late_events_without_the_output() -> None:
+    """Late events are counted even if they are not among the outputs."""
     live = matcher(outputs=None)
     live.process(events((2, "p", 5, "a")))
     assert live.process(events((1, "p", 1, "a"))).num_rows == 0
@@ -219,14 +225,14 @@ def test_late_events_that_are_not_asked_for() -> None:
 
 
 def test_late_in_sequence() -> None:
-    """At the time that was reached last, an event is late whose sequence is not behind that of its key's last; other
-    keys have their own.
+    """At the latest time reached, an event is late if its sequence is not after the last one of its key; keys are
+    independent of each other.
     """
     live = matcher()
     live.process(events((5, "p", 1, "a")))
     rows = live.process(events((5, "p", 1, "b"), (4, "p", 1, "b"), (4, "q", 1, "a")))
-    assert told(rows) == [("late", (5,), 1), ("late", (4,), 1)]
-    assert told(live.process(events((6, "p", 1, "b")))) == [("match", (5, 6), 1)]
+    assert summaries(rows) == [("late", (5,), 1), ("late", (4,), 1)]
+    assert summaries(live.process(events((6, "p", 1, "b")))) == [("match", (5, 6), 1)]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,9 @@ def test_late_in_sequence() -> None:
     ],
 )
 def test_sequences_of_many_types(type_: pa.DataType, values: list[Any]) -> None:
-    """At one time they come in their order, NaN behind numbers and NULL last, also beyond a snapshot."""
+    """Events of equal time are ordered by sequences of any type, NaN after numbers and NULL last, also after a
+    snapshot.
+    """
     schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("s", type_)])
     options: dict[str, Any] = {"time": "at", "sequence": "s", "lateness": "0 seconds", "outputs": ALL}
     pattern = Pattern.begin("one").next("two")
@@ -283,7 +291,9 @@ KEYS: dict[str, tuple[pa.Schema, dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys(kind: str) -> None:
-    """One or several key columns of any type tell keys apart as in detect; without one all events are of one."""
+    """Key columns of any type, one or several, separate events as in detect; without a key, all events belong
+    together.
+    """
     columns, one, other = KEYS[kind]
     schema = pa.schema([*columns, ("at", pa.timestamp("us", "UTC")), ("x", pa.string())])
     rows = [{**key, "at": at(i), "x": x} for i, (key, x) in enumerate([(one, "a"), (other, "a"), (one, "b")])]
@@ -299,12 +309,12 @@ def test_keys(kind: str) -> None:
 
 
 def test_nulls() -> None:
-    """Events without key or time are refused, or dropped and counted; refused ones leave the matcher as it was."""
+    """Events without key or time are refused, or dropped and counted; a refusal leaves the matcher unchanged."""
     live = matcher()
     live.process(events((1, "p", 0, "a")))
     with pytest.raises(EventError, match=r"1 with a NULL in the key \(k\), 1 without a time \(at\)"):
         live.process(events((2, "p", 1, "b"), (3, None, 1, "b"), (4, "p", None, "b")))
-    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+    assert summaries(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
     assert live.counts.events == 2
     lenient = matcher(nulls="drop")
     lenient.process(events((1, "p", 0, "a"), (3, None, 1, "b"), (4, "p", None, "b"), (5, None, None, "a")))
@@ -312,7 +322,7 @@ def test_nulls() -> None:
 
 
 def test_a_time_far_away() -> None:
-    """A placeholder is refused at once: time would follow it."""
+    """A time in the far future, as of a placeholder, is refused at once: the watermark would follow it."""
     live = matcher()
     far = pa.array([(1 << 62) + 1]).cast(pa.timestamp("us", "UTC"))
     table = pa.table({"id": [1], "k": ["p"], "at": far, "x": ["a"]}, schema=SCHEMA)
@@ -335,22 +345,22 @@ def test_a_time_far_away() -> None:
     ],
 )
 def test_kinds_of_tables(kind: Any) -> None:
-    """Every kind of table that detect takes, with columns in any order and more than are used."""
+    """Every kind of table that detect accepts is accepted, with columns in any order and with unused columns."""
     live = matcher()
     live.process(kind(events((1, "p", 0, "a"))))
-    assert told(live.process(kind(events((2, "p", 1, "b"))))) == [("match", (1, 2), 1)]
+    assert summaries(live.process(kind(events((2, "p", 1, "b"))))) == [("match", (1, 2), 1)]
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, events(), pl.DataFrame(events()), events((7, "q", 9, "a")).to_pandas()])
 def test_kinds_of_schemas(schema: Any) -> None:
-    """The columns are given as an Arrow schema, or as a table of any kind, of which no row counts."""
+    """The schema is given as an Arrow schema, or as a table of any kind, whose rows are ignored."""
     live = Matcher(PAIR, schema, key="k", time="at", sequence="id", lateness="0 seconds", outputs=ALL)
     live.process(events((1, "p", 0, "a")))
-    assert told(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
+    assert summaries(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
 
 
 def test_instants_that_do_not_fit_microseconds() -> None:
-    """A time of nanoseconds that do not divide is refused, by the column's name; the matcher goes on."""
+    """A time with a fraction of a microsecond is refused with the column's name; the matcher continues."""
     live = matcher(PAIR, sequence="id")
     fine = events((1, "p", 0, "a"))
     at = pa.chunked_array([pa.array([1], pa.timestamp("ns", "UTC"))])
@@ -360,7 +370,7 @@ def test_instants_that_do_not_fit_microseconds() -> None:
 
 
 def test_local_times() -> None:
-    """Times without a zone are read in `time_zone`: events', and those that come back are so, too."""
+    """Times without a zone are read in `time_zone`, and returned in it."""
     schema = SCHEMA.set(2, pa.field("at", pa.timestamp("us")))
     live = Matcher(PAIR, schema, key="k", time="at", time_zone="Europe/Berlin", outputs=ALL)
 
@@ -368,7 +378,7 @@ def test_local_times() -> None:
         at = rows.schema.get_field_index("detected_at")
         assert rows.schema.field(at).type == pa.timestamp("us")
         in_utc = pc.assume_timezone(rows.column(at), "Europe/Berlin").cast(pa.timestamp("us", "UTC"))
-        return told(rows.set_column(at, "detected_at", in_utc))
+        return summaries(rows.set_column(at, "detected_at", in_utc))
 
     live.process(events((1, "p", 3600, "a"), (2, "p", 3601, "b")).cast(schema))
     assert local(live.advance_time("2024-01-01 01:00:00")) == []
@@ -384,17 +394,17 @@ def test_local_times() -> None:
 
 
 def test_measures() -> None:
-    """Matches and timeouts have them; those of a timeout are NULL or 0 for what is not there."""
+    """Measures are columns of matches and timeouts; in a timeout they are NULL or 0 if a stage has no events."""
     live = matcher(measures={"n": "count(b)", "first": "a.id", "both": "concat(a.x, b.x)"})
     rows = live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "q", 1, "a"), (4, "r", 20, "x")))
-    told_ = [(row["kind"], row["n"], row["first"], row["both"], row["event"]) for row in rows.to_pylist()]
-    assert told_ == [("match", 1, 1, "ab", None), ("timeout", 0, 3, None, None)]
+    measured = [(row["kind"], row["n"], row["first"], row["both"], row["event"]) for row in rows.to_pylist()]
+    assert measured == [("match", 1, 1, "ab", None), ("timeout", 0, 3, None, None)]
     (late,) = live.process(events((5, "q", 2, "a"))).to_pylist()
     assert (late["kind"], late["n"], late["first"], late["event"]["id"]) == ("late", None, None, 5)
 
 
-def test_columns_of_their_own() -> None:
-    """Without `outputs` the rows are those of detect without it."""
+def test_columns_without_outputs() -> None:
+    """Without `outputs` the columns are those of detect without `outputs`."""
     live = matcher(outputs=None, columns="id")
     (row,) = live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"))).to_pylist()
     (expected,) = detect(
@@ -404,7 +414,9 @@ def test_columns_of_their_own() -> None:
 
 
 def test_processing_order() -> None:
-    """Without event times, events count in the order in which they come, also beyond a snapshot; no time passes."""
+    """Without event times, events count in the order of their arrival, also after a snapshot; time cannot be
+    advanced.
+    """
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")
     live = Matcher(pattern, SCHEMA, key="k", time=None, outputs=ALL)
     live.process(events((9, "p", 50, "a"), (8, "q", 1, "a")))
@@ -412,18 +424,18 @@ def test_processing_order() -> None:
     live = Matcher(pattern, SCHEMA, key="k", time=None, outputs=ALL)
     live.restore(state)
     rows = live.process(events((7, "p", 3, "b"), (6, "q", 2, "c")))
-    assert told(rows) == [("match", (9, 7), None)]
+    assert summaries(rows) == [("match", (9, 7), None)]
     with pytest.raises(SchemaError) as caught:
         live.advance_time(at(1))
     assert str(caught.value) == "time: in processing order (time=None) no time passes; finish() ends the input"
     assert live.counts.late == 0
 
 
-# What is kept
+# What is stored
 
 
 def test_keys_free_their_state() -> None:
-    """Thousands of keys of which nothing is open any more cost no memory, in the matcher or in its snapshot."""
+    """Thousands of keys without open partial matches take no memory, in the matcher or in its snapshot."""
     strict = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")
     live = matcher(strict, columns="x")
     live.process(events((0, "stays", 0, "a")))
@@ -440,17 +452,17 @@ def test_keys_free_their_state() -> None:
         live.process(ended.set_column(2, "at", pa.array([at(second + 1.5)] * count, SCHEMA.field("at").type)))
     assert live.counts.open_partial_matches == 1
     live.process(events((0, "other", 9, "c")))
-    kept = sum(
+    allocated = sum(
         s.size for s in tracemalloc.take_snapshot().statistics("filename") if "live_matcher" in s.traceback[0].filename
     )
     tracemalloc.stop()
     assert len(live.snapshot()) < before + 200
-    assert kept < 1_000_000
+    assert allocated < 1_000_000
     assert live.process(events((1, "stays", 10, "b"))).num_rows == 1
 
 
 def test_many_keys_are_open() -> None:
-    """Keys come and go, and each goes on where it was."""
+    """Keys come and go, and each continues where it was."""
     live = matcher(columns="id")
     ids = range(3000)
     live.process(events(*((i, f"k{i}", 0, "a") for i in ids)))
@@ -462,7 +474,7 @@ def test_many_keys_are_open() -> None:
     live.process(events(*((i, f"new{i}", 2, "a") for i in ids)))
     open_ = [i for i in ids if i % 7 == 0]
     rows = live.process(events(*((i + 3000, f"k{i}", 3, "b") for i in open_)))
-    assert sorted(told(rows)) == [("match", (i, i + 3000), 3) for i in open_]
+    assert sorted(summaries(rows)) == [("match", (i, i + 3000), 3) for i in open_]
     assert live.finish().num_rows == len(ids)
 
 
@@ -472,7 +484,9 @@ def is_b(event: Mapping[str, Any]) -> bool:
 
 @pytest.mark.parametrize("of_b", ["x = 'b'", is_b])
 def test_a_busy_key_forgets_its_timeouts(of_b: Any) -> None:
-    """Those that were told are known as long as they could come again: not as long as the key has something open."""
+    """Emitted timeouts are remembered only while they could occur again, even if the key always has partial matches
+    open.
+    """
     pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where(of_b).within_previous("3 seconds")
     live = matcher(pattern, outputs=["matches", "timeouts"])
     timeouts = 0

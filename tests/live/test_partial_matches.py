@@ -1,4 +1,4 @@
-"""Matcher.partial_matches: what is open, as rows."""
+"""Matcher.partial_matches: the open partial matches, as rows."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _second(time: datetime | None) -> float | None:
 
 @pytest.mark.parametrize("measures", [None, {"n": "count(b)"}])
 def test_rows(measures: dict[str, str] | None) -> None:
-    """The pattern, the key, the stage reached, the start, the deadline and the events so far, whatever the columns of
-    matches are.
+    """A row has the pattern, the key, the stage reached, the start, the deadline and the events so far; the columns of
+    matches do not change this.
     """
     live = matcher(LONG, outputs=None, measures=measures)
     live.process(events((1, "p", 0, "a"), (2, "q", 1, "a"), (3, "p", 2, "b"), (4, "p", 3, "a")))
@@ -71,7 +71,7 @@ def test_rows(measures: dict[str, str] | None) -> None:
 
 
 def test_nothing_is_open() -> None:
-    """There are the columns, and no rows."""
+    """Without open partial matches, the listing has its columns and no rows."""
     live = matcher()
     assert live.partial_matches() == EXPECTED.empty_table()
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "b")))
@@ -91,7 +91,7 @@ def test_no_deadline_and_no_time() -> None:
 
 
 def test_gaps_between_events() -> None:
-    """The deadline is the earliest of all that are set."""
+    """The deadline is the earliest of all limits that apply."""
     pattern = (
         Pattern.begin("a")
         .where("x = 'a'")
@@ -110,7 +110,7 @@ def test_gaps_between_events() -> None:
 
 
 def test_python_functions() -> None:
-    """Patterns that ask functions are listed likewise."""
+    """Partial matches of patterns with Python functions are listed in the same way."""
     pattern = Pattern.begin("a").where(lambda event: event["x"] == "a", name="is_a").followed_by("b").where("x = 'b'")
     live = matcher(pattern.within("10 seconds"))
     live.process(events((1, "p", 0, "a"), (2, "q", 1, "a"), (3, "p", 2, "b")))
@@ -118,8 +118,10 @@ def test_python_functions() -> None:
 
 
 @pytest.mark.parametrize("contiguity", ["followed_by", "followed_by_any"])
-def test_time_that_has_passed(contiguity: str) -> None:
-    """What is out of time is not listed, though sets keep it until all of its key is."""
+def test_expired_partial_matches(contiguity: str) -> None:
+    """A partial match whose deadline has passed is not listed, although sets keep it until the whole key has
+    expired.
+    """
     pattern = getattr(Pattern.begin("a").where("x = 'a'"), contiguity)("b").where("x = 'b'").within("10 seconds")
     live = matcher(pattern, outputs="matches")
     live.process(events((1, "p", 0, "a"), (2, "p", 5, "a")))
@@ -129,7 +131,9 @@ def test_time_that_has_passed(contiguity: str) -> None:
 
 @pytest.mark.parametrize("outputs", ["matches", ["matches", "timeouts"]])
 def test_most(outputs: Any) -> None:
-    """Of each key only those that started last: a set may stand for millions, of which no more are looked at."""
+    """At most `most` partial matches of each key are listed, those that started last: one set may stand for
+    millions.
+    """
     pattern = LONG if outputs == "matches" else PAIR
     live = matcher(pattern, outputs=outputs)
     rows = [(i, "p", i / 1000, "a") for i in range(3000)]
@@ -144,7 +148,9 @@ def test_most(outputs: Any) -> None:
 
 
 def test_errors() -> None:
-    """A number that is none, a key's column with a name of the listing, and a matcher that has failed."""
+    """The errors: an invalid number, a key column with the name of a column of the listing, and a matcher that has
+    failed.
+    """
     live = matcher()
     for most in (0, True, 1.5):
         with pytest.raises(SchemaError) as caught:
@@ -165,26 +171,26 @@ def test_errors() -> None:
 @share(20)
 @given(data=st.data(), case=cases(), in_sets=st.booleans())
 def test_listing_changes_nothing(*, data: st.DataObject, case: Case, in_sets: bool) -> None:
-    """A matcher that is looked into finds what another finds, and has as many open as it lists, or more where branches
-    have the same events; a restored one lists the same.
+    """A matcher whose partial matches are listed finds what another one finds. It counts as many open partial matches
+    as it lists, or more where branches have the same events. A restored matcher lists the same.
     """
     options: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id", "lateness": "0 seconds"}
     options["outputs"] = "matches" if in_sets else ("matches", "timeouts")
     rows = sorted(data.draw(searched()), key=lambda row: (row["at"], row["device"], row["id"]))
-    looked, other = (Matcher(case.pattern, SEARCHED, **options) for _ in range(2))
+    inspected, other = (Matcher(case.pattern, SEARCHED, **options) for _ in range(2))
     for row in rows:
         batch = table([row])
-        assert _shown(looked.process(batch)) == _shown(other.process(batch))
-        listed = looked.partial_matches()
-        assert len(listed) <= looked.counts.open_partial_matches
-        assert (len(listed) == 0) == (looked.counts.open_partial_matches == 0)
+        assert _shown(inspected.process(batch)) == _shown(other.process(batch))
+        listed = inspected.partial_matches()
+        assert len(listed) <= inspected.counts.open_partial_matches
+        assert (len(listed) == 0) == (inspected.counts.open_partial_matches == 0)
         if data.draw(st.booleans()):
-            looked.restore(looked.snapshot())
-            assert _shown(looked.partial_matches()) == _shown(listed)
-    assert _shown(looked.finish()) == _shown(other.finish())
-    assert looked.partial_matches().num_rows == 0
+            inspected.restore(inspected.snapshot())
+            assert _shown(inspected.partial_matches()) == _shown(listed)
+    assert _shown(inspected.finish()) == _shown(other.finish())
+    assert inspected.partial_matches().num_rows == 0
 
 
 def _shown(rows: pa.Table) -> list[str]:
-    """In any order; as text, in which NaN is NaN."""
+    """The rows in any order, as text, so that NaN equals itself."""
     return sorted(map(repr, rows.to_pylist()))

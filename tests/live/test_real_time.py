@@ -1,4 +1,4 @@
-"""Matchers that tell what holds for now: behind each call, what detect finds in the events accepted so far."""
+"""Matchers in real time: after each call, the net result is what detect finds in the events accepted so far."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Row, cases, events
+from tests.reporting import drawn_states
 from tests.searching import share
-from tests.telling import drawn_states
 
 from cepheid import CepheidWarning, Matcher, Pattern, Skip, detect
 
@@ -57,7 +57,7 @@ patterns = st.builds(
 
 @dataclass
 class Sink:
-    """A store that has the match id as its key."""
+    """A store whose key is the match id."""
 
     there: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: list[int] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Sink:
 
 
 def found(rows: Sequence[Row], pattern: Pattern, as_of: datetime | None, options: Mapping[str, Any]) -> Counter[Any]:
-    """The same of what detect finds."""
+    """The same counts for the rows that detect finds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CepheidWarning)
         wanted = detect(table(rows), pattern, as_of=as_of, **{**options, "outputs": ("matches", "timeouts")})
@@ -90,9 +90,9 @@ def table(rows: Sequence[Row]) -> pa.Table:
 
 @share(20)
 @given(data=st.data(), pattern=patterns, lateness=st.sampled_from([None, 0, 2, 5, 40]), in_sequence=st.booleans())
-def test_behind_each_call(*, data: st.DataObject, pattern: Pattern, lateness: int | None, in_sequence: bool) -> None:
-    """Whatever comes in whatever order, what was told and not taken back is what detect finds in all that was accepted,
-    with time where it is; matchers that are switched, and restored from snapshots, tell the same in the end.
+def test_after_each_call(*, data: st.DataObject, pattern: Pattern, lateness: int | None, in_sequence: bool) -> None:
+    """Whatever the order of arrival, the insertions minus the retractions are what detect finds in all accepted events
+    up to the current time. Matchers that are switched, or restored from snapshots, give the same result in the end.
     """
     with drawn_states(data):
         check(data, pattern, lateness, in_sequence=in_sequence)
@@ -115,10 +115,10 @@ def check(data: st.DataObject, pattern: Pattern, lateness: int | None, *, in_seq
         accepted += [row for row in batch if row["id"] not in late]
         clock = max([clock, *(row["at"] for row in batch)])
         if data.draw(st.integers(0, 4)) == 0:
-            told = clock + data.draw(st.integers(-9, 3)) * SECOND
-            sink.take(live.advance_time(told))
-            certain.update((row["kind"], row["match_id"]) for row in plain.advance_time(told).to_pylist())
-            clock = max(clock, told)
+            time = clock + data.draw(st.integers(-9, 3)) * SECOND
+            sink.take(live.advance_time(time))
+            certain.update((row["kind"], row["match_id"]) for row in plain.advance_time(time).to_pylist())
+            clock = max(clock, time)
         assert sink.late == late
         if at_once:
             assert sink.there == found(accepted, pattern, clock, options)

@@ -1,4 +1,4 @@
-"""Each row of a matcher with a consistency, against the definition."""
+"""Each row of a matcher with a consistency equals that of the reference."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import SCHEMA, Case, Definition, Row, cases, events, microseconds
 from tests.live.test_real_time import OPTIONS, table
+from tests.reporting import Log, log_of, sorted_log, states_every
 from tests.searching import share
-from tests.telling import Log, log_of, sorted_log, states_every
 
 from cepheid import Matcher
-from cepheid.kernel.consistency_reference import Arrival, told
+from cepheid.kernel.consistency_reference import Arrival, emission_log
 from cepheid.kernel.reference_events import Event
 from cepheid.kernel.stages.real_time_reference import Arrived, Found, matches_so_far
 from cepheid.lang.consistency import Consistency, End
@@ -22,7 +22,7 @@ from cepheid.lang.consistency import Consistency, End
 @share(20)
 @given(data=st.data(), case=cases(), lateness=st.sampled_from([1, 3, 9]), every=st.sampled_from([1, 2, 64]))
 def test_equals_reference(data: st.DataObject, case: Case, lateness: int, every: int) -> None:
-    """Events one by one in any order, and switches anywhere: what is told at each is what the definition tells."""
+    """Events one by one in any order, and switches anywhere: each step emits the rows that the reference emits."""
     rows = data.draw(st.permutations(data.draw(events())))
     choices = st.sampled_from([Consistency.CONSERVATIVE, Consistency.REALTIME])
     first = data.draw(choices)
@@ -55,7 +55,7 @@ def by_definition(
         Arrived(row["device"], row["id"], Event(i, time, 0, (row,)))  # type: ignore[arg-type]
         for i, (row, time) in enumerate(zip(rows, times, strict=True))
     ]
-    entries = told(
+    entries = emission_log(
         [Arrival(time, time) for time in times],
         matches_so_far(arrived, lambda: Definition(case)),
         delay=lateness * 1_000_000,
@@ -63,11 +63,11 @@ def by_definition(
         consistency=first,
         switches=switches,
     )
-    return sorted_log((when, position, sign, named(what)) for when, position, sign, what in entries)
+    return sorted_log((when, position, sign, named_by_reference(what)) for when, position, sign, what in entries)
 
 
-def named(what: object) -> Any:
-    """A match or timeout as `shown` has it; a late event is its position."""
+def named_by_reference(what: object) -> Any:
+    """A match or timeout in the form of `shown`; a late event as its position."""
     if not isinstance(what, Found):
         return what
     kind = "match" if what.deadline is None else "timeout"

@@ -1,4 +1,4 @@
-"""What a matcher refuses, and what it says when it fails half-way."""
+"""What a matcher refuses, and the errors after a failure in the middle of a call."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from cepheid import (
     ],
 )
 def test_arguments(options: dict[str, Any], message: str) -> None:
-    """An argument that is of no use is named, with what is expected."""
+    """The message for a wrong argument names it and says what is expected."""
     pattern = Pattern.begin("a") if "time" in options else PAIR
     with pytest.raises(SchemaError) as caught:
         matcher(pattern, **options)
     assert str(caught.value).startswith(message)
 
 
-def test_no_consistency() -> None:
-    """What a matcher tells can be changed only where its rows say what changes."""
+def test_switch_needs_a_consistency() -> None:
+    """A matcher that was made without a consistency refuses to switch: its rows could not say what changes."""
     with pytest.raises(SchemaError) as caught:
         matcher().switch("realtime")
     assert str(caught.value) == (
@@ -56,8 +56,10 @@ def test_no_consistency() -> None:
     )
 
 
-def test_integers_that_pandas_has_made_floats() -> None:
-    """Where some are missing. A matcher says so, as large ones are rounded; those of the type Int64 are not."""
+def test_integers_that_pandas_turned_into_floats() -> None:
+    """Integers with missing values become floats in pandas. The matcher refuses these, since large numbers are rounded,
+    and accepts those of type Int64.
+    """
     columns = pa.schema({"at": pa.timestamp("us", "UTC"), "x": pa.int64()})
     live = Matcher(Pattern.begin("a").where("x IS NULL OR x > 9007199254740992"), columns, time="at", lateness="0s")
     frame = pd.DataFrame({"at": [at(0), at(1)], "x": [9_007_199_254_740_993, None]})
@@ -75,7 +77,7 @@ def test_integers_that_pandas_has_made_floats() -> None:
 
 
 def test_wrong_columns() -> None:
-    """Missing columns and such of another type are all named; the matcher is as it was."""
+    """All missing columns and all columns of another type are named; the matcher is unchanged."""
     live = matcher()
     table = events((1, "p", 0, "a"))
     with pytest.raises(SchemaError) as caught:
@@ -121,7 +123,9 @@ DIVIDES = Pattern.begin("a").where("x = 'a'").followed_by("b").where("100 / (id 
     ],
 )
 def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: type[Exception]) -> None:
-    """Once events have failed inside, the matcher refuses all but a snapshot, from which it goes on."""
+    """After a failure in the middle of a call, the matcher refuses every call except restoring a snapshot, from which
+    it continues.
+    """
     live = matcher(pattern, **options)
     live.process(events((1, "p", 0, "a")))
     state, counts = live.snapshot(), live.counts
@@ -147,7 +151,7 @@ def test_a_failure_half_way(pattern: Pattern, options: dict[str, Any], error: ty
     ],
 )
 def test_a_measure_that_fails(measure: str, message: str) -> None:
-    """It is named, with its text as it was written."""
+    """The error names the measure, with its text as the user wrote it."""
     pattern = Pattern.begin("a").next("b").times(2)
     live = matcher(pattern, outputs=None, measures={"m": "a.id", "n": measure})
     with pytest.raises(ConditionError) as caught:
@@ -156,7 +160,7 @@ def test_a_measure_that_fails(measure: str, message: str) -> None:
 
 
 def test_a_condition_on_one_event_that_fails() -> None:
-    """It fails before anything has changed, so the matcher goes on without that batch."""
+    """The error occurs before the state changes, so the matcher continues without that batch."""
     live = matcher(Pattern.begin("a").where("10 / id > 1").followed_by("b").where("x = 'b'"))
     live.process(events((1, "p", 0, "a")))
     with pytest.raises(ConditionError, match="division by zero"):

@@ -1,4 +1,6 @@
-"""Snapshots: what is restored goes on; what is damaged or of another matcher is refused and changes nothing."""
+"""Snapshots: a restored matcher continues; a damaged snapshot, or one of another matcher, is refused without any
+effect.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ LOOP = (
 
 
 def busy(**options: Any) -> Matcher:
-    """A matcher of LOOP with partial matches of two keys, matches that are held back, and an event that waits."""
+    """A matcher of LOOP with partial matches of two keys, withheld matches, and an event that waits."""
     live = matcher(LOOP, **{"sequence": None, **options})
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "b"), (3, "q", 1, "a"), (4, "p", 2, "bb"), (5, "p", 3, "x")))
     live.process(events((6, "p", 4, "a"), (7, "p", 4.5, "b"), (8, "p", 4.5, "b"), (10, "p", 5, "c"), (9, "q", 6, "b")))
@@ -44,11 +46,11 @@ def busy(**options: Any) -> Matcher:
 REST = events((11, "p", 7, "c"), (13, "q", 7, "c"), (12, "q", 8, "a"), (14, "p", 200, "x"))
 
 
-# Going on
+# Continuing from a snapshot
 
 
-def test_a_restored_matcher_goes_on() -> None:
-    """A matcher restored from a snapshot gives what the first one gives, and its snapshot is the same."""
+def test_a_restored_matcher_continues() -> None:
+    """A matcher restored from a snapshot emits what the original emits, and takes an equal snapshot."""
     first, second = busy(), matcher(LOOP, sequence=None)
     second.restore(first.snapshot())
     assert second.counts == first.counts
@@ -59,7 +61,7 @@ def test_a_restored_matcher_goes_on() -> None:
 
 
 def test_strings_across_events() -> None:
-    """Conditions compare strings from before a snapshot with those behind it, whatever codes they had."""
+    """Conditions compare strings from before a snapshot with later ones, whatever their internal codes."""
     pattern = Pattern.begin("a").next("b").where("x < a.x").next("c").where("x > a.x AND x <> 'z'")
     options: dict[str, Any] = {"outputs": None, "measures": {"text": "concat(a.x, b.x, c.x)"}}
     found = []
@@ -73,7 +75,7 @@ def test_strings_across_events() -> None:
 
 
 def test_a_snapshot_replaces_what_was_there() -> None:
-    """Nothing of what the matcher had before is left."""
+    """Restoring removes everything that the matcher had before."""
     live, fresh = busy(), matcher(LOOP, sequence=None)
     live.restore(fresh.snapshot())
     assert live.counts == fresh.counts
@@ -81,19 +83,21 @@ def test_a_snapshot_replaces_what_was_there() -> None:
 
 
 def test_limits_and_lateness_may_be_others() -> None:
-    """A snapshot restores into a matcher with other limits and another lateness, which then hold."""
+    """A matcher with other limits and another lateness can restore the snapshot; its own settings apply from
+    then on.
+    """
     live = matcher(LOOP, sequence=None, lateness="3 seconds", limits=Limits(max_partial_matches=1, on_limit="drop"))
     live.restore(busy().snapshot())
     live.process(REST)
     assert live.counts.dropped_partial_matches > 0
 
 
-# Formats that were written once
+# Formats of earlier releases
 
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.snapshot")), ids=lambda path: path.stem)
 def test_stored_snapshots(path: Path) -> None:
-    """A snapshot of every format that was ever released loads, and goes on with the right matches."""
+    """A snapshot of every released format can be restored, and the matcher then finds the right matches."""
     kind = path.name.partition(".")[0]
     live = matcher_of(kind)
     live.restore(path.read_bytes())
@@ -103,7 +107,7 @@ def test_stored_snapshots(path: Path) -> None:
 
 
 def test_each_kind_has_a_stored_snapshot() -> None:
-    """Of the present format, too."""
+    """There is also a stored snapshot of the current format."""
     assert {path.name for path in STORED.glob(f"*.{FORMAT}.snapshot")} == {
         f"{kind}.{FORMAT}.snapshot" for kind in KINDS
     }
@@ -113,7 +117,7 @@ def test_each_kind_has_a_stored_snapshot() -> None:
 
 
 def refused(live: Matcher, data: bytes) -> str:
-    """Why the bytes are refused; what the matcher has does not change."""
+    """The reason why the bytes are refused; the state of the matcher does not change."""
     before = live.snapshot()
     with pytest.raises(SnapshotError) as caught:
         live.restore(data)
@@ -122,7 +126,7 @@ def refused(live: Matcher, data: bytes) -> str:
 
 
 def test_truncated() -> None:
-    """Every part of a snapshot that is not all of it is refused."""
+    """Every truncated snapshot is refused."""
     live = busy()
     data, counts = live.snapshot(), live.counts
     for length in range(len(data)):
@@ -137,7 +141,7 @@ def test_truncated() -> None:
 
 
 def test_flipped() -> None:
-    """Any byte that is another is noticed."""
+    """Any changed byte is detected."""
     live = busy()
     data = live.snapshot()
     for at_ in range(len(data)):
@@ -148,7 +152,7 @@ def test_flipped() -> None:
 
 
 def test_another_format() -> None:
-    """A format that is not known is named."""
+    """An unknown format is named in the error."""
     body = busy().snapshot()[:-16].replace(b'"format": 2', b'"format": 7')
     data = body + blake2b(body, digest_size=16).digest()
     message = refused(busy(), data)
@@ -182,14 +186,14 @@ def test_another_format() -> None:
     ],
 )
 def test_another_matcher(other: Callable[[], Matcher], message: str) -> None:
-    """What differs between the two is said."""
-    told_ = refused(other(), busy().snapshot())
-    assert told_.startswith("the snapshot was made for another matcher: ")
-    assert message in told_
+    """The error says what differs between the two matchers."""
+    reason = refused(other(), busy().snapshot())
+    assert reason.startswith("the snapshot was made for another matcher: ")
+    assert message in reason
 
 
 def test_measures_may_change() -> None:
-    """A snapshot restores into a matcher with other measures, where these need no other columns of the events."""
+    """A matcher with other measures can restore a snapshot if these need no other columns of the events."""
     pattern = Pattern.begin("a").where("x = 'a'").next("b").where("id > a.id")
     options: dict[str, Any] = {"sequence": None, "outputs": None, "columns": ["id"]}
     first = matcher(pattern, **options, measures={"n": "a.id"})
@@ -202,7 +206,7 @@ def test_measures_may_change() -> None:
 
 
 def test_parameters_of_another_type() -> None:
-    """A value of another type is another pattern, though Python calls the two equal."""
+    """Parameter values of different types make different patterns, even if Python considers the values equal."""
     pattern = Pattern.begin("a").where("id > $n").next("b")
     before, now = (matcher(pattern.with_parameters(n=value)) for value in (1, 1.0))
     assert "pattern.parameters.n was 1 and is 1.0" in refused(now, before.snapshot())
@@ -210,7 +214,7 @@ def test_parameters_of_another_type() -> None:
 
 
 def test_the_order_of_declarations_does_not_count() -> None:
-    """Parameters and types that are declared in another order are the same pattern."""
+    """Declaring parameters and types in another order gives the same pattern."""
     pattern = Pattern.begin("a").subtype("t").where("id > $n AND id < $m").next("b")
     first = matcher(pattern.taxonomy("x", {"u": "t", "v": "t"}).with_parameters(n=1, m=9))
     first.process(events((5, "p", 0, "u")))
@@ -221,7 +225,7 @@ def test_the_order_of_declarations_does_not_count() -> None:
 
 @pytest.mark.parametrize("made_for", [None, "text", {}])
 def test_made_for_something_else(made_for: Any) -> None:
-    """Whatever the header says that it was made for, it is refused where that is not this matcher."""
+    """A header with anything unexpected about what the snapshot was made for is refused."""
     live = busy()
     snapshot = from_bytes(live.snapshot())
     snapshot.header["made_for"] = made_for
@@ -229,7 +233,7 @@ def test_made_for_something_else(made_for: Any) -> None:
 
 
 def test_compiled_otherwise() -> None:
-    """Where a version numbers states or slots in another way the arrays of the one before are not misread."""
+    """If a version numbers states or slots differently, arrays of an earlier version are not misread."""
     live = busy()
     snapshot = from_bytes(live.snapshot())
     snapshot.header["made_for"]["layout"] = "0" * 32
@@ -239,7 +243,7 @@ def test_compiled_otherwise() -> None:
     )
 
 
-# Parts that do not fit, with a digest that does
+# Inconsistent parts under a valid digest
 
 
 def _set(name: str, field: str | None, value: int) -> Callable[[Snapshot], None]:
@@ -304,8 +308,8 @@ BROKEN: dict[str, Callable[[Snapshot], None]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_parts_that_do_not_fit(how: str) -> None:
-    """Bytes that agree with their digest and still are no state of this matcher's are refused, too."""
+def test_inconsistent_parts(how: str) -> None:
+    """Bytes with a valid digest that are not a possible state of this matcher are refused, too."""
     live = busy()
     snapshot = from_bytes(live.snapshot())
     BROKEN[how](snapshot)
@@ -316,14 +320,14 @@ def _again(snapshot: Snapshot) -> Snapshot:
     return snapshot._replace(arrays={name: np.asarray(array) for name, array in snapshot.arrays.items()})
 
 
-def test_no_code_in_it() -> None:
+def test_snapshots_hold_no_python_objects() -> None:
     """An array of Python objects, which NumPy would unpickle, is neither written nor read."""
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         to_bytes(Snapshot({}, {"rows": np.array([object()])}, {}))
 
 
 def test_all_parts_are_there() -> None:
-    """The matcher that is damaged above has something of everything."""
+    """The matcher whose snapshot is damaged above has something in every part."""
     snapshot = from_bytes(busy().snapshot())
     assert all(len(array) for array in snapshot.arrays.values())
     assert {*snapshot.arrays, *snapshot.batches, *snapshot.header} >= {*PARTS, "waiting"}
@@ -347,13 +351,13 @@ OF_SETS: list[Callable[[dict[str, Any]], Any]] = [
 
 
 def in_sets() -> Matcher:
-    """A matcher with three open partial matches, which are kept in sets."""
+    """A matcher with three open partial matches, which are stored in sets."""
     live = matcher(SETS.within("100 seconds"), sequence=None, outputs=None)
     live.process(events((1, "p", 0, "a"), (2, "p", 1, "a"), (3, "p", 2, "b"), (4, "p", 3, "x")))
     return live
 
 
-def test_sets_go_on() -> None:
+def test_sets_are_restored() -> None:
     """Sets of partial matches are restored, and give the matches that they would have given."""
     rest = events((5, "p", 4, "c"), (6, "p", 50, "x"))
     restored = matcher(SETS.within("100 seconds"), sequence=None, outputs=None)
@@ -363,8 +367,8 @@ def test_sets_go_on() -> None:
     assert found == in_sets().process(rest)
 
 
-def test_sets_of_which_a_part_is_out_of_time() -> None:
-    """Of two sets that were united, the one with the earlier starts is gone; the other goes on."""
+def test_sets_with_an_expired_part() -> None:
+    """In a union of two sets, the set with the earlier starts has expired; the other one continues."""
     pattern = Pattern.begin("a").one_or_more().followed_by("b").where("x = 'b'").next("c").within("4 seconds")
     rows = [(second, "p", second, "a") for second in range(1, 6)]
     live = matcher(pattern, outputs="matches")
@@ -378,8 +382,8 @@ def test_sets_of_which_a_part_is_out_of_time() -> None:
 
 
 @pytest.mark.parametrize("break_", OF_SETS)
-def test_sets_that_do_not_hold_together(break_: Callable[[dict[str, Any]], Any]) -> None:
-    """Nodes that point nowhere, or do not agree in their starts, are refused; the matcher is as it was."""
+def test_inconsistent_sets(break_: Callable[[dict[str, Any]], Any]) -> None:
+    """Nodes that refer to missing nodes, or whose starts disagree, are refused; the matcher is unchanged."""
     snapshot = from_bytes(in_sets().snapshot())
     arrays: dict[str, Any] = {name: array.copy() for name, array in snapshot.arrays.items()}
     break_(arrays)
@@ -391,8 +395,8 @@ def test_sets_that_do_not_hold_together(break_: Callable[[dict[str, Any]], Any])
 
 
 @pytest.mark.parametrize("given", ["text", None, 3])
-def test_what_is_no_bytes(given: Any) -> None:
-    """Bytes of any kind are restored; anything else is refused by its type."""
+def test_restore_takes_only_bytes(given: Any) -> None:
+    """Every kind of bytes can be restored; anything else is refused, and the error names its type."""
     live = in_sets()
     live.restore(memoryview(live.snapshot()))  # type: ignore[arg-type]
     with pytest.raises(SnapshotError, match=f"a snapshot is bytes, as .* got {type(given).__name__}"):

@@ -1,4 +1,4 @@
-"""Events that wait: whatever comes in whatever order, time takes out those that it has passed, each once."""
+"""The queue of waiting events: whatever the order of arrival, each event leaves once, when time has passed it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def batch(times: list[int]) -> Batch:
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9) | st.integers(-10, 10), max_size=30))
-def test_what_time_has_passed(steps: list[list[int] | int]) -> None:
-    """Lists are events that come, numbers times that are told; the same as with one plain list."""
+def test_events_leave_when_time_has_passed_them(steps: list[list[int] | int]) -> None:
+    """Lists are arriving events, numbers are times to advance to; the result equals that of a plain list."""
     waiting = EventQueue()
     plain: list[int] = []
     for step in steps:

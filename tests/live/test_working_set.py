@@ -1,4 +1,4 @@
-"""The kernel's arrays say the same of events as Arrow does, whatever was added and forgotten before."""
+"""The kernel's arrays describe the same events as the Arrow data, whatever was added and forgotten before."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ EQUAL = compiled("u = a.v AND v <> a.v AND x > a.x AND u <> 'b'")
 ORDERED = compiled("u < a.v AND v <> a.v AND x > a.x AND u <> 'b'")
 
 
-def test_which_patterns_ask_for_the_order_of_strings() -> None:
-    """Those that compare strings by it, or take the least or greatest of some."""
+def test_which_patterns_need_the_order_of_strings() -> None:
+    """The order is needed by patterns that compare strings with < or >, or take a minimum or maximum of strings."""
     asked = ["u >= a.v", "least(u, a.u) = 'b'", "x > a.x AND NOT (u <= a.u)", "min(a.u) = u", "u BETWEEN a.u AND a.v"]
     assert all(compiled(condition).orders_texts for condition in asked)
     others = ["u = a.v", "x < a.x", "u IN (a.u, a.v)", "max(a.x) < x AND u <=> a.u", "coalesce(a.u, u) = v"]
@@ -43,7 +43,7 @@ def test_which_patterns_ask_for_the_order_of_strings() -> None:
 
 
 def batch(pattern: CompiledPattern, rows: list[Row], first: int) -> Batch:
-    """Events, one a microsecond from `first` on."""
+    """Events, one per microsecond, starting at `first`."""
     place = {str(lifted.sql): i for i, lifted in enumerate(pattern.plan.values)}
     values = {f"{VALUE_PREFIX}{place[name]}": [row[i] for row in rows] for i, name in enumerate("uvx")}
     types = {name: pattern.plan.values[int(name.removeprefix(VALUE_PREFIX))].type for name in values}
@@ -69,7 +69,9 @@ def test_arrays(
     pattern: CompiledPattern,
     steps: list[tuple[list[Row], int | None]],
 ) -> None:
-    """Batches are added, and sometimes only some events kept: strings compare as their codes do."""
+    """Batches are added, and sometimes only some events are retained: strings compare in the same way as their
+    codes.
+    """
     working_set = WorkingSet(pattern)
     plain: list[tuple[int, Row]] = []
     added = 0
@@ -116,8 +118,8 @@ def _check(
             assert not pattern.orders_texts or (text < other) == (code < other_code)
 
 
-def test_what_is_held_stays_in_its_place() -> None:
-    """Events that nothing holds are forgotten when there are many of them, not at every step."""
+def test_events_in_use_keep_their_positions() -> None:
+    """Unused events are forgotten in bulk, when there are many of them, not at every step."""
     pattern = compiled("u <=> a.v AND v <=> a.u AND x > a.x")
     detector = Detector(pattern)
     lengths = []

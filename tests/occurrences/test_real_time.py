@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reporting import drawn_states, states_every
 from tests.searching import share
-from tests.telling import drawn_states, states_every
 
 from cepheid import CepheidWarning, Limits, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.matchers.real_time.rollback_points import RollbackPoints

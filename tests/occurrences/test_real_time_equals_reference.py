@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.intervals.running import ENGINE
+from tests.reporting import Log, log_of, sorted_log, states_every
 from tests.searching import share
-from tests.telling import Log, log_of, sorted_log, states_every
 
 from cepheid import Matcher, OccurrencePattern, Policy
 from cepheid.detect import request_of
 from cepheid.hosts.in_process.detect import plans_in_process
-from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, told
+from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, emission_log
 from cepheid.kernel.occurrences.reference import reference_occurrences
 from cepheid.kernel.occurrences.values import Derivation, Member
 from cepheid.kernel.reference_events import Event
@@ -122,7 +122,7 @@ def by_definition(
         replace(one, number=one.number // 1_000_000) if one.kind in (Kind.WITHIN, Kind.DELAYED) else one
         for one in plan.operators
     ]
-    entries = told(
+    entries = emission_log(
         [Arrival(row[0], row[0]) for row in rows],
         matches,
         delay=lateness,

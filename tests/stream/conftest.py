@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def streams(spark: SparkSession) -> SparkSession:
-    """The run's session with settings of its own: each partition has a store, and its commit costs."""
+    """The session of the run, with fewer partitions: each partition has a state store, whose commits take time."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "2")
     return session

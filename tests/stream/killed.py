@@ -1,4 +1,4 @@
-"""The streaming query that test_kill kills: `python killed.py FOLDER`. It reads and writes files below the folder."""
+"""The streaming query that test_kill kills: `python killed.py FOLDER`. It reads and writes files in the folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
 
 
 def started(spark: SparkSession, folder: Path) -> StreamingQuery:
-    """The query, over all events that are there."""
+    """The query over all events in the folder, started."""
     rows = detect(
         streamed(spark, folder / "events"),
         PAIR,

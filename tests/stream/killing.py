@@ -1,6 +1,6 @@
-"""Queries in processes of their own, which are killed at random points and started again.
+"""Queries in processes of their own, which are killed at random points and restarted.
 
-Each is a script `SCRIPT FOLDER …` whose checkpoint is in the folder.
+Each is a script `SCRIPT FOLDER …` with its checkpoint in the folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.searching import KILLS
 
 
 def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
-    """Starts the query and kills it, KILLS times: before, in and behind a commit."""
+    """Starts the query and kills it, KILLS times: before, during and after a commit."""
     drawn = random.Random(seed)
     logs = (["offsets", "commits"] * KILLS)[: max(KILLS, 4)]
     for log in drawn.sample(logs, KILLS):
@@ -26,17 +26,17 @@ def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
 
 
 def _process(script: Path, folder: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """The query, with all its processes in a group of their own."""
+    """The query, with all its processes in one process group."""
     path = os.pathsep.join([str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, str(script), str(folder), *arguments]
-    with (folder / "told").open("ab") as told:
+    with (folder / "told").open("ab") as output:
         return subprocess.Popen(
-            command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True, stdout=told, stderr=told
+            command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True, stdout=output, stderr=output
         )
 
 
 def _run_until(script: Path, folder: Path, arguments: tuple[str, ...], log: str, *, seconds: float) -> None:
-    """Runs the query and kills it, so long after it has written that log of its checkpoint once more."""
+    """Runs the query and kills it `seconds` after it has written the next entry of that log of its checkpoint."""
     entries = _entries(folder, log)
     query = _process(script, folder, arguments)
     try:

@@ -1,4 +1,4 @@
-"""Streams of the tests: each table is a file, each file a micro-batch."""
+"""Streams for tests: each table is written as a file, and each file becomes a micro-batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
-    """The batches as files, which a stream reads in this order: by their times."""
+    """Writes the batches as files, whose modification times give the order in which a stream reads them."""
     folder.mkdir(exist_ok=True)
     for number, batch in enumerate(batches, first):
         file = folder / f"{number:05}.parquet"
@@ -27,7 +27,7 @@ def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
 
 
 def streamed(spark: SparkSession, folder: Path) -> DataFrame:
-    """One file a micro-batch."""
+    """A stream with one file per micro-batch."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     columns = from_arrow_schema(pq.read_schema(next(folder.glob("*.parquet"))), prefer_timestamp_ntz=True)
@@ -35,7 +35,7 @@ def streamed(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def run(rows: DataFrame, checkpoint: Path) -> list[list[dict[str, Any]]]:
-    """The rows of each micro-batch, until all files are read."""
+    """The rows of each micro-batch, after all files are read."""
     found: list[list[dict[str, Any]]] = []
 
     def collect(batch: DataFrame, _: int) -> None:
@@ -46,7 +46,7 @@ def run(rows: DataFrame, checkpoint: Path) -> list[list[dict[str, Any]]]:
 
 
 def finished(writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
-    """The query, when all files are read."""
+    """The query, after all files are read."""
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return query
@@ -59,7 +59,7 @@ def detected(
     pattern: Pattern | Mapping[str, Pattern],
     **options: Any,
 ) -> list[list[dict[str, Any]]]:
-    """The rows of each micro-batch over these."""
+    """The rows that detect emits for these batches, by micro-batch."""
     written(batches, folder / "events")
     given = {"shards": 2, **options}
     return run(detect(streamed(spark, folder / "events"), pattern, **given), folder / "checkpoint")

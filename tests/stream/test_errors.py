@@ -1,4 +1,4 @@
-"""What is wrong with a stream is said before it starts, or by the query that meets it, with our message first."""
+"""Problems of a stream are reported before it starts, or by the query that meets them, with Cepheid's message first."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def stream(streams: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 @contextmanager
-def told(message: str) -> Iterator[None]:
-    """The query fails with the message."""
+def failing(message: str) -> Iterator[None]:
+    """The block must fail with a StreamingQueryException that begins with the message."""
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException) as caught:
@@ -43,7 +43,9 @@ def told(message: str) -> Iterator[None]:
 
 
 def test_what_a_stream_needs(stream: DataFrame) -> None:
-    """Event times and a lateness; what finite inputs have besides is refused; all at once."""
+    """A stream needs event times and a lateness; arguments for finite inputs are refused; all problems are reported at
+    once.
+    """
     with pytest.raises(SchemaError) as caught:
         detect(stream, PAIR, key="k", time="at", as_of="2024-01-01", report=Report())
     assert str(caught.value) == (
@@ -67,7 +69,7 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
 
 
 def test_state_that_can_only_grow(stream: DataFrame) -> None:
-    """What is waited for without a window is warned of, with its stage and what would bound it."""
+    """A stage without a window is reported in a warning, with the clauses that would bound the state."""
     endless = Pattern.begin("a").followed_by("b").where("x = 'b'")
     with pytest.warns(CepheidWarning) as caught:
         detect(stream, endless, **OPTIONS)
@@ -80,7 +82,7 @@ def test_state_that_can_only_grow(stream: DataFrame) -> None:
 
 
 def test_a_watermark_of_its_own(stream: DataFrame) -> None:
-    """A stream that has a watermark keeps it; another one is refused."""
+    """A stream that already has a watermark keeps it; a second watermark is refused."""
     marked = stream.withWatermark("at", "1 minute")
     assert detect(marked, PAIR, key="k", time="at").isStreaming
     with pytest.raises(SchemaError, match=r"^lateness: 'at' has a watermark already. Leave out one of them$"):
@@ -96,7 +98,9 @@ def test_columns_that_spark_does_not_tell_apart(stream: DataFrame) -> None:
 
 
 def test_another_store(stream: DataFrame) -> None:
-    """Spark keeps Python's state in RocksDB only: said before the query starts, with the line to write."""
+    """Spark supports Python state in RocksDB only: this is reported before the query starts, with the setting
+    to use.
+    """
     setting = "spark.sql.streaming.stateStore.providerClass"
     streams = stream.sparkSession
     rocks_db = streams.conf.get(setting)
@@ -112,7 +116,7 @@ def test_another_store(stream: DataFrame) -> None:
 
 
 def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PySpark's workers would end without a word: said before the query starts."""
+    """PySpark's workers would end without a message: a missing protobuf is reported before the query starts."""
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     with pytest.raises(SchemaError, match="with the package protobuf, which it does not install itself"):
         detect(stream, PAIR, **OPTIONS)
@@ -128,38 +132,38 @@ def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str) -> None:
-    """They are told by name, with what is expected."""
+    """Wrong arguments are named, with what is expected."""
     with pytest.raises(SchemaError) as caught:
         detect(stream, PAIR, **{**OPTIONS, **given})
     assert str(caught.value).startswith(message)
 
 
 def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
-    """The query fails with the condition and the event."""
+    """The query fails with a message that has the condition and the event."""
     fails = Pattern.begin("a").where("x = 'a'").next("b").where("id / a.id > 0").within("1 hour")
     rows = detect(stream, fails, shards=1, **{**OPTIONS, "lateness": "0 seconds"})
     written([events((2, "p", 3, "z"))], tmp_path / "events", first=1)
-    with told("division by zero in the condition of stage 'b' (id / a.id > 0), at the event {"):
+    with failing("division by zero in the condition of stage 'b' (id / a.id > 0), at the event {"):
         finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
 
 
 def test_fewer_shards_when_a_timer_is_due(stream: DataFrame, tmp_path: Path) -> None:
-    """The shard that Spark calls is none of the query's: said, also in a micro-batch without events."""
+    """Spark calls a shard that the query does not have: this is reported, also in a micro-batch without events."""
     no_data = "spark.sql.streaming.noDataMicroBatches.enabled"
     written([events((9, "p", 60, "z"))], tmp_path / "events", first=1)
-    stream.sparkSession.conf.set(no_data, "false")  # what is due then waits for the next event
+    stream.sparkSession.conf.set(no_data, "false")  # the timer that is due then waits for the next event
     try:
         run(detect(stream, PAIR, shards=5, **OPTIONS), tmp_path / "checkpoint")
     finally:
         stream.sparkSession.conf.unset(no_data)
     written([events()], tmp_path / "events", first=2)
-    with told(f"the checkpoint has more shards or patterns than the query. {ADVICE}"):
+    with failing(f"the checkpoint has more shards or patterns than the query. {ADVICE}"):
         finished(detect(stream, PAIR, shards=1, **OPTIONS).writeStream.format("noop"), tmp_path / "checkpoint")
 
 
 def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> None:
-    """Another pattern with other shards, or another zone in which SQL and functions see times, on an old checkpoint:
-    what changed is told before anything is matched.
+    """On a checkpoint of a query with another pattern, other shards or another time zone, the changes are reported
+    before anything is matched.
     """
     run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
     written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
@@ -170,7 +174,7 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
         'session.time_zone was "UTC" and is "Asia/Tokyo"'
     )
     try:
-        with told(f"the checkpoint belongs to another query: {changed}. {ADVICE}"):
+        with failing(f"the checkpoint belongs to another query: {changed}. {ADVICE}"):
             shorter = detect(stream, PAIR.within("5 seconds"), shards=3, time_zone="UTC", **OPTIONS)
             finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
     finally:

@@ -1,4 +1,4 @@
-"""partial_matches: what is open in a query, read from its checkpoint while it runs."""
+"""partial_matches: the open partial matches of a query, read from its checkpoint while it runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def in_any_order(rows: pa.Table) -> list[str]:
 
 
 def test_while_it_runs(streams: SparkSession, tmp_path: Path) -> None:
-    """After each micro-batch, the rows of a matcher that has had the same events and time; in the events' own types."""
+    """After each micro-batch, the listing equals that of a matcher with the same events and time, in the
+    events' types.
+    """
     written(BATCHES[:1], tmp_path / "events")
     rows = detect(streamed(streams, tmp_path / "events"), PAIR, **OPTIONS)
     matcher = Matcher(PAIR, BATCHES[0], key="k", time="at")
@@ -52,8 +54,8 @@ def test_while_it_runs(streams: SparkSession, tmp_path: Path) -> None:
         for number, latest in enumerate((1, 5)):
             written([BATCHES[number]], tmp_path / "events", first=number)
             watermark = at(latest - 2)
-            passed = f"{watermark:%Y-%m-%dT%H:%M:%S}.000Z"
-            waited_for(lambda: (query.lastProgress or {}).get("eventTime", {}).get("watermark") == passed, query)  # noqa: B023
+            reached = f"{watermark:%Y-%m-%dT%H:%M:%S}.000Z"
+            waited_for(lambda: (query.lastProgress or {}).get("eventTime", {}).get("watermark") == reached, query)  # noqa: B023
             matcher.process(BATCHES[number])
             matcher.advance_time(watermark - timedelta(microseconds=1))
             listed = partial_matches(checkpoint).toArrow()
@@ -65,8 +67,8 @@ def test_while_it_runs(streams: SparkSession, tmp_path: Path) -> None:
     assert len(listed) == 2
 
 
-def test_what_is_no_checkpoint_of_cepheid(streams: SparkSession, tmp_path: Path) -> None:
-    """Nothing there, another kind of query, a query without events: each is told, with what is needed."""
+def test_other_checkpoints_are_refused(streams: SparkSession, tmp_path: Path) -> None:
+    """A missing checkpoint and one of another kind of query are refused, and the message says what is needed."""
     nothing, other = str(tmp_path / "nothing"), tmp_path / "other"
     with pytest.raises(SnapshotError) as caught:
         partial_matches(nothing)
@@ -92,7 +94,7 @@ def is_a(event: Any) -> bool:
 
 
 def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
-    """A pattern with functions is to be given; of several tiers one is to be named."""
+    """A pattern with functions must be given as an argument; among several tiers, the pattern must be named."""
     checkpoint = tmp_path / "checkpoint"
     first = Pattern.begin("a", name="first").where(is_a).next("b").where("x = 'b'").within("9 seconds")
     second = Pattern.begin("one", name="second").next("other").within("1 minute")
@@ -119,7 +121,7 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
         SnapshotError, match=r'belongs to another query: pattern.within was "9 seconds" and is "8 seconds"$'
     ):
         partial_matches(checkpoint, first.within("8 seconds"))
-    streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # to the functions it is what it was in the query
+    streams.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # functions still see the time zone that the query had
     try:
         assert sorted(row.k for row in partial_matches(checkpoint, first).collect()) == ["q", "s"]
     finally:
@@ -129,7 +131,7 @@ def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
 
 
 def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
-    """Of several patterns on one stream each is read by its name, whatever stands beside it."""
+    """Each of several patterns on one stream is read by its name, independently of the others."""
     checkpoint = tmp_path / "checkpoint"
     single = Pattern.begin("only").where("x = 'a'").next("z").where("x = 'z'")
     written([*BATCHES, events((9, "p", 7, "z"))], tmp_path / "events")

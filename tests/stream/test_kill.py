@@ -1,4 +1,4 @@
-"""Killed at any point and started again, a query writes each row once."""
+"""A query that is killed at any point and restarted writes each row once."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ SCRIPT = Path(__file__).with_name("killed.py")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_kills(streams: SparkSession, tmp_path: Path) -> None:
-    """SIGKILL of Spark and its workers at random points, before, in and behind a commit, then to the end in another
-    process: the rows of an uninterrupted run, each once.
+    """Spark and its workers get SIGKILL at random points, before, during and after a commit; then another process runs
+    the query to the end. The rows are those of an uninterrupted run, each once.
     """
     rows = random_events(7, 1200, 40)
     written([*delivered(rows, 8, 5, BATCHES - 1), events((-1, "end", 300, "z"))], tmp_path / "events")
     killed(SCRIPT, tmp_path, seed=9)
     started(streams, tmp_path).awaitTermination()
-    found = sinked(tmp_path / "found")
+    found = committed_rows(tmp_path / "found")
     expected = detect(events(*rows), PAIR, key="k", time="at", sequence="id", as_of=at(295), outputs=ALL)
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
 
 
-def sinked(folder: Path) -> pa.Table:
-    """What the file sink has committed: the files that its log names."""
+def committed_rows(folder: Path) -> pa.Table:
+    """The rows that the file sink has committed: those in the files that its log names."""
     files = set()
     for entry in (folder / "_spark_metadata").glob("[0-9]*"):
         lines = entry.read_text().splitlines()[1:]

@@ -1,4 +1,4 @@
-"""What a shard keeps is enough to list what it has open, as a matcher does."""
+"""The stored state of a shard is enough to list its open partial matches as a matcher does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import table
 from tests.searching import share
-from tests.stream.test_shard import OUTPUTS, SECOND, Kept, Stream
+from tests.stream.test_shard import OUTPUTS, SECOND, MemoryStore, Stream
 
 from cepheid import Matcher
 from cepheid.hosts.spark.stream.listing import (
@@ -50,10 +50,10 @@ PARTS = pa.schema(
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at"}
 
 
-def parts_of(number: int, shard: Kept) -> list[dict[str, Any]]:
-    """As Spark's state reader has them."""
-    assert shard.kept is not None
-    head = {WRITTEN: shard.kept.format, NUMBER: shard.kept.entries, PASSED: shard.kept.passed}
+def parts_of(number: int, shard: MemoryStore) -> list[dict[str, Any]]:
+    """The parts of a shard's state, as Spark's state reader returns them."""
+    assert shard.stored_head is not None
+    head = {WRITTEN: shard.stored_head.format, NUMBER: shard.stored_head.entries, PASSED: shard.stored_head.passed}
     parts = [{PART: HEAD, **head}, {PART: SNAPSHOT, VALUE: shard.first}]
     parts += [
         {PART: ENTRY, NUMBER: i, PASSED: entry.passed, VALUE: entry.events, DIGEST: entry.digest}
@@ -62,11 +62,11 @@ def parts_of(number: int, shard: Kept) -> list[dict[str, Any]]:
     return [{SHARD: number, **part} for part in parts]
 
 
-def listed(stream: Stream, shards: dict[int, Kept] | None = None, most: int = 1000) -> list[dict[str, Any]]:
-    kept = stream.states if shards is None else shards
-    now = max((shard.kept.passed for shard in kept.values() if shard.kept is not None), default=NO_TIME)
+def listed(stream: Stream, shards: dict[int, MemoryStore] | None = None, most: int = 1000) -> list[dict[str, Any]]:
+    states = stream.states if shards is None else shards
+    now = max((shard.stored_head.passed for shard in states.values() if shard.stored_head is not None), default=NO_TIME)
     plan, columns, made_for = stream.matching[:3]
-    parts = [part for number, shard in sorted(kept.items()) for part in parts_of(number, shard)]
+    parts = [part for number, shard in sorted(states.items()) for part in parts_of(number, shard)]
     batches = pa.Table.from_pylist(parts, PARTS).to_batches(max_chunksize=2)
     look = Look(plan, columns, made_for, now, most)
     return [row for batch in list_open(iter(batches), tuple(look)) for row in batch.to_pylist()]
@@ -79,8 +79,8 @@ def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
 @share(15)
 @given(data=st.data(), case=cases(), lateness=st.sampled_from([0, 1, 5]), in_sets=st.booleans())
 def test_as_a_matcher_lists_them(*, data: st.DataObject, case: Case, lateness: int, in_sets: bool) -> None:
-    """Behind every micro-batch that calls a shard: those of a matcher that has had the same events, and whose time is
-    that to which it has passed for the shard that was called last.
+    """After every micro-batch, the listing equals that of a matcher with the same events, at the latest time that a
+    shard has reached.
     """
     options = {"key": "device", "time": "at", "sequence": "id"}
     outputs = ("matches",) if in_sets else OUTPUTS
@@ -99,12 +99,12 @@ def test_as_a_matcher_lists_them(*, data: st.DataObject, case: Case, lateness: i
         expected = [{"_error": None, **row} for row in matcher.partial_matches().to_pylist()]
         assert in_any_order(listed(stream)) == in_any_order(expected)
         opened = stream.counts.get("opened", 0)
-        heads = [shard.kept.open for shard in stream.states.values() if shard.kept is not None]
+        heads = [shard.stored_head.open for shard in stream.states.values() if shard.stored_head is not None]
         assert opened == sum(heads)
 
 
 def test_most() -> None:
-    """Of each key so many."""
+    """At most `most` partial matches are listed for each key."""
     stream = Stream(PAIR, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=1)
     stream.batch(pair_events(*((i, "p", i / 10, "a") for i in range(9)), (9, "q", 0.5, "a"), (10, "s", 1, "z")))
     stream.batch(pair_events((11, "r", 2, "z")))
@@ -116,19 +116,22 @@ def test_most() -> None:
 
 
 def test_a_damaged_state() -> None:
-    """What is damaged or missing is told in place of rows."""
+    """A damaged or missing part of the state is reported in place of the rows."""
     stream = Stream(PAIR, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
     shard = stream.states[0]
-    assert shard.kept is not None
+    assert shard.stored_head is not None
     (entry,) = shard.entries
     for damaged, what in (
         (replace(shard, first=shard.first[:-20] + bytes(20)), "the snapshot is damaged"),
         (replace(shard, first=b""), "these 0 bytes are not a snapshot of a matcher"),
         (replace(shard, entries=[entry._replace(events=entry.events[:-20] + bytes(20))]), "the log is damaged"),
         (replace(shard, entries=[]), "the log is damaged: it has 0 entries, and 1 were written"),
-        (replace(shard, kept=shard.kept._replace(format=9)), "the checkpoint has format 9, and this version reads 1"),
+        (
+            replace(shard, stored_head=shard.stored_head._replace(format=9)),
+            "the checkpoint has format 9, and this version reads 1",
+        ),
     ):
         (row,) = listed(stream, {0: damaged})
         assert row["_error"].startswith(f"the checkpoint's state does not fit: {what}")
@@ -141,7 +144,7 @@ def test_a_damaged_state() -> None:
 
 @pytest.mark.parametrize("contiguity", ["followed_by", "followed_by_any"])
 def test_a_shard_that_was_not_called(contiguity: str) -> None:
-    """Its partial matches that are out of time are not listed, though their key has others that are in time."""
+    """Its expired partial matches are not listed, even if its key has others that have not expired."""
     pattern = getattr(PAIR, contiguity)("c").where("x = 'c'").within("10 seconds")
     stream = Stream(pattern, PAIR_SCHEMA, OPTIONS, timedelta(0), shards=2, outputs=("matches",))
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 9, "a"), (2, "q", 9.5, "a")))

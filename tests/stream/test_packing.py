@@ -1,4 +1,4 @@
-"""Events are packed for their shards in a worker, without those that cannot matter."""
+"""A worker packs events for their shards, without irrelevant ones."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ A, B = (Pattern.begin(x, name=x).where(f"x = '{x}'").followed_by(f"{x}2").where(
 
 
 def plans(*patterns: Pattern) -> bytes:
-    asked = [PatternRequest(pattern) for pattern in patterns]
-    return pickle.dumps(build_plans(asked, SCHEMA, ENGINE, PlanOptions(named=True, columns=(), outputs=("matches",))))
+    requests = [PatternRequest(pattern) for pattern in patterns]
+    return pickle.dumps(
+        build_plans(requests, SCHEMA, ENGINE, PlanOptions(named=True, columns=(), outputs=("matches",)))
+    )
 
 
 def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
-    """Events (key, time, mask, shard) as Spark hands them over, in a session of Berlin's zone."""
+    """Events (key, time, mask, shard) as Spark delivers them in a session with the time zone of Berlin."""
     keys, times, masks, shards = zip(*rows, strict=True)
     return pa.record_batch(
         {
@@ -45,7 +47,7 @@ def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
 def packed(
     *batches: pa.RecordBatch, patterns: Sequence[Pattern] = (A,), only_relevant: bool = True
 ) -> list[tuple[int, list[str], str | None]]:
-    """Each shard that is called, with the keys of its events and the failure."""
+    """Each called shard, with the keys of its events and the error."""
     found = []
     for batch in pack(iter(batches), (LAYOUT, COLUMNS, "stages", plans(*patterns), 4, only_relevant)):
         for row in batch.to_pylist():
@@ -57,7 +59,7 @@ def packed(
 
 
 def test_events_by_shard() -> None:
-    """One value a shard, in the columns that the matcher has in every session; the ledger is called beside them."""
+    """One value per shard, with the matcher's columns whatever the session; the ledger is called in addition."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 1, 3))
     every = [(ledger_shard(0), [], None), (0, ["b"], None), (3, ["a", "c", "d"], None)]
     assert packed(*batches, only_relevant=False) == every
@@ -66,7 +68,7 @@ def test_events_by_shard() -> None:
 
 
 def test_several_patterns() -> None:
-    """Each has shards and a ledger of its own, and the events that can matter to it."""
+    """Each pattern has its own shards and ledger, and gets the events that are relevant to it."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 3, 3))
     ledgers = [(ledger_shard(0), [], None), (ledger_shard(1), [], None)]
     assert packed(*batches, patterns=(A, B)) == [*ledgers, (0, ["b"], None), (3, ["d"], None), (7, ["c", "d"], None)]
@@ -74,12 +76,12 @@ def test_several_patterns() -> None:
 
 
 def test_nothing() -> None:
-    """Where no event comes, no shard is called, nor the ledger."""
+    """Without events, neither shards nor the ledger are called."""
     assert packed() == []
 
 
-def test_times_that_are_no_times() -> None:
-    """They are told, not packed: deadlines behind them could not be."""
+def test_times_out_of_range() -> None:
+    """A time out of range is reported and not packed: deadlines after it could not be represented."""
     ((shard, _, _), (_, _, message)) = packed(shipped(("a", 1 << 62, 0, 3), ("a", (1 << 62) + 1, 0, 3)))
     assert shard == ledger_shard(0)
     assert message is not None
@@ -87,7 +89,9 @@ def test_times_that_are_no_times() -> None:
 
 
 def test_values_are_joined_and_rows_unpacked() -> None:
-    """What came of several tasks is one batch of events; rows come out as they went in, in the columns of all."""
+    """The values of several tasks are joined into one batch of events; rows are unpacked unchanged, in the columns of
+    all.
+    """
     schema = pa.schema({"m": pa.int64(), "n": pa.int64()})
     first, second = (pa.record_batch({"n": pa.array([n], pa.int64())}) for n in (1, 2))
     joined = events_of([to_stream(first), b"", to_stream(second)])

@@ -1,4 +1,4 @@
-"""How a query goes: figures of its micro-batches, and the same as Prometheus text."""
+"""The progress of a query: figures of its micro-batches, and the same figures as Prometheus text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cepheid.hosts.spark.stream.progress import progress_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOLD: dict[str, Any] = {
+REPORTED: dict[str, Any] = {
     "id": "e397",
     "name": None,
     "timestamp": "2024-01-01T00:00:30.500Z",
@@ -45,14 +45,14 @@ TOLD: dict[str, Any] = {
 }
 
 
-def known(told: dict[str, Any]) -> Progress:
-    found = progress_of(told)
+def known(progress_of_spark: dict[str, Any]) -> Progress:
+    found = progress_of(progress_of_spark)
     assert found is not None
     return found
 
 
 def test_figures() -> None:
-    """What Spark tells of a micro-batch, in types; a query without patterns has none."""
+    """The figures of a micro-batch that Spark reports, with types; a query without patterns has none."""
     pair = PatternProgress(
         events=9,
         null_keys=1,
@@ -64,7 +64,7 @@ def test_figures() -> None:
         matching=timedelta(milliseconds=1.5),
         state=timedelta(milliseconds=0.25),
     )
-    assert known(TOLD) == Progress(
+    assert known(REPORTED) == Progress(
         query="e397",
         name=None,
         batch=0,
@@ -77,16 +77,18 @@ def test_figures() -> None:
         malformed=3,
         patterns={"pair": pair},
     )
-    before = known(TOLD | {"eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
+    before = known(REPORTED | {"eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
     assert (before.watermark, before.watermark_lag) == (None, None)
     assert (
-        progress_of({name: it for name, it in TOLD.items() if name != "observedMetrics"}) is None
-    )  # as of no query of ours
+        progress_of({name: it for name, it in REPORTED.items() if name != "observedMetrics"}) is None
+    )  # as for a query of another kind
 
 
-def test_several_together() -> None:
-    """Counts and times are added; what is open follows from what was, if that is known."""
-    first, later = known(TOLD), known(TOLD | {"batchId": 7})
+def test_sum_of_micro_batches() -> None:
+    """Counts and times are added; the number of open partial matches follows from the number before, if that
+    is known.
+    """
+    first, later = known(REPORTED), known(REPORTED | {"batchId": 7})
     assert later.patterns["pair"].open_partial_matches is None
     both = later.after(first)
     assert (both.batch, both.batches, both.total) == (7, 2, timedelta(milliseconds=600))
@@ -99,16 +101,18 @@ def test_several_together() -> None:
 
 
 def test_prometheus_text() -> None:
-    """A type for each metric, behind it the samples of all queries; labels escaped; no sample of what is not known."""
-    named = known(TOLD | {"batchId": 1, "name": 'a "b"\\', "eventTime": {}})
-    lines = prometheus_text([known(TOLD), named]).splitlines()
+    """Each metric has its type followed by the samples of all queries; labels are escaped; unknown values have no
+    sample.
+    """
+    named = known(REPORTED | {"batchId": 1, "name": 'a "b"\\', "eventTime": {}})
+    lines = prometheus_text([known(REPORTED), named]).splitlines()
     assert lines[:3] == [
         "# TYPE cepheid_batches_total counter",
         'cepheid_batches_total{query="e397"} 1',
         r'cepheid_batches_total{query="a \"b\"\\"} 1',
     ]
     assert sum("open_partial_matches" in line for line in lines) == 2
-    one = prometheus_text(known(TOLD))
+    one = prometheus_text(known(REPORTED))
     assert (
         one
         == """\
@@ -155,9 +159,9 @@ cepheid_state_seconds_total{query="e397",pattern="pair"} 0.00025
 
 
 @pytest.mark.spark
-def test_a_query_that_goes_on(streams: SparkSession, tmp_path: Path) -> None:
-    """A listener hears of each micro-batch; of a query that goes on from its checkpoint the open partial matches are
-    read there once. A file has the same as text.
+def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
+    """A listener receives each micro-batch. For a query restarted from its checkpoint, the number of open partial
+    matches is read from there once. A file gets the same figures as text.
     """
     checkpoint, text = tmp_path / "checkpoint", tmp_path / "cepheid.prom"
     heard: list[Progress] = []

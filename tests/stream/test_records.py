@@ -1,4 +1,4 @@
-"""What cannot be read as an event is told, and no event of NULLs."""
+"""Records that cannot be read as events are reported, and never become events of NULLs."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ MALFORMED = ["nonsense", '{"k": "a", "price": "high"}', '{"k": "a"', "[]", "3", 
 
 
 def messages(spark: SparkSession, *values: str | None) -> DataFrame:
-    """As Spark's source of Kafka has them."""
+    """Messages in the columns of Spark's Kafka source."""
     frame = spark.createDataFrame([*enumerate(values)], "offset BIGINT, text STRING")
     return frame.selectExpr("offset", "CAST(text AS BINARY) AS value", "3 AS partition", "'prices' AS topic")
 
 
 def test_messages(streams: SparkSession) -> None:
-    """Objects are events, also without any of the columns; others are told with their place, or left out."""
+    """JSON objects are events, even without any of the columns; other messages are reported with their position, or
+    dropped.
+    """
     from cepheid.hosts.spark.failures import event_failures
     from cepheid.hosts.spark.records import json_events
 
     rows = json_events(messages(streams, *GOOD, *MALFORMED), COLUMNS, "drop").collect()
     assert [(row.k, row.price) for row in rows] == [("a", 1.0), (None, 2.0), (None, None)]
-    for text, told in (("no\nsense" * 20, f": '{('no sense' * 20)[:100]}'"), (None, ": it has no value")):
+    for text, reason in (("no\nsense" * 20, f": '{('no sense' * 20)[:100]}'"), (None, ": it has no value")):
         with pytest.raises(EventError) as caught, event_failures():
             json_events(messages(streams, GOOD[0], text), COLUMNS).collect()
         assert str(caught.value) == (
-            f"the message of offset 1 in partition 3 of topic prices cannot be read as an event{told}. Correct it "
+            f"the message of offset 1 in partition 3 of topic prices cannot be read as an event{reason}. Correct it "
             "where it is written, or leave such records out with nulls='drop', which counts them"
         )
 
 
 def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
-    """What is left out of files is counted in the query's progress; of several sources together."""
+    """Dropped records of files are counted in the query's progress, added up over several sources."""
     from pyspark.sql.types import StructType
 
     from cepheid.hosts.spark.records import READER_OPTIONS, file_events, with_malformed
@@ -63,4 +65,4 @@ def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
     ]
     rows = detect(sources[0].union(sources[1]), Pattern.begin("a"), key="k", time="at", lateness="0 seconds", shards=1)
     query = finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
-    assert sum(one.malformed for told in query.recentProgress if (one := progress_of(json.loads(told.json)))) == 3
+    assert sum(one.malformed for report in query.recentProgress if (one := progress_of(json.loads(report.json)))) == 3

@@ -1,4 +1,4 @@
-"""Shards, called as Spark calls them, give what detect gives on all events that are in time."""
+"""Shards, called in the way Spark calls them, emit what detect finds for all events that are in time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, cases, events, microseconds
-from tests.live.events import PAIR, at, told
+from tests.live.events import PAIR, at, summaries
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.live.events import events as pair_events
 from tests.live.test_any_delivery import counted, table
@@ -41,15 +41,15 @@ OUTPUTS: tuple[OutputName, ...] = ("matches", "timeouts", "late")
 
 
 @dataclass
-class Kept:
+class MemoryStore:
     """A store in memory."""
 
-    kept: Head | None = None
+    stored_head: Head | None = None
     first: bytes = b""
     entries: list[Entry] = field(default_factory=list)
 
     def head(self) -> Head | None:
-        return self.kept
+        return self.stored_head
 
     def snapshot(self) -> bytes:
         return self.first
@@ -62,19 +62,19 @@ class Kept:
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
         assert len(self.entries) == (0 if before is None else before.entries)
-        self.kept, self.first, self.entries = head, snapshot, []
+        self.stored_head, self.first, self.entries = head, snapshot, []
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        self.kept, self.entries = head, self.entries if entry is None else [*self.entries, entry]
+        self.stored_head, self.entries = head, self.entries if entry is None else [*self.entries, entry]
 
     def clear(self, before: Head) -> None:
         assert len(self.entries) == before.entries
-        self.kept, self.first, self.entries = None, b"", []
+        self.stored_head, self.first, self.entries = None, b"", []
 
 
 @dataclass
 class Stream:
-    """A query without Spark: what it does for each micro-batch, with as many shards."""
+    """A query without Spark: it does what the query does for each micro-batch, with this number of shards."""
 
     pattern: Any
     columns: pa.Schema
@@ -84,14 +84,14 @@ class Stream:
     watermark: int = 0
     """Milliseconds."""
     latest: int = 0
-    states: defaultdict[int, Kept] = field(default_factory=lambda: defaultdict(Kept))
+    states: defaultdict[int, MemoryStore] = field(default_factory=lambda: defaultdict(MemoryStore))
     timers: dict[int, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     cache: MatcherCache = field(default_factory=MatcherCache)
     small_log: int = stream_state.SMALL_LOG
     outputs: tuple[OutputName, ...] = OUTPUTS
     time: str = "at"
-    """The column that the watermark is of."""
+    """The column with the watermark."""
 
     def __post_init__(self) -> None:
         request = request_of(self.pattern, outputs=self.outputs, endless=True, **self.options)
@@ -106,7 +106,7 @@ class Stream:
         self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked=asked)
 
     def batch(self, rows: pa.Table) -> pa.Table:
-        """The rows that it gives for these events; then the watermark moves."""
+        """The rows emitted for these events; then the watermark advances."""
         found = []
         for shard in range(self.shards):
             key = rows.column(self.options["key"]).to_pylist()
@@ -121,8 +121,8 @@ class Stream:
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
-    def told(self, worker: MatcherCache, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
-        """What this worker gives for these events, of whichever key, when the watermark is there."""
+    def processed_by(self, worker: MatcherCache, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
+        """The rows that this worker emits for these events, of any key, at this watermark."""
         self.cache, self.watermark = worker, microseconds(watermark) // 1000
         return self._call(0, [to_stream(self._lifted(rows))])
 
@@ -134,8 +134,8 @@ class Stream:
             change.setattr(stream_state, "SMALL_LOG", self.small_log)
             stepped = step(self.matching, self.called(shard), values, self.watermark)
         assert stepped.former_timer == self.timers.pop(shard, None)
-        if self.states[shard].kept is None:
-            assert self.states.pop(shard) == Kept()
+        if self.states[shard].stored_head is None:
+            assert self.states.pop(shard) == MemoryStore()
         if stepped.timer is not None:
             self.timers[shard] = stepped.timer
             assert stepped.timer > self.watermark
@@ -150,7 +150,7 @@ class Stream:
 
 @st.composite
 def deliveries(draw: st.DrawFn, rows: Sequence[Row], lateness: int) -> list[list[Row]]:
-    """Micro-batches in which some events may come too late."""
+    """Micro-batches in which some events may be late."""
     delays = [timedelta(seconds=draw(st.integers(0, lateness + 3))) for _ in rows]
     order = sorted(range(len(rows)), key=lambda i: rows[i]["at"] + delays[i])
     cuts = sorted(draw(st.sets(st.integers(1, max(1, len(rows) - 1)), max_size=6)) | {0, len(rows)})
@@ -160,8 +160,8 @@ def deliveries(draw: st.DrawFn, rows: Sequence[Row], lateness: int) -> list[list
 @share(30)
 @given(data=st.data(), case=cases(), lateness=st.sampled_from([0, 1, 5]), in_sequence=st.booleans())
 def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in_sequence: bool) -> None:
-    """Any order of arrival, any micro-batches: each event before the watermark is late, with all others the answer is
-    that of a finite input, and when time has passed all deadlines nothing is kept.
+    """Any order of arrival, any micro-batches: an event before the watermark is late, and for all other events the
+    matches are those of a finite input. When time has passed all deadlines, no timers are left.
     """
     rows = data.draw(events(ties=True))
     options = {"key": "device", "time": "at", "sequence": "id" if in_sequence else None}
@@ -172,7 +172,7 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
     for batch in data.draw(deliveries(rows, lateness)):
         for row in batch:
             (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
-        stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))  # which goes on, or is a new one
+        stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))  # a worker that continues, or a new one
         found.append(stream.batch(table(batch)))
     as_of = FIRST + 1000 * SECOND
     stream.watermark = microseconds(as_of) // 1000 + 1
@@ -187,17 +187,17 @@ def test_any_micro_batches(*, data: st.DataObject, case: Case, lateness: int, in
         expected = detect(table(in_order), case.pattern, outputs=OUTPUTS, as_of=as_of, **options)
     not_late = given.filter(pa.array([kind != "late" for kind in kinds], pa.bool_()))
     assert counted(not_late) == counted(expected)
-    told = [row["event"]["id"] for row in given.to_pylist() if row["kind"] == "late"]
-    assert sorted(told) == sorted(row["id"] for row in late)
-    if stream.states:  # a pattern without a window, or one that waits for the end of the input
+    late_ids = [row["event"]["id"] for row in given.to_pylist() if row["kind"] == "late"]
+    assert sorted(late_ids) == sorted(row["id"] for row in late)
+    if stream.states:  # the pattern has no window, or waits for the end of the input
         assert not stream.timers
     if stream.counts:
         assert stream.counts["late"] == len(late)
         assert stream.counts["matches"] + stream.counts["timeouts"] == not_late.num_rows
 
 
-def test_idle_keys_keep_nothing() -> None:
-    """Where nothing is open and nothing waits, a shard has no state and no timer."""
+def test_idle_keys_leave_no_state() -> None:
+    """Without open partial matches and waiting events, a shard has no state and no timer."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b")))
     assert (len(stream.states), len(stream.timers)) == (1, 1)
@@ -207,8 +207,8 @@ def test_idle_keys_keep_nothing() -> None:
     assert (stream.states, stream.timers) == ({}, {})
 
 
-def test_ids_of_late_events_go_on() -> None:
-    """Equal late events of several micro-batches have ids of their own, the same ones if another worker goes on."""
+def test_ids_of_late_events_are_unique() -> None:
+    """Equal late events of several micro-batches have different ids, and the same ones if another worker continues."""
     found: dict[bool, list[str]] = {}
     for restarts in (False, True):
         stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
@@ -222,17 +222,17 @@ def test_ids_of_late_events_go_on() -> None:
 
 
 def test_a_deadline_at_the_last_event() -> None:
-    """A deadline that is where time has come to, at its key's last event, passes when time moves on."""
+    """A deadline equal to the time of its key's last event passes when time advances further."""
     pattern = Pattern.begin("a").where("x = 'a'").times_or_more(1).consecutive().followed_by("b").where("x = 'b'")
     options = {"key": "k", "time": "at"}
     stream = Stream(pattern.within_previous("3 seconds"), PAIR_SCHEMA, options, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0.999999, "a"), (1, "p", 3.999999, "a"), (2, "q", 4, "z")))
-    assert told(stream.batch(pair_events((3, "q", 5, "z")))) == []
-    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 3.999999)]
+    assert summaries(stream.batch(pair_events((3, "q", 5, "z")))) == []
+    assert summaries(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 3.999999)]
 
 
 def test_a_failed_attempt() -> None:
-    """A call that is repeated begins where the state is, not where the matcher in the worker has come to."""
+    """A repeated call starts from the stored state, not from the state of the matcher in the worker."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 2, "z")))
     (before,), watermark = stream.states.values(), stream.watermark
@@ -244,7 +244,7 @@ def test_a_failed_attempt() -> None:
 
 
 def test_other_measures() -> None:
-    """A query that goes on with other measures of the same values does so in a worker that has met the former ones."""
+    """A restarted query with other measures of the same values works in a worker that has used the former measures."""
     options = {"key": "k", "time": "at", "measures": {"m": "first(b.id)"}}
     before = Stream(PAIR, PAIR_SCHEMA, options, timedelta(0), shards=1)
     before.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "b"), (2, "p", 5, "z")))
@@ -256,7 +256,7 @@ def test_other_measures() -> None:
         before.cache,
     )
     (state,) = after.states.values()
-    assert state.kept is not None
+    assert state.stored_head is not None
     assert after.cache.take(("query", 0), unpacked_runner(after.matching.runner)) is None
     assert after.batch(PAIR_SCHEMA.empty_table()).num_rows == 1
 
@@ -269,7 +269,7 @@ FOLLOWED: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id"}
 
 
 def three_open(limits: Limits, pattern: Pattern = PAIR) -> Stream:
-    """A stream of which three events that begin a match are in the log, behind a snapshot with one more."""
+    """A stream whose log has three events that begin a match, after a snapshot with one more."""
     stream = Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a"), (2, "p", 2, "a"), (3, "p", 3, "a")))
@@ -279,43 +279,45 @@ def three_open(limits: Limits, pattern: Pattern = PAIR) -> Stream:
     return stream
 
 
-def going_on(stream: Stream, limits: Limits) -> Stream:
-    """The query, started again with these limits."""
+def restarted(stream: Stream, limits: Limits) -> Stream:
+    """The query, restarted with these limits."""
     after = Stream(stream.pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), 1, stream.watermark)
     after.latest, after.states, after.timers = stream.latest, stream.states, stream.timers
     return after
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-def test_the_log_has_its_limits(in_python: bool) -> None:  # noqa: FBT001
-    """What was dropped stays dropped under higher limits, and these count from there on, also if it starts again."""
+def test_the_log_belongs_to_its_limits(in_python: bool) -> None:  # noqa: FBT001
+    """Dropped partial matches stay dropped under higher limits, which apply from then on, also after another
+    restart.
+    """
     by_function = Pattern.begin("a").where("x = 'a'").followed_by("b").where(is_b).within("10 seconds")
-    stream = going_on(three_open(Limits(2, on_limit="drop"), by_function if in_python else PAIR), Limits())
+    stream = restarted(three_open(Limits(2, on_limit="drop"), by_function if in_python else PAIR), Limits())
     for wanted in (Limits(), Limits(9, on_limit="drop"), Limits(4)):
         assert stream.batch(PAIR_SCHEMA.empty_table()).num_rows == 0
-        stream = going_on(stream, wanted)
+        stream = restarted(stream, wanted)
     stream.batch(pair_events((5, "p", 4, "a"), (6, "p", 5, "b"), (7, "p", 6, "z")))
-    assert not stream.states[0].entries  # the log was not written on under other limits
+    assert not stream.states[0].entries  # the log is not continued under other limits
     found = stream.batch(pair_events((8, "p", 7, "z")))
-    assert [kinds for kinds, _, _ in told(found)] == ["match"] * 3
-    assert sorted(ids for _, ids, _ in told(found)) == [(2, 6), (3, 6), (5, 6)]
+    assert [kinds for kinds, _, _ in summaries(found)] == ["match"] * 3
+    assert sorted(ids for _, ids, _ in summaries(found)) == [(2, 6), (3, 6), (5, 6)]
 
 
 def test_lower_limits() -> None:
-    """What is in the log was not over its limits; the lower ones are told where the query goes on, if they are met."""
-    stream = going_on(three_open(Limits(4)), Limits(1))
+    """The events in the log were within its limits; after the restart, exceeding the lower limits is reported."""
+    stream = restarted(three_open(Limits(4)), Limits(1))
     stream.batch(pair_events((5, "p", 4, "a")))
     assert not stream.states[0].entries
     stream.batch(pair_events((11, "p", 4.5, "z")))
     with pytest.raises(LimitExceeded, match="more than 1 partial matches are open"):
         stream.batch(pair_events((6, "p", 5, "z")))
-    wide = going_on(stream, Limits())
+    wide = restarted(stream, Limits())
     wide.batch(pair_events((6, "p", 5, "b"), (7, "p", 6, "z")))
     assert wide.batch(pair_events((8, "p", 7, "z"))).num_rows == 5
 
 
-def test_limits_that_ask_for_another_form() -> None:
-    """Where sets serve, `on_limit` decides the form of what is kept: then it may not change, which is said."""
+def test_limits_that_need_another_form() -> None:
+    """Where sets are possible, `on_limit` decides the form of the stored state: then a change of it is refused."""
     pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b'").within("10 seconds")
     before, after = (
         Stream(pattern, PAIR_SCHEMA, FOLLOWED | {"limits": limits}, timedelta(0), outputs=("matches",))
@@ -330,12 +332,12 @@ def test_limits_that_ask_for_another_form() -> None:
     )
 
 
-def test_few_matchers_are_kept() -> None:
-    """Only so many, those that were kept last."""
+def test_few_matchers_are_cached() -> None:
+    """The cache holds at most `most` matchers, those that were stored last."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     (shard,) = stream.states.values()
-    assert shard.kept is not None
+    assert shard.stored_head is not None
     pattern = unpacked_runner(stream.matching.runner)
     known = stream.cache.take(("query", 0), pattern)
     assert known is not None
@@ -352,7 +354,7 @@ def test_few_matchers_are_kept() -> None:
 
 
 def test_workers_that_take_turns() -> None:
-    """A worker to which a shard comes now and then keeps one matcher of it, not those that it had before."""
+    """A worker that gets a shard now and then caches one matcher for it, not the earlier ones."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     workers = MatcherCache(), MatcherCache()
     for number in range(10):
@@ -361,42 +363,44 @@ def test_workers_that_take_turns() -> None:
     assert [*map(len, workers)] == [1, 1]
 
 
-def test_a_worker_takes_what_others_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has had the shard before reads no snapshot; after an attempt that failed it does."""
+def test_a_worker_continues_from_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has processed the shard before reads the log but no snapshot; after a failed attempt it reads the
+    snapshot.
+    """
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     workers = MatcherCache(), MatcherCache()
     for number in range(4):
         stream.cache = workers[number % 2]
         if number == 2:
-            monkeypatch.setattr(Kept, "snapshot", None)
+            monkeypatch.setattr(MemoryStore, "snapshot", None)
         found = stream.batch(pair_events((number, "p", number, "ab"[number == 1])))
-    assert told(found) == [("match", (0, 1), 1.0)]
+    assert summaries(found) == [("match", (0, 1), 1.0)]
     monkeypatch.undo()
     failed = stream.called(0)._replace(store=replace(stream.states[0]))
     step(stream.matching, failed, [], stream.watermark)
-    monkeypatch.setattr(Kept, "snapshot", lambda _: pytest.fail("the snapshot is read"))
+    monkeypatch.setattr(MemoryStore, "snapshot", lambda _: pytest.fail("the snapshot is read"))
     with pytest.raises(pytest.fail.Exception):
         stream.batch(PAIR_SCHEMA.empty_table())
 
 
-def test_what_an_attempt_has_passed_over_is_not_late() -> None:
-    """Matches of another pattern come before time passes. A worker that let it pass in an attempt that failed does not
-    go on with what came when the attempt was repeated.
+def test_a_failed_attempt_makes_no_event_late() -> None:
+    """Matches of another pattern arrive before time advances. A worker whose attempt failed after advancing time does
+    not reuse its matcher for the events that arrive after the repeated attempt.
     """
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.matching = stream.matching._replace(of_matches=True)
     one, another = MatcherCache(), MatcherCache()
 
-    stream.told(one, at(2), pair_events((0, "p", 1, "a")))
+    stream.processed_by(one, at(2), pair_events((0, "p", 1, "a")))
     failed = stream.called(0)._replace(store=replace(stream.states[0]))
     step(stream.matching, failed, [], microseconds(at(5)) // 1000)
-    stream.told(another, at(5), pair_events((1, "q", 4, "a")))
-    (found,) = stream.told(one, at(7), pair_events((2, "q", 6, "b")))
-    assert told(found) == [("match", (1, 2), 6.0)]
+    stream.processed_by(another, at(5), pair_events((1, "q", 4, "a")))
+    (found,) = stream.processed_by(one, at(7), pair_events((2, "q", 6, "b")))
+    assert summaries(found) == [("match", (1, 2), 6.0)]
 
 
 def test_times_before_1970() -> None:
-    """Spark's watermark begins at 1970: until it is behind that, nothing is late and nothing certain."""
+    """Spark's watermark starts at 1970: until it is later than that, no event is late and nothing is certain."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     early = pair_events((0, "p", -3e9, "a"), (1, "p", -3e9 + 1, "b"))
     assert stream.batch(early).num_rows == 0
@@ -406,7 +410,7 @@ def test_times_before_1970() -> None:
 
 
 def test_a_checkpoint_of_another_query() -> None:
-    """What changed is told, and what to do."""
+    """The error says what changed and what to do."""
     options = {"key": "k", "time": "at"}
     before = Stream(PAIR, PAIR_SCHEMA, options, timedelta(0), shards=1)
     before.batch(pair_events((0, "p", 0, "a")))
@@ -430,12 +434,12 @@ def test_a_checkpoint_of_another_query() -> None:
 
 
 def test_a_ledger_of_another_version() -> None:
-    """Another format, and what is no ledger, are told."""
+    """Another format and a damaged ledger are reported."""
     matching = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0)).matching
-    told = json.loads(check_ledger(matching, None))
-    assert told["format"] == 1
+    ledger = json.loads(check_ledger(matching, None))
+    assert ledger["format"] == 1
     with pytest.raises(SnapshotError) as caught:
-        check_ledger(matching, json.dumps(told | {"format": 2}).encode())
+        check_ledger(matching, json.dumps(ledger | {"format": 2}).encode())
     assert str(caught.value) == (
         "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it, or "
         "give the query a new checkpoint"
@@ -446,28 +450,31 @@ def test_a_ledger_of_another_version() -> None:
 
 
 def test_a_timer_writes_no_entry() -> None:
-    """Where only time has passed, the log has nothing new, and goes on."""
+    """If only time has advanced, nothing is appended to the log, and the log stays valid."""
     stream = Stream(PAIR.within("2 seconds"), PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a"), (1, "p", 1, "a")))
     stream.batch(pair_events((2, "p", 1, "a")))
     before = replace(stream.states[0])
-    assert (before.kept is not None, len(before.entries)) == (True, 1)
-    stream.watermark += 1500  # behind the deadline of the first
+    assert (before.stored_head is not None, len(before.entries)) == (True, 1)
+    stream.watermark += 1500  # after the deadline of the first
     stream.cache = MatcherCache()
-    assert told(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 2.0)]
+    assert summaries(stream.batch(PAIR_SCHEMA.empty_table())) == [("timeout", (0,), 2.0)]
     assert stream.states[0].entries == before.entries
-    assert stream.states[0].kept != before.kept
+    assert stream.states[0].stored_head != before.stored_head
     stream.cache, stream.watermark = MatcherCache(), stream.watermark + 1000
-    assert sorted(told(stream.batch(PAIR_SCHEMA.empty_table()))) == [("timeout", (1,), 3.0), ("timeout", (2,), 3.0)]
+    assert sorted(summaries(stream.batch(PAIR_SCHEMA.empty_table()))) == [
+        ("timeout", (1,), 3.0),
+        ("timeout", (2,), 3.0),
+    ]
 
 
 def test_a_damaged_state() -> None:
-    """It is an error that says so."""
+    """A damaged state is an error that says so."""
     stream = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0), shards=1)
     stream.batch(pair_events((0, "p", 0, "a")))
     stream.batch(pair_events((1, "p", 1, "a")))
     shard, stream.cache = stream.states[0], MatcherCache()
-    assert shard.kept is not None
+    assert shard.stored_head is not None
     (entry,) = shard.entries
     unfit = "the checkpoint's state does not fit: the "
     for damaged, what in (
@@ -480,7 +487,7 @@ def test_a_damaged_state() -> None:
         (replace(shard, entries=[]), f"{unfit}log is damaged: it has 0 entries, and 1 were written. Restore "),
         (replace(shard, entries=[entry, entry]), f"{unfit}log is damaged: it has 2 entries, and 1 were written"),
         (
-            replace(shard, kept=shard.kept._replace(format=2)),
+            replace(shard, stored_head=shard.stored_head._replace(format=2)),
             "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it",
         ),
     ):

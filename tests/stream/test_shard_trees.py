@@ -1,4 +1,6 @@
-"""Shards of occurrences and of intervals, called as Spark calls them, give what detect gives on all events in time."""
+"""Shards of occurrences and of intervals, called in the way Spark calls them, emit what detect finds for all events in
+time.
+"""
 
 from __future__ import annotations
 
@@ -34,21 +36,21 @@ from occurrences.shop import shop
 from occurrences.test_live import PATTERNS, events
 
 FAR = 10**9
-"""Milliseconds behind all times of intervals."""
+"""Milliseconds: after all times of intervals."""
 OF_OCCURRENCES: dict[str, Any] = {"key": "user", "time": "at", "sequence": "type"}
 OF_INTERVALS: dict[str, Any] = {"key": "k", "time": ("start", "end"), "columns": ["id"]}
 
 
 @dataclass
 class OccurrenceStream(Stream):
-    """Of a pattern of occurrences."""
+    """A stream for a pattern of occurrences."""
 
     outputs: tuple[OutputName, ...] = ("matches", "late")
 
 
 @dataclass
 class IntervalStream(Stream):
-    """Of an interval pattern; `time` says by which of its times an event is late."""
+    """A stream for an interval pattern; `time` is the column, start or end, that decides whether an event is late."""
 
     outputs: tuple[OutputName, ...] = ("matches", "late")
 
@@ -59,12 +61,12 @@ class IntervalStream(Stream):
 
 
 def cuts(draw: st.DrawFn, count: int) -> Iterator[tuple[int, int]]:
-    """A few micro-batches."""
+    """The borders of a few micro-batches."""
     return pairwise(sorted(draw(st.sets(st.integers(1, max(1, count - 1)), max_size=5)) | {0, count}))
 
 
-def told(rows: pa.Table) -> list[dict[str, Any]]:
-    """In one order."""
+def in_fixed_order(rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows in a fixed order."""
     return sorted(rows.to_pylist(), key=lambda row: json.dumps(row, default=str))
 
 
@@ -73,8 +75,8 @@ def told(rows: pa.Table) -> list[dict[str, Any]]:
 def test_occurrences_in_any_micro_batches(
     data: st.DataObject, drawn: list[Any], case: tuple[str, str], lateness: int
 ) -> None:
-    """Any order of arrival, any micro-batches, workers and sizes of the log: late is what is before the watermark, and
-    of all else come the occurrences of a finite input; when all are certain, bounded patterns keep nothing.
+    """Any order of arrival, any micro-batches, workers and sizes of the log: events before the watermark are late, and
+    for all others the occurrences are those of a finite input. No timers are left at the end.
     """
     text, policy = case
     pattern = OccurrencePattern.of(text).taxonomy("type").policy(policy)
@@ -101,12 +103,12 @@ def test_occurrences_in_any_micro_batches(
 
 
 def test_idle_keys_of_occurrences() -> None:
-    """What is remembered of a key is let go of when it is too old for the pattern, without any event of it."""
+    """The state of a key is removed when it is too old for the pattern, without another event of that key."""
     pattern = OccurrencePattern.of("(A; B)_3s").taxonomy("type").policy("recent")
     stream = OccurrenceStream(pattern, shop([]).schema, OF_OCCURRENCES, timedelta(0), shards=1)
     stream.batch(shop([(1, "A", "u", 1), (2, "A", "v", 1), (4, "C", "w", 1)]))
     stream.batch(shop([]))
-    assert stream.states[0].kept is not None
+    assert stream.states[0].stored_head is not None
     stream.watermark += 1001
     stream.batch(shop([]))
     assert (stream.states, stream.timers) == ({}, {})
@@ -116,8 +118,8 @@ def never_certain(stream: IntervalStream) -> bool:
     return Guard.FOREVER in stream.runner.compiled.tables.negations["guard"]
 
 
-def of_intervals(pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int) -> IntervalStream:
-    """A stream of the pattern; one that contradicts itself is no example."""
+def interval_stream(pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int) -> IntervalStream:
+    """A stream of the pattern; a pattern that contradicts itself is discarded as an example."""
     stream = None
     with suppress(PatternError):
         stream = IntervalStream(
@@ -139,12 +141,12 @@ def of_intervals(pattern: IntervalPattern, table: pa.Table, lateness: End, secon
 def test_intervals_in_any_micro_batches(
     data: st.DataObject, pattern: IntervalPattern, table: pa.Table, lateness: End, seconds: int
 ) -> None:
-    """The same of intervals: in real time each micro-batch leaves the matches of all events that were accepted, else
-    each match is told once; what a micro-batch tells does not depend on its order, nor on who works at it.
+    """In real time, the net result after each micro-batch is the matches of all accepted events; otherwise each match
+    is emitted once. The rows of a micro-batch depend neither on the order of its events nor on the worker.
     """
     keys = data.draw(st.lists(st.sampled_from("pq"), min_size=len(table), max_size=len(table)))
     table = table.append_column("k", pa.array(keys, pa.string()))
-    stream, again = (of_intervals(pattern, table, lateness, seconds) for _ in range(2))
+    stream, again = (interval_stream(pattern, table, lateness, seconds) for _ in range(2))
     stream.small_log = data.draw(st.sampled_from([0, 5000]))
     real_time = pattern.consistency is Consistency.REALTIME
     assume(real_time or not never_certain(stream))
@@ -162,7 +164,9 @@ def test_intervals_in_any_micro_batches(
                 accepted.append(position)
         stream.cache = data.draw(st.sampled_from([MatcherCache(), *workers]))
         rows = stream.batch(table.take(pa.array(positions, pa.int64())))
-        assert told(again.batch(table.take(pa.array(data.draw(st.permutations(positions)), pa.int64())))) == told(rows)
+        assert in_fixed_order(
+            again.batch(table.take(pa.array(data.draw(st.permutations(positions)), pa.int64())))
+        ) == in_fixed_order(rows)
         for row in rows.to_pylist():
             if row["kind"] == "late":
                 late.remove(row["event"]["id"])
@@ -210,8 +214,10 @@ def stream_of(pattern: IntervalPattern, **options: Any) -> IntervalStream:
     return IntervalStream(pattern, spans().schema, given_, timedelta(seconds=5), shards=1, time="start")
 
 
-def test_what_a_micro_batch_takes_back_itself_is_not_told() -> None:
-    """A match that an event of the same micro-batch forbids is none; one of an earlier micro-batch is taken back."""
+def test_a_match_forbidden_within_its_micro_batch_is_not_emitted() -> None:
+    """A match that an event of the same micro-batch forbids is not emitted; one of an earlier micro-batch is
+    retracted.
+    """
     stream = stream_of(LATER.emitting("realtime"))
     both = ("a", "A", 0, 1), ("b", "B", 8, 9)
     assert kinds(stream.batch(spans(*both))) == ["insertion"]
@@ -219,39 +225,39 @@ def test_what_a_micro_batch_takes_back_itself_is_not_told() -> None:
     assert kinds(stream_of(LATER.emitting("realtime")).batch(spans(*both, ("d", "D", 4, 20)))) == []
 
 
-def test_ids_of_late_intervals_go_on() -> None:
-    """Equal late events of several micro-batches have ids of their own, the same ones if another worker goes on."""
-    told_: dict[bool, list[str]] = {}
+def test_ids_of_late_intervals_are_unique() -> None:
+    """Equal late events of several micro-batches have different ids, and the same ones if another worker continues."""
+    found: dict[bool, list[str]] = {}
     for restarts in (False, True):
         stream = stream_of(LATER)
         stream.batch(spans(("a", "A", 50, 51)))
-        told_[restarts] = []
+        found[restarts] = []
         for _ in range(3):
             stream.cache = MatcherCache() if restarts else stream.cache
-            told_[restarts] += stream.batch(spans(("b", "B", 1, 2))).column("match_id").to_pylist()
-    assert told_[False] == told_[True]
-    assert len({*told_[True]}) == 3
+            found[restarts] += stream.batch(spans(("b", "B", 1, 2))).column("match_id").to_pylist()
+    assert found[False] == found[True]
+    assert len({*found[True]}) == 3
 
 
-def going_on(stream: Stream, after: Stream) -> Stream:
-    """The query, started again otherwise."""
+def restarted(stream: Stream, after: Stream) -> Stream:
+    """The query, restarted as `after`."""
     after.states, after.timers = stream.states, stream.timers
     after.watermark, after.latest = stream.watermark, stream.latest
     return after
 
 
 def test_the_consistency_may_change() -> None:
-    """From one to the other: in real time what holds for now is told at once; what was told is not told again."""
+    """After a switch to real time, the matches that hold now are emitted at once; no match is emitted twice."""
     stream: Stream = stream_of(LATER)
     assert kinds(stream.batch(spans(("a", "A", 0, 1)))) == []
     assert kinds(stream.batch(spans(("b", "B", 8, 9)))) == []
-    stream = going_on(stream, stream_of(LATER.emitting("realtime")))
+    stream = restarted(stream, stream_of(LATER.emitting("realtime")))
     assert kinds(stream.batch(spans(("z", "Z", 9, 9)))) == ["insertion"]
     forbidden: Stream = stream_of(LATER)
     forbidden.batch(spans(("a", "A", 0, 1), ("b", "B", 8, 9)))
-    forbidden = going_on(forbidden, stream_of(LATER.emitting("realtime")))
+    forbidden = restarted(forbidden, stream_of(LATER.emitting("realtime")))
     assert kinds(forbidden.batch(spans(("d", "D", 4, 20)))) == []
-    stream = going_on(stream, stream_of(LATER))
+    stream = restarted(stream, stream_of(LATER))
     assert kinds(stream.batch(spans(("b2", "B", 10, 12)))) == []
     assert kinds(stream.batch(spans(("z", "Z", 30, 30)))) == []
     assert kinds(stream.batch(spans())) == ["insertion"]
@@ -259,23 +265,23 @@ def test_the_consistency_may_change() -> None:
 
 
 def test_another_interval_pattern() -> None:
-    """What changed is told."""
+    """The error says what changed."""
     stream = stream_of(LATER)
     stream.batch(spans(("a", "A", 0, 1)))
-    after = going_on(stream, stream_of(LATER.within("5 seconds")))
+    after = restarted(stream, stream_of(LATER.within("5 seconds")))
     with pytest.raises(SnapshotError, match="the checkpoint belongs to another query: interval pattern"):
         after.batch(spans(("b", "B", 8, 9)))
     other = LATER.where("a.id <> $x")
     stream = stream_of(other.with_parameters(x="z"))
     stream.batch(spans(("a", "A", 0, 1)))
-    after = going_on(stream, stream_of(other.with_parameters(x="a")))
+    after = restarted(stream, stream_of(other.with_parameters(x="a")))
     with pytest.raises(SnapshotError, match="the checkpoint belongs to another query: parameters"):
         after.batch(spans(("b", "B", 8, 9)))
 
 
 @pytest.mark.parametrize("kind", ["occurrences", "intervals"])
 def test_limits_may_change(kind: str) -> None:
-    """A query that has met a limit goes on with a higher one, from the log that was written under the lower."""
+    """A query that has reached a limit continues with a higher one, from the log written under the lower limit."""
     few, many = Limits(max_matches_per_event=1), Limits()
     if kind == "intervals":
         made: list[Stream] = [stream_of(LATER, limits=limits) for limits in (few, many)]
@@ -292,7 +298,7 @@ def test_limits_may_change(kind: str) -> None:
     stream.batch(first)
     with pytest.raises(LimitExceeded):
         stream.batch(second)
-    after = going_on(stream, after)
+    after = restarted(stream, after)
     after.batch(second)
     after.watermark += 30_000
     after.batch(second.slice(0, 0))

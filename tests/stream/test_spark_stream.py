@@ -1,4 +1,4 @@
-"""Streams on Spark give what detect gives on all events at once."""
+"""Streams on Spark emit what detect finds for all events at once."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ RUN = (
 
 
 END = events((-1, "end", 300, "z"), (-2, "k", None, "a"))
-"""The latest event, and one without a time."""
+"""The latest event, and an event without a time."""
 
 
 def random_events(seed: int, count: int = 400, keys: int = 30) -> list[tuple[int, str, float, str]]:
-    """In the order of time, over some 200 seconds, many at equal times."""
+    """Events sorted by time, over some 200 seconds, many of them at equal times."""
     drawn = random.Random(seed)
     times = sorted(drawn.randrange(0, 800) / 4 for _ in range(count))
     return [(i, f"k{drawn.randrange(keys)}", time, drawn.choice("aabbbcz")) for i, time in enumerate(times)]
 
 
 def delivered(rows: Sequence[tuple[int, str, float, str]], seed: int, lateness: float, batches: int) -> list[pa.Table]:
-    """The events as they come, up to `lateness` late, in micro-batches."""
+    """The events in order of arrival, delayed by up to `lateness`, in micro-batches."""
     drawn = random.Random(seed)
     order = sorted(rows, key=lambda row: row[2] + drawn.random() * lateness)
     cuts = [0, *sorted(drawn.sample(range(1, len(rows)), batches - 1)), len(rows)]
@@ -59,7 +59,9 @@ def joined(batches: Sequence[Sequence[dict[str, Any]]], like: pa.Table) -> pa.Ta
 
 
 def test_a_stream_gives_what_a_batch_gives(streams: SparkSession, tmp_path: Path) -> None:
-    """All keys, any order of arrival within the lateness: the same rows, timeouts with them, and nothing late."""
+    """For any order of arrival within the lateness, the rows are those of a batch, including timeouts; no event is
+    late.
+    """
     rows = random_events(1)
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL, "columns": ["id"]}
     batches = [*delivered(rows, 2, 5, 5), events((-1, "end", 300, "z"))]
@@ -67,12 +69,12 @@ def test_a_stream_gives_what_a_batch_gives(streams: SparkSession, tmp_path: Path
     expected = detect(events(*rows), RUN, as_of=at(295), **options)
     assert {*expected.column("kind").to_pylist()} == {"match", "timeout"}
     assert counted(joined(found, expected)) == counted(expected)
-    assert sum(map(bool, found)) > 3  # matches come as the watermark passes, not at the end
+    assert sum(map(bool, found)) > 3  # matches are emitted as the watermark advances, not at the end
 
 
 @pytest.mark.filterwarnings("ignore:no key", "ignore:.*agree in key and time")
 def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) -> None:
-    """Times without a zone, events without one, measures instead of stages, ties, and all events as one sequence."""
+    """Times without a zone, an event without a time, measures instead of stages, ties, and no key."""
     rows = random_events(3, 120)
     pair = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b' AND k <> a.k").within("1 second")
     options: dict[str, Any] = {
@@ -91,13 +93,13 @@ def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) 
 
 
 def local(table: pa.Table) -> pa.Table:
-    """With times on Berlin's clocks, without a zone."""
+    """The table with times in the local time of Berlin, without a zone."""
     times = table.column("at").cast(pa.timestamp("us", "Europe/Berlin"))
     return table.set_column(table.schema.get_field_index("at"), "at", pc.local_timestamp(times))
 
 
 def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
-    """Functions see the event's times on the session's clock and what has matched so far, as on every host."""
+    """Functions see the event's times in the session's time zone and the events matched so far, as on every host."""
     rows = random_events(5, 300, 3)
     pattern = (
         Pattern.begin("a")
@@ -115,7 +117,7 @@ def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
 
 
 def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
-    """Patterns by name give over one pass and one state what each of them gives alone, with its measures."""
+    """Several patterns by name in one query emit what each of them emits alone, with its measures."""
     rows = random_events(13, 300, 10)
     patterns = {
         "run": RUN,

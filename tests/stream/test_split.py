@@ -1,4 +1,4 @@
-"""The outputs of a stream, each as a table of its own."""
+"""split: the outputs of a stream, each as its own table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = ("matches", "timeouts", "late")
 
 @pytest.mark.spark
 def test_each_output_of_a_micro_batch(streams: SparkSession, tmp_path: Path) -> None:
-    """Nothing is lost and nothing comes twice; points in the name of a key are no fields of it."""
+    """Every row is in exactly one output; a key name with a dot is not read as a field access."""
     batches = [
         events((1, "k1", 0, "a"), (2, "k1", 2, "b"), (3, "k2", 3, "a"), (4, "k3", 60, "z")),
         events((5, "k1", 1, "b"), (6, "k3", 70, "z")),
@@ -59,19 +59,19 @@ def test_matches_of_intervals_are_insertions_and_retractions(streams: SparkSessi
     pattern = interval_pattern("EVENT PAL(a x (!c) before b y) WITHIN 1 minute REALTIME 1").taxonomy("kind")
     stream = streamed(streams, tmp_path / "events")
     rows = detect(stream, pattern, time=("at", "at"), key="machine", lateness="10 seconds")
-    told: list[tuple[str, str]] = []
+    emitted: list[tuple[str, str]] = []
 
     def collect(batch: DataFrame, _: int) -> None:
         matches, late = split(batch, "matches", "late")
-        told.extend(("matches", row.kind) for row in matches.collect())
-        told.extend(("late", row.event.kind) for row in late.collect())
+        emitted.extend(("matches", row.kind) for row in matches.collect())
+        emitted.extend(("late", row.event.kind) for row in late.collect())
 
     finished(rows.writeStream.foreachBatch(collect), tmp_path / "checkpoint")
-    assert told == [("matches", "insertion"), ("matches", "retraction"), ("late", "b")]
+    assert emitted == [("matches", "insertion"), ("matches", "retraction"), ("late", "b")]
 
 
 @pytest.mark.spark
-def test_what_is_wrong_is_said_at_once(spark: SparkSession) -> None:
+def test_all_problems_are_reported_at_once(spark: SparkSession) -> None:
     with pytest.raises(SchemaError) as raised:
         split(spark.createDataFrame([("match",)], "kind STRING"), "matches", "tardy")  # type: ignore[arg-type]
     problems = str(raised.value).splitlines()
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_said_at_once(spark: SparkSession) -> None:
     assert problems[1].startswith("rows: a Spark DataFrame is expected that detect gave with outputs=")
 
 
-def test_rows_that_are_not_of_spark() -> None:
+def test_rows_without_spark() -> None:
     rows = detect(events((1, "k", 0, "a")), PAIR, key="k", time="at", outputs="matches")
     with pytest.raises(SchemaError, match="a Spark DataFrame is expected"):
         split(rows, "matches")  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""Checkpoints of every format that was ever written are gone on from."""
+"""Queries continue from checkpoints of every earlier format."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 STORED = Path(__file__).parent / "checkpoints"
 OPEN = [("b", "open"), ("é", "open"), ("é", "pays"), ("é", "pays"), ("é", "pays")]
 WRITTEN_BY = {"1-1": (4, 3), "1-2": (4, 3)}
-"""The version of Spark, as an older one may not read its state."""
+"""The version of Spark that wrote the checkpoint; an older version may be unable to read its state."""
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("file", sorted(STORED.glob("*.zip")), ids=lambda file: file.stem)
 def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -> None:
-    """What is open is listed, and the query goes on, as when the checkpoint was written."""
+    """The listing of partial matches and the continued query give what they gave when the checkpoint was written."""
     if tuple(map(int, streams.version.split(".")[:2])) < WRITTEN_BY[file.stem[:3]]:
         pytest.skip(f"a Spark newer than {streams.version} wrote the checkpoint")
     _, _, kind = file.stem.partition("-")[2].partition("-")
@@ -34,5 +34,5 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
     assert log.count() > 0
     if not kind:
         assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
-    told = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
-    assert go_on(streams, tmp_path, kind or "stages") == told != []
+    expected = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
+    assert go_on(streams, tmp_path, kind or "stages") == expected != []

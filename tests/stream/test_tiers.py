@@ -1,4 +1,4 @@
-"""Matches of one pattern are events of the next, in one streaming query."""
+"""Matches of one pattern are the events of the next one, in one streaming query."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ SECOND: dict[str, Any] = {
 
 
 def networks(matches: DataFrame) -> DataFrame:
-    """The matches with the network of their user: one of three."""
+    """The matches with a column for the network of their user, one of three."""
     return matches.selectExpr("*", "cast(substring(user, 2) as int) % 3 as network")
 
 
 def test_two_tiers(streams: SparkSession, tmp_path: Path) -> None:
-    """The second tier gives what it gives on the matches of a finite input, absences and timeouts of both included;
-    its time is the watermark of the events.
+    """The second tier emits what it finds in the matches of a finite input, including absences and timeouts of both
+    tiers; its time is the watermark of the events.
     """
     rows = random_events(11, 500, 12)
     batches = [*delivered(rows, 12, 5, 5), events((-1, "end", 300, "z")), events((-2, "end", 301, "z"))]
@@ -61,24 +61,28 @@ def test_two_tiers(streams: SparkSession, tmp_path: Path) -> None:
 
 
 def test_each_pattern_has_its_name(streams: SparkSession, tmp_path: Path) -> None:
-    """Of one query, as its figures go by them; whatever the time of the next tier is."""
+    """The patterns of one query must have different names, as its figures use the names; whatever the second tier's
+    time.
+    """
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
-    once_more = Pattern.begin("one", name="pair").within("8 seconds")
+    same_name = Pattern.begin("one", name="pair").within("8 seconds")
     for time, lateness in (("detected_at", None), ("match_end", "1 second")):
         with pytest.raises(SchemaError) as caught:
-            detect(networks(first), once_more, **{**SECOND, "time": time}, lateness=lateness)
+            detect(networks(first), same_name, **{**SECOND, "time": time}, lateness=lateness)
         assert str(caught.value).splitlines()[0] == (
             "pattern: two patterns of this query are named 'pair', and its figures and checkpoint use the names. "
             "Rename one of them, as in Pattern.begin('a', name='…')"
         )
     second = detect(networks(first), TWO, **SECOND).selectExpr("*", "1 AS network")
     with pytest.raises(SchemaError, match="are named 'pair'"):
-        detect(second, once_more, key="network", time="detected_at")
+        detect(second, same_name, key="network", time="detected_at")
 
 
-def test_matches_that_are_read_again_are_no_tier(streams: SparkSession, tmp_path: Path) -> None:
-    """Matches that were written to files are events as all others, though files keep what a tier is known by."""
+def test_matches_read_from_files_are_plain_events(streams: SparkSession, tmp_path: Path) -> None:
+    """Matches that were written to files are ordinary events, although the files keep the metadata that marks
+    a tier.
+    """
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
     stored = networks(streams.readStream.schema(first.schema).parquet(str(tmp_path)))
@@ -87,8 +91,10 @@ def test_matches_that_are_read_again_are_no_tier(streams: SparkSession, tmp_path
         detect(stored, TWO, **SECOND)
 
 
-def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> None:
-    """Rows that have late events among them are not for another pattern: their time is the watermark's."""
+def test_late_events_are_refused_as_matches(streams: SparkSession, tmp_path: Path) -> None:
+    """Rows that include late events cannot be the events of another pattern: the time of late events is the
+    watermark.
+    """
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     stream = streamed(streams, tmp_path / "events")
     options = {"lateness": "5 seconds", "key": "k", "time": "at"}
@@ -109,7 +115,7 @@ def test_late_events_are_no_matches(streams: SparkSession, tmp_path: Path) -> No
 
 
 def test_no_lateness(streams: SparkSession, tmp_path: Path) -> None:
-    """Matches of the same query are never late."""
+    """Matches of the same query are never late, so a lateness is refused."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     first = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **FIRST)
     with pytest.raises(SchemaError) as caught:

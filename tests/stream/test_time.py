@@ -1,4 +1,4 @@
-"""What a stream's watermark does: events wait for it, deadlines pass with it, and what comes behind it is late."""
+"""The watermark of a stream: events wait for it, deadlines pass with it, and events before it are late."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.live.events import ALL, PAIR, events, told
+from tests.live.events import ALL, PAIR, events, summaries
 from tests.stream.running import detected
 
 from cepheid import Pattern
@@ -20,9 +20,9 @@ OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs"
 
 
 def test_watermark(streams: SparkSession, tmp_path: Path) -> None:
-    """The watermark is the latest time, of all keys and of events that cannot matter too, less the lateness; it counts
-    from the next batch on. A match comes when it is behind its last event, a timeout when it is behind the deadline,
-    also where a shard has no events any more; events that come behind it are late, also those that cannot matter.
+    """The watermark is the latest time of all events, also irrelevant ones, minus the lateness; it applies from the
+    next batch on. A match is emitted when the watermark is after its last event, and a timeout when it is after the
+    deadline, also if the shard gets no further events. Events before the watermark are late, also irrelevant ones.
     """
     batches = [
         events((0, "p", 0, "a"), (1, "q", 1, "a"), (2, "r", 2, "a")),
@@ -34,7 +34,7 @@ def test_watermark(streams: SparkSession, tmp_path: Path) -> None:
         events((10, "nobody", 20, "z"), (11, "r", 11, "a")),  # late
     ]
     rows = detected(streams, batches, tmp_path, PAIR, lateness="2 seconds", shards=5, **OPTIONS)
-    assert [sorted(told(batch)) for batch in rows] == [
+    assert [sorted(summaries(batch)) for batch in rows] == [
         [],
         [],
         [("late", (6,), 4.999999), ("late", (12,), 4.999999)],
@@ -47,8 +47,9 @@ def test_watermark(streams: SparkSession, tmp_path: Path) -> None:
 
 
 def test_absence(streams: SparkSession, tmp_path: Path) -> None:
-    """An absence is certain when the watermark is behind its end, exactly: a timer is set to the millisecond, and fires
-    in the micro-batch whose watermark is that, though its shard is called for nothing else. Spark promises neither.
+    """An absence is certain exactly when the watermark is after its end: a timer has a precision of a millisecond, and
+    fires in the micro-batch with that watermark, even if its shard has no events. Spark's documentation promises
+    neither.
     """
     (row,) = streams.sql("SELECT pmod(hash('p'), 5) AS p, pmod(hash('z'), 5) AS z").collect()
     assert row.p != row.z
@@ -60,4 +61,4 @@ def test_absence(streams: SparkSession, tmp_path: Path) -> None:
         events((5, "z", 30, "z")),  # watermark 10.001
     ]
     rows = detected(streams, batches, tmp_path, alone, lateness="0 seconds", shards=5, **OPTIONS)
-    assert [told(batch) for batch in rows] == [[], [], [], [("match", (0,), 10.0)], []]
+    assert [summaries(batch) for batch in rows] == [[], [], [], [("match", (0,), 10.0)], []]

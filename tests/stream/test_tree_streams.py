@@ -1,4 +1,4 @@
-"""Streams of occurrences and of intervals on Spark give what detect gives on all events at once."""
+"""Streams of occurrences and of intervals on Spark emit what detect finds for all events at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.intervals.strategies import SECOND
 from tests.stream.running import detected, finished, run, streamed, written
-from tests.stream.test_errors import told as failing
+from tests.stream.test_errors import failing
 
 from cepheid import CepheidWarning, OccurrencePattern, PatternError, SchemaError, detect, partial_matches
 from cepheid.intervals import interval_pattern
@@ -50,7 +50,7 @@ def spans(rows: list[tuple[int, str, str, int, int]]) -> pa.Table:
 
 
 def shuffled(rows: list[Any], at: int, seed: int, lateness: int, batches: int) -> Iterator[list[Any]]:
-    """In micro-batches, up to so late by what stands at a place of the row."""
+    """The rows in micro-batches, in the order of the column at position `at`, delayed by up to `lateness`."""
     drawn = random.Random(seed)
     order = sorted(rows, key=lambda row: row[at] + drawn.random() * lateness)
     cuts = [0, *sorted(drawn.sample(range(1, len(rows)), batches - 1)), len(rows)]
@@ -58,8 +58,8 @@ def shuffled(rows: list[Any], at: int, seed: int, lateness: int, batches: int) -
 
 
 def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
-    """Two patterns over one pass: what is told conservatively is told once; in real time each micro-batch leaves the
-    matches of all events so far; and in the end both have told what a batch finds.
+    """Two patterns in one query: the conservative one emits each match once; in real time, the net result after each
+    micro-batch is the matches of all events so far. In the end both have the matches of a batch.
     """
     drawn = random.Random(7)
     rows = [
@@ -70,23 +70,25 @@ def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
     patterns = {"sure": PAIR, "now": PAIR.emitting("realtime")}
     options = INTERVALS
     found = detected(streams, [spans(batch) for batch in given], tmp_path, patterns, lateness="12 seconds", **options)
-    told: dict[str, Counter[str]] = {"sure": Counter(), "now": Counter()}
+    net: dict[str, Counter[str]] = {"sure": Counter(), "now": Counter()}
     so_far: list[Any] = []
     for number, batch in enumerate(found):
         for row in batch:
-            told[row["pattern"]][row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]
+            net[row["pattern"]][row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]
             assert row["kind"] == "insertion" or row["pattern"] == "now"
         so_far += given[number] if number < len(given) else []
         expected = detect(spans(so_far), patterns["now"].named("now"), **options).column("match_id").to_pylist()
-        assert {id_: n for id_, n in told["now"].items() if n} == Counter(expected)
+        assert {id_: n for id_, n in net["now"].items() if n} == Counter(expected)
     expected = detect(spans(rows), patterns["sure"].named("sure"), **options).column("match_id").to_pylist()
     assert len(expected) > 50
-    assert told["sure"] == Counter(expected)
+    assert net["sure"] == Counter(expected)
     assert sum(map(bool, found)) > 4
 
 
 def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
-    """Started again in the middle; late events are told, and what is due when time passes needs no event of its key."""
+    """The query is restarted in the middle; late events are emitted, and matches that become certain as time advances
+    need no further event of their key.
+    """
     drawn = random.Random(3)
     rows = [(drawn.randrange(200), drawn.choice("AABC"), f"u{drawn.randrange(8)}", i) for i in range(300)]
     given = [*shuffled(rows, 0, 4, 3, 4), [(900, "Z", "end", -1)], [(1, "A", "u1", -2), (901, "Z", "end", -3)]]
@@ -94,14 +96,14 @@ def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) ->
     written(tables[:3], tmp_path / "events")
     events = streamed(streams, tmp_path / "events")
     options = OCCURRENCES | {"lateness": "3 seconds", "outputs": ["matches", "late"], "shards": 2}
-    sought = detect(events, PAID, **options)
-    found = run(sought, tmp_path / "checkpoint")
+    query = detect(events, PAID, **options)
+    found = run(query, tmp_path / "checkpoint")
     written(tables[3:], tmp_path / "events", first=3)
-    found += run(sought, tmp_path / "checkpoint")
+    found += run(query, tmp_path / "checkpoint")
     expected = detect(shop(rows), PAID.policy("recent"), **OCCURRENCES)
-    told = [row for batch in found for row in batch]
-    assert [row["event"]["price"] for row in told if row["kind"] == "late"] == [-2]
-    matches = [row["match_id"] for row in told if row["kind"] == "match"]
+    emitted = [row for batch in found for row in batch]
+    assert [row["event"]["price"] for row in emitted if row["kind"] == "late"] == [-2]
+    matches = [row["match_id"] for row in emitted if row["kind"] == "match"]
     assert Counter(matches) == Counter(expected.column("match_id").to_pylist())
     assert len(matches) > 50
     with pytest.raises(SchemaError) as caught:
@@ -117,7 +119,7 @@ def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) ->
 
 
 def test_intervals_from_a_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
-    """A match that was told in real time is taken back by the query that goes on; what is late is told; ids agree."""
+    """A restarted query retracts a match that was emitted in real time; late events are emitted; the ids agree."""
     first = [(1, "A", "k", 0, 2), (2, "B", "k", 8, 9)]
     written([spans(first)], tmp_path / "events")
     rows = detect(streamed(streams, tmp_path / "events"), PAIR.emitting("realtime"), lateness="10 seconds",
@@ -133,8 +135,8 @@ def test_intervals_from_a_checkpoint(streams: SparkSession, tmp_path: Path) -> N
     assert (retraction["detected_at"] - insertion["match_start"]).seconds == 30
 
 
-def test_what_is_wrong(streams: SparkSession, tmp_path: Path) -> None:
-    """It is said before the query starts."""
+def test_problems(streams: SparkSession, tmp_path: Path) -> None:
+    """Problems are reported before the query starts."""
     written([spans([(1, "A", "k", 0, 2)])], tmp_path / "events")
     events = streamed(streams, tmp_path / "events")
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def test_a_query_that_goes_on(streams: SparkSession, tmp_path: Path) -> None:
-    """What is open is counted on from what the checkpoint has, and what was left out is told."""
+def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
+    """After a restart, the number of open partial matches continues from that in the checkpoint; dropped events are
+    reported.
+    """
     checkpoint = tmp_path / "checkpoint"
-    told = []
+    shown_twice = []
     for number, batch in enumerate(
         (
             events((0, "p", 0, "a"), (1, "q", 1, "a"), (2, "r", 2, "z")),
@@ -45,8 +47,8 @@ def test_a_query_that_goes_on(streams: SparkSession, tmp_path: Path) -> None:
         view = View("pattern", Console(file=shown, force_terminal=True, width=100), checkpoint)
         with view.shown():
             view.follow(query)
-        told.append((view.summary().partition(" (")[0], shown.getvalue()))
-    (first, drawn), (second, drawn_anew) = told
+        shown_twice.append((view.summary().partition(" (")[0], shown.getvalue()))
+    (first, drawn), (second, drawn_anew) = shown_twice
     assert first == "3 events, 0 matches, 0 timeouts, 0 late events"
     assert second == "4 events, 1 matches, 0 timeouts, 0 late events, 1 without time"
     assert "open partial matches  2" in drawn

@@ -48,7 +48,7 @@ class LogEntry(NamedTuple):
     """The match, or the position of the event that is late."""
 
 
-def told(
+def emission_log(
     arrivals: Sequence[Arrival],
     matches: Callable[[Sequence[int], float], Mapping[M, Life]],
     *,

@@ -1,4 +1,4 @@
-"""What a Matcher with a consistency tells, step by step, for tests against the definition."""
+"""Logs of what a Matcher with a consistency emits, step by step, for tests that compare it with the reference."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cepheid.matchers.real_time import matcher as real_time
 from cepheid.matchers.real_time.rollback_points import RollbackPoints
 
 SIGNS = {"insertion": "+", "retraction": "-", "late": "late"}
-"""Kinds of rows as the definition has them."""
+"""The kinds of rows, as the reference names them."""
 
 Log = dict[tuple[str, int], list[tuple[str, Any]]]
-"""What is told by a switch before an event, at an event, and at the end; by its position."""
+"""The rows emitted by a switch before an event, at an event, and at the end, by step and position of the event."""
 
 
 def log_of(
@@ -28,29 +28,31 @@ def log_of(
     switches: Mapping[int, Consistency],
     shown: Callable[[dict[str, Any]], Any],
 ) -> Log:
-    """What the matcher tells of events that come one by one, each row as `shown`."""
-    told = {}
+    """The log of a matcher that receives the events one by one; `shown` converts each row."""
+    emitted = {}
     for position, event in enumerate(arriving):
         if position in switches:
-            told["switch", position] = live.switch(switches[position])
-        told["arrive", position] = live.process(event)
-    told["eos", len(arriving)] = live.finish()
+            emitted["switch", position] = live.switch(switches[position])
+        emitted["arrive", position] = live.process(event)
+    emitted["eos", len(arriving)] = live.finish()
     return sorted_log(
-        (*step, SIGNS[row["kind"]], shown(row)) for step, rows in told.items() for row in rows.to_pylist()
+        (*step, SIGNS[row["kind"]], shown(row)) for step, rows in emitted.items() for row in rows.to_pylist()
     )
 
 
 def sorted_log(entries: Iterable[tuple[str, int, str, Any]]) -> Log:
-    """When, where, the sign and what of each; in whatever order it is told at a step."""
+    """The log made of (step, position, sign, row) entries; the order of the rows within a step does not count."""
     log: Log = {}
-    for when, position, sign, what in entries:
-        log.setdefault((when, position), []).append((sign, what))
-    return {step: sorted(told) for step, told in log.items()}
+    for when, position, sign, row in entries:
+        log.setdefault((when, position), []).append((sign, row))
+    return {step: sorted(emitted) for step, emitted in log.items()}
 
 
 @contextmanager
 def states_every(count: int, few: int = real_time.FEW) -> Iterator[None]:
-    """Matchers in the block fork a key after so many of its events, and keep up to `few` rows in any case."""
+    """Within the block, matchers fork the state of a key after every `count` events and retain up to `few` rows in any
+    case.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RollbackPoints, "every", count)
         patch.setattr(real_time, "FEW", few)
@@ -58,6 +60,6 @@ def states_every(count: int, few: int = real_time.FEW) -> Iterator[None]:
 
 
 def drawn_states(data: st.DataObject) -> Any:
-    """`states_every` of some counts."""
+    """`states_every` with drawn numbers."""
     every = data.draw(st.sampled_from([1, 2, RollbackPoints.every]))
     return states_every(every, data.draw(st.sampled_from([0, real_time.FEW])))
