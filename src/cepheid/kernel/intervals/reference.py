@@ -214,7 +214,7 @@ def _bounds_lateness_time(comparison: Comparison, variable: str, lateness: End) 
 def by_acceptance(
     plan: IntervalPlan, events: Sequence[Interval], lateness: End
 ) -> Callable[[Sequence[int], float], dict[Match, Life]]:
-    """The function `matches` for `consistency_reference.emission_log`: the matches of the accepted events, as positions."""
+    """The function `matches` for `emission_log`: the matches of the accepted events, as positions."""
 
     def known(accepted: Sequence[int], _: float) -> dict[Match, Life]:
         found = matches(plan, [events[i] for i in accepted])

@@ -1,7 +1,7 @@
 """The definition of output in real time for patterns of stages, in plain Python.
 
-`consistency_reference.emission_log` defines what is emitted after each arrival, from all matches of the events accepted so far.
-This module defines which matches these are. They are those that the definition of matching (`reference`) finds in the
+`consistency_reference.emission_log` defines what is emitted after each arrival, from all matches of the events accepted
+so far. This module defines which matches these are. They are those that the definition of matching (`reference`) finds in the
 events of each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time
 of an accepted event of any key.
 
@@ -47,8 +47,8 @@ class Arrived(NamedTuple):
 def matches_so_far(
     arrived: Sequence[Arrived], new: Callable[[], ReferenceMatcher]
 ) -> Callable[[Sequence[int], float], Mapping[Found, Life]]:
-    """The function `matches` for `emission_log`, which calls it with the positions of accepted events and the clock. `new`
-    makes the reference matcher of a key.
+    """The function `matches` for `emission_log`, which calls it with the positions of accepted events and the clock.
+    `new` makes the reference matcher of a key.
     """
 
     def matches(accepted: Sequence[int], clock: float) -> Mapping[Found, Life]:
