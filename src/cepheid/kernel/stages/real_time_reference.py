@@ -1,9 +1,9 @@
 """The definition of output in real time for patterns of stages, in plain Python.
 
 `consistency_reference.emission_log` defines what is emitted after each arrival, from all matches of the events accepted
-so far. This module defines which matches these are. They are those that the definition of matching (`reference`) finds in the
-events of each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest time
-of an accepted event of any key.
+so far. This module defines which matches these are. They are those that the definition of matching (`reference`) finds
+in the events of each key, in the order of time and sequence, when time has passed to the clock. The clock is the latest
+time of an accepted event of any key.
 
 So what depends on time is decided as if no event up to the clock were missing. For example, a partial match whose
 deadline is not after the clock has timed out, and a `not_followed_by` at the end holds. A `longest` loop has ended, and
