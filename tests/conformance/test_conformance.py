@@ -251,7 +251,7 @@ def test_ties_are_ordered_by_the_comparator() -> None:
     assert [check(read_case(case), host) for host in (reference, in_process)] == [Passed()] * 2
 
 
-def test_what_brings_matches_and_timeouts() -> None:
+def test_causes_of_matches_and_timeouts() -> None:
     """The reference reports the event that caused each match and timeout, or time alone, and which events were late."""
     events = [*line()["events"], {"id": 3, "ts": 11, "kind": "a"}, {"watermark": 20}, {"id": 4, "ts": 20, "kind": "a"}]
     answers = {
@@ -329,7 +329,7 @@ def test_conditions_become_sql(text: str, sql: str) -> None:
         ("a ? b", "'? b' is no token, in 'a ? b'"),
     ],
 )
-def test_what_is_no_condition(text: str, message: str) -> None:
+def test_invalid_conditions(text: str, message: str) -> None:
     """A text that is not a condition is refused."""
     with pytest.raises(ValueError, match=re.escape(message)):
         parse(text)
