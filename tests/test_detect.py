@@ -341,7 +341,7 @@ def test_unused_columns_may_be_anything() -> None:
         assert str(caught.value).endswith(". Round the column first")
 
 
-def test_unused_columns_that_arrow_lacks() -> None:
+def test_unused_columns_of_types_that_arrow_lacks() -> None:
     """Unused columns of types that Arrow does not have are ignored; used ones are reported."""
     of_pandas = EVENTS.to_pandas().assign(o=[1, b"a"])
     mixed = "column 'o' of the events is no column of one type (it holds bytes, int): "

@@ -66,7 +66,7 @@ def test_zeros_and_nans_are_one_each(place: int) -> None:
     assert len({bytes_of(wrapped(value, type_))[0] for value in (0.0, NAN, None, 1.0)}) == 4
 
 
-def test_what_differs_has_other_bytes() -> None:
+def test_different_values_have_different_bytes() -> None:
     """Different values have different bytes: borders between elements, NULL and empty values are distinguished."""
     lists = [None, [], [None], [""], ["a", "b"], ["ab"], ["", "ab"], ["ab", ""]]
     assert len(set(bytes_of(pa.array(lists, pa.list_(pa.string()))))) == len(lists)

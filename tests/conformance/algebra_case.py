@@ -1,7 +1,7 @@
-"""A case of the event algebra → what Cepheid is asked, and its answer in the words of the case.
+"""Translates a case of the event algebra for Cepheid, and Cepheid's answer back into the form of the case.
 
-Times are whole seconds. An attribute may hold numbers, texts and truth values in one case, so it is a column of each
-kind; what compares values of two kinds, or one that is not there, does not hold.
+Times are whole seconds. An attribute may hold numbers, texts and truth values in one case, so it becomes one column per
+kind; a comparison of values of two kinds, or with a missing value, is false.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Answer: TypeAlias = list[list[Any]]
 """Occurrences, each [end, start, ids]."""
 
 ID, TYPE, AT = "event id", "event type", "event time"
-"""Columns whose names no variable has."""
+"""Names of columns that no variable has."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KINDS: Mapping[str, tuple[type | tuple[type, ...], pa.DataType]] = {
     "number": ((int, float), pa.float64()),
@@ -36,7 +36,7 @@ def answer(case: Mapping[str, Any], policy: str) -> Answer:
 
 
 def shown(row: Mapping[str, Any]) -> list[Any]:
-    """A row of the output as the case has it."""
+    """An output row in the form of the case."""
     return [_seconds(row["match_end"]), _seconds(row["match_start"]), _ids(row["events"])]
 
 
@@ -45,7 +45,7 @@ def _seconds(time: datetime) -> int:
 
 
 def _ids(events: Sequence[Mapping[str, Any]], depth: int = 0) -> list[str]:
-    """The ids of those at the depth, sorted; of a temporal event with those that it comes behind."""
+    """The sorted ids of the events at this depth; a temporal event is given with the events that it follows."""
     ids = []
     for at, one in enumerate(events):
         if one.get("depth", 0) != depth:
@@ -54,32 +54,32 @@ def _ids(events: Sequence[Mapping[str, Any]], depth: int = 0) -> list[str]:
             ids.append(one[ID])
             continue
         inner = []
-        for behind in events[at + 1 :]:
-            if behind["depth"] <= depth:
+        for inner_event in events[at + 1 :]:
+            if inner_event["depth"] <= depth:
                 break
-            inner.append(behind)
+            inner.append(inner_event)
         ids.append(f"+{one['delay'] // timedelta(seconds=1)}({','.join(_ids(inner, depth + 1))})")
     return sorted(ids)
 
 
 def pattern(case: Mapping[str, Any]) -> OccurrencePattern:
-    asked = OccurrencePattern.of(expression(case["expr"])).taxonomy(TYPE, case.get("taxonomy") or {})
-    asked = _declared(asked, case)
+    result = OccurrencePattern.of(expression(case["expr"])).taxonomy(TYPE, case.get("taxonomy") or {})
+    result = _declared(result, case)
     for name, restricted in (case.get("types") or {}).items():
         condition = conjunction(restricted["filter"], frozenset({restricted["var"]}))
-        asked = asked.restrict(name, restricted["base"], condition, variable=restricted["var"])
-    return asked
+        result = result.restrict(name, restricted["base"], condition, variable=restricted["var"])
+    return result
 
 
-def _declared(asked: OccurrencePattern, case: Mapping[str, Any]) -> OccurrencePattern:
-    """With a taxonomy all types are declared; a case names only those that are below others."""
+def _declared(result: OccurrencePattern, case: Mapping[str, Any]) -> OccurrencePattern:
+    """With a taxonomy all types must be declared, but a case names only those that are below others."""
     if not case.get("taxonomy"):
-        return asked
+        return result
     kinds, restricted = dict(case["taxonomy"]), case.get("types") or {}
     for name in (*_types(case["expr"]), *(one["base"] for one in restricted.values())):
         if name not in restricted:
             kinds.setdefault(name, [])
-    return asked.taxonomy(TYPE, kinds)
+    return result.taxonomy(TYPE, kinds)
 
 
 def _types(expr: Expression) -> Iterator[str]:
@@ -118,7 +118,7 @@ def expression(expr: Expression) -> Occurrence:
 
 
 def variables(expr: Expression) -> frozenset[str]:
-    """Those that are known outside of the expression."""
+    """The variables that are visible outside of the expression."""
     match expr:
         case ["ev", _]:
             return frozenset()
@@ -133,14 +133,14 @@ def variables(expr: Expression) -> frozenset[str]:
 
 
 def conjunction(atoms: Sequence[Sequence[Any]], visible: frozenset[str]) -> str:
-    """SQL for a condition of a case; `visible` are the variables that are bound there."""
+    """SQL for a condition of a case; `visible` are the variables bound at this place."""
     return " AND ".join(_atom(*atom, visible) for atom in atoms) or "TRUE"
 
 
 def _atom(operator: str, left: Expression, right: Expression, visible: frozenset[str]) -> str:
-    """SQL that is true where both sides are of one kind and compare so; unknown or false anywhere else."""
+    """SQL that is true if both sides are of one kind and the comparison holds, and otherwise false or unknown."""
     if not {*_named(left), *_named(right)} <= visible:
-        return "FALSE"  # a variable that is not bound: Cepheid refuses its name
+        return "FALSE"  # a variable that is not bound, whose name Cepheid would refuse
     either = [
         f"({sql} {operator} {other})"
         for kind in (*KINDS, "time", "length")
@@ -159,7 +159,7 @@ def _named(term: Expression) -> Iterator[str]:
 
 
 def _term(term: Expression, kind: str) -> str | None:
-    """The term as a value of the kind; None where it cannot be one."""
+    """The term as a value of the kind; None if it cannot be one."""
     match term:
         case ["attr", variable, name] if kind in KINDS:
             return f"{variable}.{_column(name, kind)}"
@@ -179,7 +179,7 @@ def _term(term: Expression, kind: str) -> str | None:
 
 
 def _operand_kinds(operator: str, kind: str) -> tuple[str, str]:
-    """Only numbers are added up and multiplied, and a length is added to a time."""
+    """Only numbers are added and multiplied, except that a duration is added to a time."""
     if kind == "time" and operator != "*":
         return "time", "length"
     return ("number", "number") if kind == "number" else ("none", "none")
@@ -228,7 +228,7 @@ def _is(value: object, kind: str, types: type | tuple[type, ...]) -> bool:
 
 
 def _attributes(case: Mapping[str, Any]) -> Iterator[str]:
-    """The names that events have, and those that conditions ask for."""
+    """The names of the events' attributes, and of those used in conditions."""
     for one in case["events"]:
         yield from one.get("attrs") or {}
     for restricted in (case.get("types") or {}).values():

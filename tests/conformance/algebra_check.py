@@ -1,4 +1,4 @@
-"""Asks `detect` what a case of the event algebra asks, and says what is wrong with its answer."""
+"""Asks `detect` the question of a case of the event algebra, and says what is wrong with the answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.algebra_case import Answer, answer
-from tests.conformance.check import Failed, NotThere, Passed, Result, checked_alone, checked_in_groups
+from tests.conformance.check import Failed, NotSupported, Passed, Result, checked_alone, checked_in_groups
 from tests.conformance.translate import Unsupported
 from tests.conformance.tree_streams import Where, occurrences_together
 
 Case = Mapping[str, Any]
 CASES_A_QUERY = 6
-"""Of which each asks for three or more policies."""
+"""The number of cases in one query; each case needs three or more policies."""
 
 
 def read_algebra(path: Path) -> Iterator[Case]:
@@ -31,8 +31,8 @@ def is_algebra(path: Path) -> bool:
 def check_all_algebra(
     cases: Iterable[Case], where: Where, split: list[Exception] | None = None
 ) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result; on Spark several in a query, and several queries at a time, as most wait for its
-    scheduler. `split` as in `checked_in_groups`.
+    """Each case and its result. On Spark, one query has several cases, and several queries run at a time, as most wait
+    for its scheduler. `split` as in `checked_in_groups`.
     """
     if where == "process":
         yield from checked_alone(cases, check_algebra)
@@ -55,36 +55,36 @@ def check_algebra(case: Case, where: Where = "process") -> Result:
         (found,) = occurrences_together([(case, _policies(case))], where)
         return _result(_wrong(case, found.__getitem__))
     except Unsupported as gap:
-        return NotThere(gap.feature)
-    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
+        return NotSupported(gap.feature)
+    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run continues
         return Failed(f"{type(error).__name__}: {error}")
 
 
 def _result(wrong: Iterable[str]) -> Result:
-    told = "\n".join(wrong)
-    return Failed(told) if told else Passed()
+    text = "\n".join(wrong)
+    return Failed(text) if text else Passed()
 
 
 def _policies(case: Case) -> list[str]:
     return ["unrestricted", "recent", *case["expected"].get("contexts", {})]
 
 
-def _wrong(case: Case, asked: Callable[[str], Answer]) -> Iterator[str]:
+def _wrong(case: Case, answer_of: Callable[[str], Answer]) -> Iterator[str]:
     expected = case["expected"]["lt"]
-    got = asked("unrestricted")
+    got = answer_of("unrestricted")
     if _normal(got) != _normal(expected["unrestricted"]):
         yield _difference("unrestricted", got, expected["unrestricted"])
-    got = asked("recent")
+    got = answer_of("recent")
     if not is_valid_recent(got, expected["unrestricted"], expected["recent_root"]):
         yield _difference("recent", got, expected["recent_root"])
     for context, listed in case["expected"].get("contexts", {}).items():
-        got = asked(context)
+        got = answer_of(context)
         if _normal(got) != _normal(listed):
             yield _difference(context, got, listed)
 
 
 def is_valid_recent(got: Answer, everything: Answer, expected: Answer) -> bool:
-    """Whether these are all of the policy's ends and starts, each once; which members they have it leaves open."""
+    """Whether the spans are exactly those of the policy, each once; the policy does not determine the member events."""
     given = _normal(got)
     spans = [sorted(one[:2] for one in found) for found in (got, expected)]
     return len({*given}) == len(given) and {*given} <= {*_normal(everything)} and spans[0] == spans[1]

@@ -1,7 +1,7 @@
 """A case: a fact about FlinkCEP as typed values, read from a JSON line.
 
-Whatever the line's shorthand, a stage here is its contiguity and the calls that FlinkCEP's API gets for it, in their
-order; `within` of the whole pattern is a call on the last stage, as in FlinkCEP.
+Whatever the line's short form, a stage here is its contiguity and the calls of FlinkCEP's API on it, in order; `within`
+of the whole pattern is a call on the last stage, as in FlinkCEP.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of FlinkCEP's pattern API, by its name there."""
+    """A call of FlinkCEP's pattern API, with its name there."""
 
     name: str
     arguments: tuple[Value, ...] = ()
@@ -66,14 +66,16 @@ class PatternFacts:
 
     @property
     def stage_names(self) -> list[str]:
-        """Those in groups too."""
+        """The names of all stages, including those in groups."""
         inner = [stage.group.stage_names if stage.group else [stage.name] for stage in self.stages]
         return [name for names in inner for name in names if name is not None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What FlinkCEP emits, in its order; `…_at` has the id of the event that brought each, -1 where time alone did."""
+    """What FlinkCEP emits, in its order; `…_at` has the id of the event that caused each emission, or -1 for time
+    alone.
+    """
 
     matches: tuple[Match, ...]
     matches_at: tuple[int, ...]
@@ -84,14 +86,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Rejected:
-    """FlinkCEP refuses the pattern, with this message."""
+    """FlinkCEP refuses the pattern with this message."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Fails:
-    """FlinkCEP fails while it runs, with this message."""
+    """FlinkCEP fails with this message while it runs."""
 
     message: str
 
@@ -103,7 +105,7 @@ class Case:
     items: tuple[Event | Watermark, ...]
     expected: Answer | Rejected | Fails
     operator: bool
-    """Events go through the event-time operator; otherwise straight into the automaton, in the order of the list."""
+    """Events go through the event-time operator; otherwise directly into the automaton, in the order of the list."""
     key: str | None
     comparator: str | None
     final_watermark: bool
@@ -119,7 +121,7 @@ class Case:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    """The cases of a file, one a line."""
+    """The cases of a file, one per line."""
     with path.open(encoding="utf-8") as lines:
         yield from (read_case(json.loads(line)) for line in lines if line.strip())
 
@@ -191,7 +193,7 @@ def _stage(stage: Mapping[str, Any], further: tuple[Call, ...]) -> StageFacts:
 
 
 def _calls(stage: Mapping[str, Any]) -> Iterator[Call]:
-    """The calls in the order in which they were made: as listed, else conditions first and windows last."""
+    """The calls in the order in which they were made: as listed, or else conditions first and windows last."""
     where = stage.get("where", [])
     for condition in [{"where": where}] if isinstance(where, str) else where:
         yield from (Call(name, (text,)) for name, text in condition.items())
@@ -206,7 +208,7 @@ def _calls(stage: Mapping[str, Any]) -> Iterator[Call]:
 
 
 def _quantifier(quantifier: Mapping[str, Any]) -> Iterator[Call]:
-    """A window is the last argument of the call that makes the loop."""
+    """If there is a window, it is the last argument of the call that makes the loop."""
     window = [quantifier["window"]] if "window" in quantifier else []
     if quantifier.get("oneOrMore"):
         yield Call("oneOrMore", tuple(window))

@@ -1,4 +1,4 @@
-"""Asks a host what a case asks, and says whether its answer is FlinkCEP's."""
+"""Asks a host the question of a case, and compares its answer with FlinkCEP's."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ ACCEPTED: Mapping[str, str] = {
     "Duplicate pattern name: $endState$.": "no name is kept for ourselves",
     "Optional pattern cannot be preceded by greedy pattern": "it means what times(0, n) there does",
 }
-"""Start of FlinkCEP's message → why Cepheid takes what FlinkCEP refuses with it."""
+"""The start of FlinkCEP's message → why Cepheid accepts what FlinkCEP refuses with it."""
 NO_SUCH_STAGE = "The pattern name specified in AfterMatchSkipStrategy can not be found"
-"""FlinkCEP's message where the stage to skip to is in a group, too; Cepheid skips to it."""
+"""FlinkCEP's message if the stage to skip to does not exist, and also if it is in a group; Cepheid accepts the
+latter.
+"""
 
 C = TypeVar("C")
 Host: TypeAlias = Callable[[Question], Found]
 QUERIES_AT_A_TIME = 4
 RAISED_ON_SPARK = "USER_RAISED_EXCEPTION"
-"""In Spark's exception, where a worker has told why it cannot go on."""
+"""Part of Spark's exception if a worker has raised an error with a message."""
 OUTPUTS = ("matches", "timeouts", "late")
 
 
@@ -51,19 +53,19 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class NotThere:
-    """The case uses what Cepheid has not yet."""
+class NotSupported:
+    """The case uses a feature that Cepheid does not have yet."""
 
     feature: str
 
 
-Result: TypeAlias = Passed | Failed | NotThere
+Result: TypeAlias = Passed | Failed | NotSupported
 
 
 def in_process(question: Question) -> Found:
-    """Through a matcher, in the case's own steps: what it gives at each, and what it calls late."""
+    """Through a matcher, in the case's own steps: what it emits at each step, including late events."""
     _check_order(question)
-    # Without an operator events count as they come; with one they wait for a watermark.
+    # Without an operator, events count in the order of arrival; with one, they wait for a watermark.
     matcher = Matcher(
         question.pattern,
         question.events.schema,
@@ -82,11 +84,11 @@ def in_process(question: Question) -> Found:
             rows = matcher.process(question.events.slice(item.event, 1))
         at = TIME_ALONE if item.event is None else item.event
         found += [(row, at) for row in rows.to_pylist()]
-    return _found(found, told=not question.operator)
+    return _found(found, with_events=not question.operator)
 
 
 def spark_batch(question: Question) -> Found:
-    """Through `detect`, without the late events, which a finite input has not."""
+    """Through `detect` on the events that are not late, since finite input has no late events."""
     _check_order(question)
     on_time = pa.array([i not in question.late for i in range(len(question.events))], pa.bool_())
     rows = _on_spark(
@@ -96,10 +98,10 @@ def spark_batch(question: Question) -> Found:
 
 
 def spark_batch_together(questions: Sequence[Question]) -> list[Found]:
-    """The same of questions that fit together."""
-    asked = joined(questions)
-    rows = _on_spark(asked.events, asked.patterns, asked.key, asked.sequence, ENDS)
-    return [replace(_of_spark(rows), late=None) for rows in asked.rows_of_each(rows)]
+    """The same for several questions in one query."""
+    query = joined(questions)
+    rows = _on_spark(query.events, query.patterns, query.key, query.sequence, ENDS)
+    return [replace(_of_spark(rows), late=None) for rows in query.rows_of_each(rows)]
 
 
 def _on_spark(
@@ -111,7 +113,7 @@ def _on_spark(
 ) -> list[dict[str, Any]]:
     from cepheid.hosts.spark.session import local_session
 
-    # In one chunk: PySpark 4.3 loses rows that stand behind an empty one.
+    # In one chunk: PySpark 4.3 loses the rows after an empty chunk.
     frame = local_session("cepheid conformance", time_zone="UTC").createDataFrame(events.combine_chunks())
     return (
         detect(frame, patterns, key=key, time=TIME, sequence=sequence, columns=["id"], outputs=OUTPUTS, as_of=as_of)
@@ -127,12 +129,12 @@ def spark_stream(question: Question) -> Found:
 
 
 def spark_stream_together(questions: Sequence[Question]) -> list[Found]:
-    """The same of questions that fit together."""
+    """The same for several questions in one query."""
     return [_of_spark(rows) for rows in streamed_together(questions)]
 
 
 def _of_spark(rows: Sequence[Mapping[str, Any]]) -> Found:
-    return _found([(row, TIME_ALONE) for row in rows], told=False)
+    return _found([(row, TIME_ALONE) for row in rows], with_events=False)
 
 
 HOSTS: Mapping[str, Host] = {
@@ -145,24 +147,26 @@ TOGETHER: Mapping[Host, Callable[[Sequence[Question]], list[Found]]] = {
     spark_batch: spark_batch_together,
     spark_stream: spark_stream_together,
 }
-"""Hosts that are asked many questions at once."""
+"""Hosts that answer many questions in one query."""
 
 
-def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, told: bool) -> Found:
-    """Rows as `detect` gives them, each with the event that brought it; whether those are `told`."""
+def _found(rows: Sequence[tuple[Mapping[str, Any], int]], *, with_events: bool) -> Found:
+    """The rows of `detect`, each with the event that caused it, as `Found`; these events are included if
+    `with_events`.
+    """
     matches = [(_match(row), at) for row, at in rows if row["kind"] == "match"]
     timeouts = [(_match(row), row["detected_at"], at) for row, at in rows if row["kind"] == "timeout"]
     return Found(
         matches=tuple(match for match, _ in matches),
-        matches_at=tuple(at for _, at in matches) if told else None,
+        matches_at=tuple(at for _, at in matches) if with_events else None,
         timeouts=tuple((match, (time - EPOCH) // timedelta(milliseconds=1)) for match, time, _ in timeouts),
-        timeouts_at=tuple(at for *_, at in timeouts) if told else None,
+        timeouts_at=tuple(at for *_, at in timeouts) if with_events else None,
         late=frozenset(row["event"]["id"] for row, _ in rows if row["kind"] == "late"),
     )
 
 
 def check_all(cases: Iterable[Case], host: Host, split: list[Exception] | None = None) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result; on Spark in another order, and several queries at a time, as most wait for its
+    """Each case and its result. On Spark the order differs, and several queries run at a time, as most wait for its
     scheduler. `split` as in `checked_in_groups`.
     """
     if host not in TOGETHER:
@@ -179,7 +183,7 @@ def check_all(cases: Iterable[Case], host: Host, split: list[Exception] | None =
 def checked_alone(cases: Iterable[C], alone: Callable[[C], Result]) -> Iterator[tuple[C, Result]]:
     """Each case and its result, one after the other."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CepheidWarning)  # some ask on purpose for what grows or costs
+        warnings.simplefilter("ignore", CepheidWarning)  # some cases grow without bound or are expensive on purpose
         yield from ((case, alone(case)) for case in cases)
 
 
@@ -189,41 +193,47 @@ def checked_in_groups(
     alone: Callable[[C], Result],
     split: list[Exception] | None = None,
 ) -> Iterator[tuple[C, Result]]:
-    """Each case and its result: a query a group, several at a time. Where a case fails on the events of another, those
-    of its group are asked alone, and the failure is added to `split`.
+    """Each case and its result: one query per group, several queries at a time. If a query fails, the cases of its
+    group are asked one by one, and the error is appended to `split`.
     """
 
     def checked(cases: Sequence[C]) -> list[tuple[C, Result]]:
         if len(cases) > 1:
             try:
                 return [*zip(cases, together(cases), strict=True)]
-            except Exception as error:  # noqa: BLE001 - the case that fails alone tells it, too
+            except Exception as error:  # noqa: BLE001 - the case that fails alone reports the error, too
                 if split is not None:
                     split.append(error)
         return [(case, alone(case)) for case in cases]
 
     with warnings.catch_warnings(), ThreadPoolExecutor(QUERIES_AT_A_TIME) as pool:
-        warnings.simplefilter("ignore", CepheidWarning)  # as above; and most have no key, and so one partition
+        warnings.simplefilter(
+            "ignore", CepheidWarning
+        )  # as above; and most cases have no key, so that Spark warns of a single partition
         for results in pool.map(checked, groups):
             yield from results
 
 
 def check(case: Case, host: Host) -> Result:
-    """Whether the host answers as the case says."""
+    """Whether the host answers as the case expects."""
     try:
         found = host(translate(case))
     except Unsupported as gap:
-        return NotThere(gap.feature)
+        return NotSupported(gap.feature)
     except PatternError as error:
         return Passed() if isinstance(case.expected, Rejected) else Failed(f"PatternError: {error}")
-    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
-        meant = isinstance(error, ConditionError | SkipError) or RAISED_ON_SPARK in str(error)
-        return Passed() if meant and isinstance(case.expected, Fails) else Failed(f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run continues
+        expected_error = isinstance(error, ConditionError | SkipError) or RAISED_ON_SPARK in str(error)
+        return (
+            Passed()
+            if expected_error and isinstance(case.expected, Fails)
+            else Failed(f"{type(error).__name__}: {error}")
+        )
     return _compared(case, found)
 
 
 def _fitting(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """The cases in groups that one query may answer; those that have no answer come alone."""
+    """The cases in groups that one query can answer; cases without an answer come alone."""
     answered, questions = list[Case](), list[Question]()
     for case in cases:
         try:

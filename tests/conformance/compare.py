@@ -1,5 +1,5 @@
-"""What FlinkCEP emits and what Cepheid does, compared: matches as multisets or, where the pattern has groups, as sets;
-timeouts as sets.
+"""Compares what FlinkCEP and Cepheid emit: matches as multisets or, if the pattern has groups, as sets; timeouts as
+sets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.conformance.shown import match_text
 
 @dataclass(frozen=True)
 class Found:
-    """What a host gives, as in `Answer`; None is what it does not tell."""
+    """What a host emits, in the form of `Answer`; None is what the host does not report."""
 
     matches: tuple[Match, ...]
     matches_at: tuple[int, ...] | None = None
@@ -24,39 +24,39 @@ class Found:
 
 
 def difference(expected: Answer, found: Found, *, as_sets: bool) -> str | None:
-    """What only one side has, as text; None if there is nothing.
+    """The differences as text; None if there are none.
 
-    FlinkCEP emits some matches of groups several times, Cepheid does not; hence the sets.
+    FlinkCEP emits some matches of groups several times and Cepheid does not; therefore sets are compared.
     """
-    wanted_at, got_at = _where_both_tell(expected.matches, expected.matches_at, found.matches_at)
+    wanted_at, got_at = _if_both_known(expected.matches, expected.matches_at, found.matches_at)
     wanted, got = _matches(expected.matches, wanted_at), _matches(found.matches, got_at)
     lines = [*(_only_on_one_side(set(wanted), set(got)) if as_sets else _only_on_one_side(wanted, got))]
     if found.timeouts is not None:
-        wanted_at, got_at = _where_both_tell(expected.timeouts, expected.timeouts_at, found.timeouts_at)
+        wanted_at, got_at = _if_both_known(expected.timeouts, expected.timeouts_at, found.timeouts_at)
         lines += _only_on_one_side(set(_timeouts(expected.timeouts, wanted_at)), set(_timeouts(found.timeouts, got_at)))
     if found.late is not None:
         lines += _only_on_one_side({f"{i} late" for i in expected.late}, {f"{i} late" for i in found.late})
     return "\n".join(lines) or None
 
 
-def _where_both_tell(
+def _if_both_known(
     what: Sequence[object], expected_at: Sequence[int], found_at: Sequence[int] | None
 ) -> tuple[Sequence[int] | None, Sequence[int] | None]:
-    """The events that brought them, or nothing: a case need not tell, nor need a host."""
+    """The events that caused the emissions, if both sides have them; neither a case nor a host must."""
     both = found_at is not None and len(expected_at) == len(what)
     return (expected_at, found_at) if both else (None, None)
 
 
 def _matches(matches: Sequence[Match], at: Sequence[int] | None) -> list[str]:
-    return [match_text(match) + told for match, told in zip(matches, _told(at, len(matches)), strict=True)]
+    return [match_text(match) + cause for match, cause in zip(matches, _causes(at, len(matches)), strict=True)]
 
 
 def _timeouts(timeouts: Sequence[tuple[Match, int]], at: Sequence[int] | None) -> list[str]:
-    told = _told(at, len(timeouts))
-    return [f"{match_text(match)} timed out @{ts}{by}" for (match, ts), by in zip(timeouts, told, strict=True)]
+    causes = _causes(at, len(timeouts))
+    return [f"{match_text(match)} timed out @{ts}{by}" for (match, ts), by in zip(timeouts, causes, strict=True)]
 
 
-def _told(at: Sequence[int] | None, count: int) -> list[str]:
+def _causes(at: Sequence[int] | None, count: int) -> list[str]:
     return [""] * count if at is None else [f" by {event}" for event in at]
 
 

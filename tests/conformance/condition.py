@@ -1,7 +1,8 @@
 """The cases' language of conditions: text → tree → SQL in Spark's dialect.
 
-From loose to tight: `|| or`, `&& and`, `! not`, one comparison, `+ -`, `* / %`, unary `-`. Logic is two-valued: a
-comparison with NULL is false, so what SQL leaves unknown is made false where it is met. All numbers are doubles.
+Operators from lowest to highest precedence: `|| or`, `&& and`, `! not`, one comparison, `+ -`, `* / %`, unary `-`.
+Logic has two values: a comparison with NULL is false, so a condition that is unknown in SQL is made false at once. All
+numbers are doubles.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Over the events that a stage has so far; without a field: count(stage)."""
+    """An aggregate over the events that a stage has so far; without a field: count(stage)."""
 
     function: str
     stage: str
@@ -45,7 +46,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator or function, by its sign or name in the cases' language; unary minus is `negate`."""
+    """An operator or function, by its symbol or name in the cases' language; unary minus is `negate`."""
 
     function: str
     arguments: tuple[Node, ...]
@@ -55,7 +56,7 @@ Node: TypeAlias = Literal | Field | Aggregate | Operation
 
 
 def parse(text: str) -> Node:
-    """The tree of a condition; ValueError where the text is none."""
+    """The tree of a condition; raises ValueError if the text is not a condition."""
     return _Parser(text).whole()
 
 
@@ -78,7 +79,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """One function a level of precedence, the loosest first."""
+    """One function per level of precedence, the lowest first."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -134,7 +135,7 @@ class _Parser:
         return Aggregate("last", name, self._name()) if self._accept(".") else Field(name)
 
     def _call(self, function: str) -> Node:
-        """What stands in the parentheses after a function's name, the closing one too."""
+        """The arguments in the parentheses after a function's name, up to and including the closing parenthesis."""
         if function in AGGREGATES:
             stage = self._name()
             field = self._name() if self._accept(".") else None
@@ -165,7 +166,7 @@ class _Parser:
         return token.text
 
     def _take(self, *wanted: str) -> _Token:
-        """The next token, which is of one of these kinds (or is that sign)."""
+        """The next token, which must be of one of these kinds (or be this symbol)."""
         token = self.tokens[self.at]
         if token.kind not in wanted or (token.kind == "sign" and token.text not in wanted):
             raise ValueError(f"{token.text or 'the end'!r} is not expected there, in {self.text!r}")
@@ -178,7 +179,7 @@ def _unquoted(token: _Token) -> str:
 
 
 def fields(node: Node) -> dict[str, bool]:
-    """The event fields that a condition reads, each with whether it is used as a text."""
+    """The event fields that a condition reads, each with whether it is used as text."""
     match node:
         case Field(name) | Aggregate(field=str(name)):
             return {name: False}

@@ -1,5 +1,5 @@
-"""What reaches the automaton of a case, and in which order: the list as it is, or what FlinkCEP's event-time operator
-makes of it.
+"""The events and times that reach the automaton of a case, in order: the list itself, or the output of FlinkCEP's
+event-time operator.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ END = 7_000 * 365 * 86_400_000
 
 @dataclass(frozen=True)
 class Step:
-    """A key's next event or, without one, that its time has come to `ts` (milliseconds)."""
+    """A key's next event or, without an event, an advance of its time to `ts` (milliseconds)."""
 
     key: Value
     ts: int
@@ -25,7 +25,7 @@ class Step:
 
 
 def listed(case: Case) -> tuple[Step, ...]:
-    """The items as they come, of no key in particular; at the end, time comes to where the case lets it."""
+    """The items in order of arrival, without keys; at the end, time advances to where the case ends it."""
     steps = [Step(None, item.ts, item.id if isinstance(item, Event) else None) for item in case.items]
     if case.operator and case.final_watermark:
         steps.append(Step(None, END))
@@ -35,7 +35,7 @@ def listed(case: Case) -> tuple[Step, ...]:
 
 
 def delivered(case: Case) -> tuple[tuple[Step, ...], frozenset[int]]:
-    """The steps, and the ids of events that came behind the watermark."""
+    """The steps, and the ids of late events."""
     if case.operator:
         operator = _Operator(case)
         return tuple(operator.steps()), frozenset(operator.late)
@@ -43,15 +43,16 @@ def delivered(case: Case) -> tuple[tuple[Step, ...], frozenset[int]]:
 
 
 def in_order(event: Event, comparator: str | None) -> tuple[Any, ...]:
-    """What orders events: time, then the comparator's field, then arrival."""
+    """The sort key of events: time, then the comparator's field, then arrival."""
     value = None if comparator is None else event.fields.get(comparator)
     return (event.ts, value is not None, 0 if value is None else value, event.id)
 
 
 class _Operator:
-    """Events wait until a watermark passes them; each key then gets its own in order, and time comes to the watermark.
+    """Events wait until a watermark passes them; each key then gets its own events in order, and time advances to the
+    watermark.
 
-    The event-time operator of FlinkCEP leaves out keys of which no event or deadline is due; nothing happens there.
+    The event-time operator of FlinkCEP skips keys without a due event or deadline; for them nothing changes.
     """
 
     def __init__(self, case: Case) -> None:

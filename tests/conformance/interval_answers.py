@@ -1,8 +1,7 @@
-"""What Cepheid answers to cases about intervals, and what is wrong with it.
+"""Compares Cepheid's answers with cases about intervals.
 
-Matches and logs are compared as the corpora's own rules have them: matches as sets, logs step by step with the order
-inside a step left out, and a conservative log is right if each match comes once, between the earliest certain moment
-and the K-slack one.
+The rules are those of the cases: matches are compared as sets, and logs step by step without the order inside a step. A
+conservative log is right if it has each match once, between the earliest certain moment and that of K-slack.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Log: TypeAlias = Sequence[Sequence[Any]]
 
 
 def wrong_fields(expected: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:
-    """The fields of the answer that are not as expected."""
+    """The fields of the answer that differ from the expected ones."""
     for name, got in answer.items():
         if not _AGREES[name](got, expected):
             yield name

@@ -1,7 +1,7 @@
-"""A case about intervals → what Cepheid is asked: an interval pattern with SQL conditions, and a table of events.
+"""Translates a case about intervals for Cepheid: an interval pattern with SQL conditions, and a table of events.
 
-Attributes whose values are of several kinds become a column a kind. Times are seconds; the numbers themselves are the
-columns `s` and `e`, as conditions may calculate with them.
+An attribute with values of several kinds becomes one column per kind. Times are seconds; the numbers themselves are the
+columns `s` and `e`, since conditions may calculate with them.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _comparison(facts: Sequence[str]) -> Comparison:
 
 
 def _series(groups: Sequence[Sequence[str]]) -> Iterator[Comparison]:
-    """Those of a group are equal, and less than those of the next."""
+    """Endpoints in one group are equal, and less than those of the next group."""
     for group in groups:
         yield from (_comparison((group[0], "=", other)) for other in group[1:])
     yield from (_comparison((a[0], "<", b[0])) for a, b in pairwise(groups))
@@ -148,7 +148,7 @@ def _condition(atoms: Sequence[Sequence[Any]], columns: pa.Schema) -> str | None
 
 
 def _atom(atom: Sequence[Any], columns: pa.Schema) -> str:
-    """Over values of one kind; it does not hold where there is none in common."""
+    """A comparison of values of one kind; it is false if the sides have no kind in common."""
     operator, left, right = atom
     sides = [_term(left, columns), _term(right, columns)]
     common = [f"{sides[0][kind]} {operator} {sides[1][kind]}" for kind in sides[0] if kind in sides[1]]
@@ -156,7 +156,7 @@ def _atom(atom: Sequence[Any], columns: pa.Schema) -> str:
 
 
 def _term(term: Sequence[Any], columns: pa.Schema) -> dict[str, str]:
-    """Its SQL for each kind that its value may be of."""
+    """SQL for each kind that the term's value may have."""
     match term:
         case ["attr", variable, name]:
             kinds = (kind for kind in ("number", "text", "flag") if _column(name, kind) in columns.names)

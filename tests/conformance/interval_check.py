@@ -1,6 +1,6 @@
-"""Asks Cepheid what a case about intervals or about out-of-order arrival asks, and says what is wrong with its answer.
+"""Asks Cepheid the question of a case about intervals or out-of-order arrival, and says what is wrong with the answer.
 
-Matches are those of `detect`; logs are those of the matchers, an event at a time.
+Matches are those of `detect`; logs are those of the matchers, one event at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Ask: TypeAlias = Callable[[Consistency, Mapping[int, Consistency]], Log]
 
 
 def is_intervals(path: Path) -> bool:
-    """Whether the file has cases about intervals or arrival."""
+    """Whether the file has cases about intervals or out-of-order arrival."""
     with path.open(encoding="utf-8") as lines:
         first = json.loads(next(lines, "{}"))
     return "arrival" in first or "pos" in (first.get("pattern") or {})
@@ -51,9 +51,9 @@ def read_intervals(path: Path) -> list[Case]:
 def check_all_intervals(
     cases: Iterable[Case], where: Where, split: list[Exception] | None = None
 ) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result; logs are there in process only. On Spark those of intervals come before those of the
-    event algebra, several in a query and several queries at a time, as most wait for its scheduler. `split` as in
-    `checked_in_groups`.
+    """Each case and its result. Logs are compared in process only. On Spark, cases of intervals come before those of
+    the event algebra; one query has several cases, and several queries run at a time, as most wait for its scheduler.
+    `split` as in `checked_in_groups`.
     """
     if where == "process":
         yield from checked_alone(cases, check_intervals)
@@ -74,7 +74,7 @@ def check_intervals(case: Case, where: Where = "process") -> Result:
     """Whether all required answers are right."""
     try:
         found = answer(case) if where == "process" else {_name(case): _final_matches([case], where)[0]}
-    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run goes on
+    except Exception as error:  # noqa: BLE001 - a crash is a failure of the case, and the run continues
         return Failed(f"{type(error).__name__}: {error}")
     return _compared(case, found)
 
@@ -95,7 +95,7 @@ def interval_failure(case: Case, got: str) -> str:
 
 
 def answer(case: Case) -> dict[str, Any]:
-    """The required fields."""
+    """The required fields of the answer."""
     if "arrival" not in case:
         return _final(case)
     if case["subject"] == "interval":
@@ -104,24 +104,24 @@ def answer(case: Case) -> dict[str, Any]:
     pattern = algebra_case.pattern(case)
     found = _fields(case, _algebra_log(case, pattern.policy(Policy.UNRESTRICTED)))
     if "realtime_recent_root" in case["expected"]:
-        # With a condition the policy is applied at the root, where the facts choose among equally recent occurrences.
+        # With a condition, the policy applies at the root, where the facts choose among equally recent occurrences.
         at_root = replace(pattern, expression=pattern.expression.where("TRUE"))
         found["realtime_recent_root"] = _algebra_log(case, at_root.policy(Policy.RECENT))(Consistency.REALTIME, {})
     return found
 
 
 def _final(case: Case) -> dict[str, Any]:
-    """The matches of all events that are not late, in a table."""
+    """The matches of `detect` on a table of all events that are not late."""
     in_time = _in_time(case)
     if "expr" in case:
         return {_name(case): [ids for _, _, ids in algebra_case.answer(in_time, "unrestricted")]}
-    asked = question(in_time)
-    rows = detect(asked.events, asked.pattern, time=("start", "end"), columns=["id"]).to_pylist()
-    return {_name(case): [[row[p.variable]["id"] for p in asked.pattern.positives] for row in rows]}
+    query = question(in_time)
+    rows = detect(query.events, query.pattern, time=("start", "end"), columns=["id"]).to_pylist()
+    return {_name(case): [[row[p.variable]["id"] for p in query.pattern.positives] for row in rows]}
 
 
 def _final_matches(cases: Sequence[Case], where: Where) -> list[list[list[str]]]:
-    """Of each case, of one kind all, from Spark."""
+    """For each case the matches, found on Spark; all cases are of one kind."""
     in_time = [_in_time(case) for case in cases]
     if "expr" not in cases[0]:
         return intervals_together([question(case) for case in in_time], where)
@@ -135,12 +135,12 @@ def _in_time(case: Case) -> dict[str, Any]:
 
 
 def _name(case: Case) -> str:
-    """Under which a case expects its final matches."""
+    """The field in which a case has its final matches."""
     return "final" if "arrival" in case else "matches"
 
 
 def _fields(case: Case, log: Ask) -> dict[str, Any]:
-    """What a case asks for, from the logs of the modes."""
+    """The fields of a case, from the logs of the consistencies."""
     switches = {at: Consistency(mode) for at, mode in case["switches"]}
     realtime = log(Consistency.REALTIME, {})
     found = {
@@ -168,23 +168,23 @@ def _net(log: Log) -> list[list[str]]:
 
 
 def _engine_log(case: Case) -> Ask:
-    asked = question(case)
-    plan = build_interval_plan(asked.pattern, asked.schema, ENGINE, columns=["id"])
+    query = question(case)
+    plan = build_interval_plan(query.pattern, query.schema, ENGINE, columns=["id"])
     compiled = compile_intervals(plan, delay=case["K"] * SECOND, lateness=End(case["lateness"]))
-    ids = asked.events.column("id").to_pylist()
-    batch = batch_of(plan, asked.events.take([ids.index(id_) for id_ in case["arrival"]]))
+    ids = query.events.column("id").to_pylist()
+    batch = batch_of(plan, query.events.take([ids.index(id_) for id_ in case["arrival"]]))
 
     def log(consistency: Consistency, switches: Mapping[int, Consistency]) -> Log:
-        told = log_of(compiled, batch, consistency=consistency, switches=switches)
-        return [_shown(one, case["arrival"]) for one in told]
+        entries = log_of(compiled, batch, consistency=consistency, switches=switches)
+        return [_shown(one, case["arrival"]) for one in entries]
 
     return log
 
 
-def _shown(told: LogEntry, ids: Sequence[str]) -> list[Any]:
-    match = [told.position] if told.sign == "late" else told.match
+def _shown(entry: LogEntry, ids: Sequence[str]) -> list[Any]:
+    match = [entry.position] if entry.sign == "late" else entry.match
     assert isinstance(match, Sequence)
-    return [told.when, told.position, told.sign, [ids[i] for i in match]]
+    return [entry.when, entry.position, entry.sign, [ids[i] for i in match]]
 
 
 # The event algebra
@@ -194,21 +194,21 @@ def _algebra_log(case: Case, pattern: OccurrencePattern) -> Ask:
     events = algebra_case.table(case)
     ids = events.column(ID).to_pylist()
     arrivals = [events.slice(ids.index(id_), 1) for id_ in case["arrival"]]
-    asked: dict[str, Any] = {"time": AT, "sequence": ID, "columns": [ID], "lateness": timedelta(seconds=case["K"])}
+    options: dict[str, Any] = {"time": AT, "sequence": ID, "columns": [ID], "lateness": timedelta(seconds=case["K"])}
 
     def log(consistency: Consistency, switches: Mapping[int, Consistency]) -> Log:
-        live = Matcher(pattern, events, consistency=consistency, **asked)
+        live = Matcher(pattern, events, consistency=consistency, **options)
         found: Log = []
         for position, event in enumerate(arrivals):
             if position in switches:
-                found += _told("switch", position, live.switch(switches[position]))
-            found += _told("arrive", position, live.process(event))
-        return found + _told("eos", len(arrivals), live.finish())
+                found += _log_entries("switch", position, live.switch(switches[position]))
+            found += _log_entries("arrive", position, live.process(event))
+        return found + _log_entries("eos", len(arrivals), live.finish())
 
     return log
 
 
-def _told(when: str, position: int, rows: pa.Table) -> Log:
+def _log_entries(when: str, position: int, rows: pa.Table) -> Log:
     return [[when, position, SIGNS[row["kind"]], _ids(row)] for row in rows.to_pylist()]
 
 

@@ -1,4 +1,4 @@
-"""Cases about intervals, asked of the reference."""
+"""Asks the reference the questions of cases about intervals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cepheid.plan.intervals.build import build_interval_plan
 
 
 def answer(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a case asks for."""
-    asked = question(case)
-    plan = build_interval_plan(asked.pattern, asked.schema, DuckDbEngine())
-    events = as_intervals(plan, asked.events)
-    ids = asked.events.column("id").to_pylist()
+    """The required fields of the answer."""
+    query = question(case)
+    plan = build_interval_plan(query.pattern, query.schema, DuckDbEngine())
+    events = as_intervals(plan, query.events)
+    ids = query.events.column("id").to_pylist()
     if "arrival" not in case:
         return {"matches": [[ids[i] for i in match] for match in matches(plan, events)]}
     order = [ids.index(id_) for id_ in case["arrival"]]
@@ -47,7 +47,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields(logs: Mapping[str, Sequence[LogEntry]], ids: Sequence[str], expected: Mapping[str, Any]) -> dict[str, Any]:
-    """The logs as a case has them, and what follows from them."""
+    """The logs in the form of the case, and the fields derived from them."""
 
     def shown(entry: LogEntry) -> list[Any]:
         match = entry.match if isinstance(entry.match, tuple) else (entry.match,)

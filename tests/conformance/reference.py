@@ -1,4 +1,4 @@
-"""Asks the definition itself, `cepheid.kernel.stages.reference`: event by event, in the case's own steps of time."""
+"""Asks the reference, `cepheid.kernel.stages.reference`: event by event, in the case's own steps of time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from cepheid.plan.stages.plan import Plan
 MILLISECOND = 1000
 """In microseconds."""
 TIME_ALONE = -1
-"""In place of the event that brought a match, as in the cases."""
+"""Stands for the event that caused a match if time alone did, as in the cases."""
 
 
 def reference(question: Question) -> Found:
-    """Matches and timeouts in their order, each with the event that brought it."""
+    """Matches and timeouts in their order, each with the event that caused it."""
     engine = _engine()
     key = () if question.key is None else (question.key,)
     plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, (question.sequence,)), engine)
@@ -42,7 +42,7 @@ def _engine() -> DuckDbEngine:
 
 
 def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]:
-    """By their ids, which are row numbers."""
+    """The events at the positions of their ids, which are row numbers."""
     lifted = engine.evaluate(question.events, bits=plan.bits, values=plan.values)
     columns = [column.to_pylist() for column in lifted.values]
     rows = zip(*columns, strict=True) if columns else [()] * len(question.events)
@@ -54,7 +54,7 @@ def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]
 
 
 class _Run:
-    """A matcher for each key, and what they have given so far."""
+    """A matcher for each key, and what the matchers have emitted so far."""
 
     def __init__(self, plan: Plan, events: Sequence[Event]) -> None:
         self.plan = plan

@@ -1,6 +1,6 @@
-"""Asks Cepheid what FlinkCEP answered: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on
-Spark as a batch or as a stream. A file may also have cases of the event algebra, or of interval patterns and of events
-out of order, of which Spark is asked for the final matches.
+"""Compares Cepheid with FlinkCEP: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process or on Spark,
+as batch or stream. A file may also have cases of the event algebra, or of interval patterns and events out of order;
+for these only the final matches are compared on Spark.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """
@@ -15,11 +15,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what lies beside it
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # a script imports only from its own folder
 
 from tests.conformance.algebra_check import algebra_failure, check_all_algebra, is_algebra, read_algebra
 from tests.conformance.case import Case, read_cases
-from tests.conformance.check import HOSTS, Failed, Host, NotThere, Passed, Result, check_all, spark_batch, spark_stream
+from tests.conformance.check import (
+    HOSTS,
+    Failed,
+    Host,
+    NotSupported,
+    Passed,
+    Result,
+    check_all,
+    spark_batch,
+    spark_stream,
+)
 from tests.conformance.interval_check import (
     check_all_intervals,
     interval_failure,
@@ -31,7 +41,7 @@ from tests.conformance.tree_streams import Where
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code."""
+    """Runs the command and returns the exit code."""
     parser = argparse.ArgumentParser(description="Compare Cepheid's answers with FlinkCEP's.")
     parser.add_argument("--host", choices=list(HOSTS), default="in_process")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
@@ -48,15 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(files: Sequence[Path], host: Host, split: list[Exception]) -> tuple[int, int, Counter[str]]:
-    """How many passed and failed, and how many wait for which feature; failures are printed as they come. `split` as in
-    `checked_in_groups`.
+    """The numbers of passed and failed cases, and of cases that need each missing feature; failures are printed at
+    once. `split` as in `checked_in_groups`.
     """
     passed, failed, gaps = 0, 0, Counter[str]()
     for result, text in (checked for file in files for checked in _checked(file, host, split)):
         match result:
             case Passed():
                 passed += 1
-            case NotThere(feature):
+            case NotSupported(feature):
                 gaps[feature] += 1
             case Failed():
                 failed += 1
@@ -65,10 +75,10 @@ def run(files: Sequence[Path], host: Host, split: list[Exception]) -> tuple[int,
 
 
 def _checked(file: Path, host: Host, split: list[Exception]) -> Iterator[tuple[Result, str]]:
-    """The result of each case, and what is to be told of it if it failed."""
+    """The result of each case, and the text to print if it failed."""
     if is_intervals(file):
-        for asked, result in check_all_intervals(read_intervals(file), _where(host), split):
-            yield result, interval_failure(asked, result.got) if isinstance(result, Failed) else ""
+        for fact, result in check_all_intervals(read_intervals(file), _where(host), split):
+            yield result, interval_failure(fact, result.got) if isinstance(result, Failed) else ""
         return
     if is_algebra(file):
         for algebra, result in check_all_algebra(read_algebra(file), _where(host), split):

@@ -1,4 +1,4 @@
-"""Cases as text, for who reads a failure."""
+"""Cases as text, for readers of a failure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Cases through `detect` on a stream of Spark's: in micro-batches, with watermarks as in the case.
+"""Runs cases through `detect` on a Spark stream: in micro-batches, with the watermarks of the case.
 
-Spark's watermark is the latest time less the lateness, from the next batch on. So the lateness is longer than all
-events are apart, and a marker, an event of a key of its own, moves the watermark to where the case has it.
+Spark's watermark is the latest time minus the lateness, from the next batch on. So the lateness is longer than the
+distance of any two events, and a marker, an event with a key of its own, moves the watermark as the case requires.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 LATENESS = timedelta(days=100 * 365)
 LATER = timedelta(days=365) - MICROSECOND
-"""What the times of a case with watermarks of its own are moved by."""
+"""The distance by which the times of a case with its own watermarks are moved."""
 MARK = "_mark"
 OUTPUTS = ("matches", "timeouts", "late")
 PARTS = 3
-"""Into as many micro-batches the events go that have no watermarks of their own."""
+"""The number of micro-batches for events without watermarks of their own."""
 
 
 @cache
 def session_of_cases() -> SparkSession:
-    """One for all: a session has Python workers of its own."""
+    """One session for all cases: each session has its own Python workers."""
     from cepheid.hosts.spark.session import local_session
 
     session = local_session("cepheid conformance", time_zone="UTC").newSession()
@@ -45,16 +45,16 @@ def session_of_cases() -> SparkSession:
 
 
 def streamed_alone(question: Question) -> list[Mapping[str, Any]]:
-    """The rows that `detect` gives with the watermarks of the case, times as in the case."""
+    """The rows that `detect` emits with the watermarks of the case; times are those of the case."""
     key = [question.key] if question.key else []
     rows = _detected([*_as_watermarks_come(question)], question.pattern, key, question.sequence)
     return [row | {"detected_at": row["detected_at"] and row["detected_at"] - LATER} for row in rows]
 
 
 def streamed_together(questions: Sequence[Question]) -> list[list[Mapping[str, Any]]]:
-    """Those of each question, without watermarks of their own, in one query."""
-    asked = joined(questions)
-    return asked.rows_of_each(_detected([*_in_parts(asked)], asked.patterns, asked.key, asked.sequence))
+    """The rows of each question, without watermarks of their own, in one query."""
+    query = joined(questions)
+    return query.rows_of_each(_detected([*_in_parts(query)], query.patterns, query.key, query.sequence))
 
 
 def _detected(
@@ -78,7 +78,7 @@ def _detected(
 
 
 def _as_watermarks_come(question: Question) -> Iterator[pa.Table]:
-    """The events between two watermarks, and the marker of the second; then what is left, which may be nothing."""
+    """The events between two watermarks with a marker for the second one; then the remaining events, possibly none."""
     events, waiting = moved(question, LATER), list[int]()
     for step in question.items:
         if step.event is not None:
@@ -90,21 +90,23 @@ def _as_watermarks_come(question: Question) -> Iterator[pa.Table]:
     yield _with_marker(events.take(pa.array(waiting, pa.int64())))
 
 
-def _in_parts(asked: Joined) -> Iterator[pa.Table]:
-    """As many events of all cases in each part, behind which time comes to the last of them; then to the end."""
-    times = asked.events.column(TIME)
+def _in_parts(query: Joined) -> Iterator[pa.Table]:
+    """Micro-batches with equal numbers of events. After each, time advances to its last event; in the end, to the end
+    of time.
+    """
+    times = query.events.column(TIME)
     inner = [part / PARTS for part in range(1, PARTS)]
     ends = pc.quantile(times.cast(pa.int64()), inner, interpolation="lower").cast(times.type)
     before = pa.scalar(EPOCH, times.type)
     for end in [*ends, pa.scalar(ENDS, times.type)]:
-        part = asked.events.filter(pc.and_(pc.greater(times, before), pc.less_equal(times, end)))
+        part = query.events.filter(pc.and_(pc.greater(times, before), pc.less_equal(times, end)))
         yield _with_marker(part, end.as_py())
         before = end
-    yield _with_marker(asked.events.slice(0, 0))
+    yield _with_marker(query.events.slice(0, 0))
 
 
 def _with_marker(events: pa.Table, time: datetime | None = None) -> pa.Table:
-    """The events, with one that lets time come to there."""
+    """The events, and a marker that advances the watermark to `time`."""
     ours = events.append_column(MARK, pa.array([False] * len(events), pa.bool_()))
     if time is None:
         return ours

@@ -1,4 +1,4 @@
-"""`detect` finds the occurrences that the facts about the event algebra have."""
+"""`detect` finds the occurrences of the facts about the event algebra."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.algebra_check import (
     is_valid_recent,
     read_algebra,
 )
-from tests.conformance.check import Failed, NotThere, Passed
+from tests.conformance.check import Failed, NotSupported, Passed
 from tests.conformance.run import main
 
 FILE = Path(__file__).parent / "algebra" / "algebra.jsonl"
@@ -33,17 +33,17 @@ def case(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("start", range(2))
 def test_a_sample_of_the_facts(start: int) -> None:
-    """Every third fact, spread over two tests; `make conformance` asks all."""
+    """Every third fact, divided over two tests; `make conformance` checks all."""
     results = [*check_all_algebra(CASES[3 * start :: 6], "process")]
     failures = [algebra_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
-    assert not [case["id"] for case, result in results if isinstance(result, NotThere)]
+    assert not [case["id"] for case, result in results if isinstance(result, NotSupported)]
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_spark() -> None:
-    """Four facts of different kinds; `make conformance` asks all."""
+    """Four facts of different kinds; `make conformance` checks all."""
     split: list[Exception] = []
     results = [*check_all_algebra([case for case in CASES if case["kind"] != "paper"][::60], "spark", split)]
     assert [result for _, result in results] == [Passed()] * 4
@@ -51,7 +51,7 @@ def test_a_sample_on_spark() -> None:
 
 
 def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command tells what is missing and what is not expected, and counts."""
+    """The command prints what is missing and what is not expected, and the counts."""
     file = tmp_path / "cases.jsonl"
     contexts = {"chronicle": [[2, 1, ["a1"]]]}
     wrong = case(expected={"lt": {"unrestricted": [], "recent_root": []}, "contexts": contexts})
@@ -72,13 +72,13 @@ def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_crash_is_a_failure() -> None:
-    """The run goes on."""
+    """After a crash in one case, the run continues."""
     assert isinstance(check_algebra(case(events=[{"id": "a1"}])), Failed)
     assert check_algebra(case()) == Passed()
 
 
 def test_valid_answers_of_the_recent_policy() -> None:
-    """All ends and starts, each once, of occurrences that are there."""
+    """A valid answer has all ends and starts, each once, and only existing occurrences."""
     everything = [[2, 1, ["a", "b"]], [2, 1, ["a", "c"]], [3, 1, ["a", "d"]]]
     expected = [[2, 1, ["a", "b"]], [3, 1, ["a", "d"]]]
     assert is_valid_recent([everything[1], everything[2]], everything, expected)
@@ -103,12 +103,12 @@ def test_valid_answers_of_the_recent_policy() -> None:
     ],
 )
 def test_atoms_become_sql(atom: list[Any], sql: str) -> None:
-    """What compares values of two kinds does not hold."""
+    """A comparison of values of two kinds is false."""
     assert conjunction([atom], frozenset({"v", "w"})) == sql
 
 
 def test_kinds_of_attributes() -> None:
-    """An attribute is a column of each kind, also where no event has it."""
+    """An attribute becomes one column per kind, also if no event has it."""
     events = [{"id": str(t), "type": "A", "t": t, "attrs": {"n": value}} for t, value in enumerate((1, "x", True, 2.5))]
     filtered = ["filter", ["bind", "v", ["ev", "A"]], [["=", ["attr", "v", "m"], ["const", 1]]]]
     columns = table(case(events=events, expr=filtered)).to_pydict()
@@ -119,9 +119,9 @@ def test_kinds_of_attributes() -> None:
 
 
 def test_restricted_types_and_taxonomies() -> None:
-    """Restricted types are declared; a taxonomy knows all types of the expression."""
+    """Restricted types are declared; a taxonomy contains all types of the expression."""
     types = {"P": {"base": "A", "var": "x", "filter": [["<", ["attr", "x", "n"], ["const", 2]]]}}
-    asked = pattern(case(types=types, taxonomy={"A": ["T"]}, expr=["seq", ["ev", "P"], ["ev", "B"]]))
-    assert asked.restricted[0].condition == "((x.`number n` < 2D))"
-    assert asked.types is not None
-    assert asked.types.types == ("A", "T", "B")
+    translated = pattern(case(types=types, taxonomy={"A": ["T"]}, expr=["seq", ["ev", "P"], ["ev", "B"]]))
+    assert translated.restricted[0].condition == "((x.`number n` < 2D))"
+    assert translated.types is not None
+    assert translated.types.types == ("A", "T", "B")

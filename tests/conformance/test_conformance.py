@@ -1,4 +1,4 @@
-"""Cepheid answers as FlinkCEP does, as far as its patterns go."""
+"""Cepheid answers as FlinkCEP does, as far as FlinkCEP's patterns go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.case import read_case, read_cases
 from tests.conformance.check import (
     Failed,
     Host,
-    NotThere,
+    NotSupported,
     Passed,
     Result,
     check,
@@ -37,7 +37,7 @@ FILES = sorted((Path(__file__).parent / "flinkcep").glob("*.jsonl"))
 
 
 def line(**changes: Any) -> dict[str, Any]:
-    """A case that passes: `a` directly followed by `b`, keyless, without an operator."""
+    """A case that passes: `a` directly followed by `b`, without a key and without an operator."""
     stages = [
         {"name": "a", "contiguity": "begin", "where": "kind == 'a'"},
         {"name": "b", "contiguity": "next", "where": "kind == 'b'"},
@@ -54,15 +54,17 @@ def line(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("host", [reference, in_process], ids=lambda host: host.__name__)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_answers_are_those_of_flinkcep(file: Path, host: Host) -> None:
-    """Every case has the same matches and timeouts at the same events, or is refused where FlinkCEP refuses it."""
+    """Every case gives the same matches and timeouts at the same events, or is refused if FlinkCEP refuses it."""
     results = [*check_all(read_cases(file), host)]
     failures = [failure_text(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
-    assert not [case.name for case, result in results if isinstance(result, NotThere)]
+    assert not [case.name for case, result in results if isinstance(result, NotSupported)]
 
 
 def test_a_failure_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command shows pattern, events, expected and got, counts, and says by its exit code that one failed."""
+    """The command prints pattern, events, expected and actual answer and the counts, and its exit code says that one
+    failed.
+    """
     file = tmp_path / "cases.jsonl"
     wrong = line(name="wrong", expected=[{"a": [0], "b": [2]}])
     waiting = line(pattern={"stages": [{"name": "a", "contiguity": "begin", "calls": [["unheardOf"]]}]})
@@ -90,14 +92,14 @@ def test_nothing_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "1 passed, 0 failed\n"
 
 
-def test_matches_count_as_often_as_they_are_there() -> None:
-    """A match that is expected twice and comes once is missing once."""
+def test_repeated_matches_are_counted() -> None:
+    """A match that is expected twice and found once is reported as missing once."""
     twice = check(read_case(line(expected=[{"a": [1], "b": [2]}] * 2)), in_process)
     assert twice == Failed("{a: 1, b: 2}\nmissing: {a: 1, b: 2}")
 
 
 def test_a_pattern_that_should_be_refused() -> None:
-    """A pattern that FlinkCEP refuses and Cepheid takes is a failure, unless it is listed as a difference."""
+    """If FlinkCEP refuses a pattern that Cepheid accepts, the case fails, unless the difference is listed."""
     refused = {"phase": "build", "exception": "MalformedPatternException", "message": "No such pattern."}
     assert check(read_case(line(rejected=refused)), in_process) == Failed("accepted, with {a: 1, b: 2}")
     listed = refused | {"message": "Optional already applied!"}
@@ -105,7 +107,7 @@ def test_a_pattern_that_should_be_refused() -> None:
 
 
 def test_a_stage_in_a_group_can_be_skipped_to() -> None:
-    """FlinkCEP's message for it is that for a stage that is not there, which is refused by both."""
+    """FlinkCEP's message for such a stage is that for a missing stage, which both refuse."""
     message = "The pattern name specified in AfterMatchSkipStrategy can not be found in the given Pattern"
     refused = {"phase": "compile", "exception": "MalformedPatternException", "message": message}
     group = [{"contiguity": "begin", "group": line()["pattern"]}]
@@ -120,23 +122,23 @@ def test_a_stage_in_a_group_can_be_skipped_to() -> None:
 
 
 def test_a_case_that_should_fail() -> None:
-    """A case in which FlinkCEP fails while it runs, and Cepheid does not, is a failure."""
+    """If FlinkCEP fails at run time and Cepheid does not, the case fails."""
     error = {"exception": "FlinkRuntimeException", "message": "Could not skip.", "partial_expected": []}
     assert check(read_case(line(error=error)), in_process) == Failed("no failure, but {a: 1, b: 2}")
 
 
 def test_events_out_of_order() -> None:
-    """Without an operator events go into the automaton as they are listed, whatever their time; hosts order them."""
+    """Without an operator, FlinkCEP's automaton gets events in their listed order; Cepheid's hosts sort them."""
     events = [{"id": 0, "ts": 5, "kind": "a"}, {"id": 1, "ts": 4, "kind": "b"}]
     case = read_case(line(events=events, expected=[{"a": [0], "b": [1]}], expected_at=[1]))
     assert check(case, reference) == Passed()
-    assert check(case, in_process) == NotThere("events out of the order of time, without an operator")
+    assert check(case, in_process) == NotSupported("events out of the order of time, without an operator")
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_spark() -> None:
-    """Four cases of each file, spread over it, have the same matches and timeouts; `make conformance` asks all."""
+    """Four cases from each file give the same matches and timeouts; `make conformance` checks all."""
     assert not failures(4, spark_batch)
 
 
@@ -144,12 +146,12 @@ def test_a_sample_on_spark() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_streams() -> None:
-    """A case of each file, fed in micro-batches; `make conformance` asks all."""
+    """One case from each file, in micro-batches; `make conformance` checks all."""
     assert not failures(1, spark_stream)
 
 
 def failures(count: int, host: Host) -> str:
-    """What is told of those that failed, of as many cases of each file, spread over it."""
+    """The texts of the failed cases, among this number of cases from each file."""
     sample = []
     for file in FILES:
         cases = [*read_cases(file)]
@@ -164,8 +166,8 @@ def failures(count: int, host: Host) -> str:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.filterwarnings("ignore:no key")
-def test_spark_is_asked_the_same() -> None:
-    """With and without a key, alone and in one query, Spark's answer is compared as that of this process is."""
+def test_spark_answers_are_compared() -> None:
+    """With and without a key, alone and in one query, Spark's answer is compared in the same way as that in process."""
     events = [event | {"user": i % 2} for i, event in enumerate(line()["events"])]
     keyed = line(mode="operator", keyBy="user", events=events, expected=[{"a": [0], "b": [2]}])
     assert check(read_case(keyed), spark_batch) == Passed()
@@ -173,8 +175,10 @@ def test_spark_is_asked_the_same() -> None:
     assert [result for _, result in together] == [Passed(), Failed("{a: 1, b: 2}\nnot expected: {a: 1, b: 2}")]
 
 
-def test_groups_that_are_asked_case_by_case() -> None:
-    """Where cases together fail, each of them is asked alone, and the command tells how many groups were."""
+def test_groups_that_are_split() -> None:
+    """If a query with several cases fails, each case is asked alone, and the command prints the number of such
+    groups.
+    """
 
     def together(cases: Sequence[int]) -> list[Result]:
         if 3 in cases:
@@ -200,13 +204,15 @@ def test_groups_that_are_asked_case_by_case() -> None:
     ],
 )
 def test_quantifiers(quantifier: dict[str, Any], calls: Callable[[Pattern], Pattern]) -> None:
-    """Each call has one of the same meaning; a loop's window is no other window."""
+    """Each call has a counterpart of the same meaning; a loop's window is not another window."""
     stage = {"name": "a", "contiguity": "begin", "quantifier": quantifier}
     assert translate(read_case(line(pattern={"stages": [stage]}))).pattern == calls(Pattern.begin("a"))
 
 
 def test_groups() -> None:
-    """`within` on a stage of a group, not the last, is the whole pattern's; a group has no skip strategy."""
+    """`within` on an inner stage of a group counts for the whole pattern, except on the last; a group has no skip
+    strategy.
+    """
     inner = [{"name": "a", "contiguity": "begin", "within": 3}, {"name": "b", "contiguity": "notNext", "within": 2}]
     group = {"stages": inner, "skip": {"strategy": "SKIP_TO_NEXT"}}
     stages = [
@@ -214,8 +220,8 @@ def test_groups() -> None:
         {"name": "c", "contiguity": "followedBy", "withinPrevious": 4},
     ]
     skip = {"strategy": "SKIP_TO_LAST", "stage": "c", "throwOnMiss": True}
-    asked = translate(read_case(line(pattern={"stages": stages, "within": 9, "skip": skip})))
-    assert asked.pattern == (
+    translated = translate(read_case(line(pattern={"stages": stages, "within": 9, "skip": skip})))
+    assert translated.pattern == (
         Pattern.begin(Pattern.begin("a").not_next("b"))
         .times(2)
         .until("coalesce(`x`, FALSE)")
@@ -224,17 +230,19 @@ def test_groups() -> None:
         .within(MILLISECONDS_3)
         .skip(Skip.to_last("c", error_on_miss=True))
     )
-    assert asked.events.column("x").null_count == 3
+    assert translated.events.column("x").null_count == 3
 
 
 def test_a_group_is_not_skipped_to() -> None:
-    """FlinkCEP has a name for groups, which is no stage's."""
+    """FlinkCEP's name for groups is not the name of a stage, so it cannot be skipped to."""
     pattern = line()["pattern"] | {"skip": {"strategy": "SKIP_TO_FIRST", "stage": "GroupPattern"}}
-    assert check(read_case(line(pattern=pattern)), reference) == NotThere("skip to a group")
+    assert check(read_case(line(pattern=pattern)), reference) == NotSupported("skip to a group")
 
 
 def test_ties_are_ordered_by_the_comparator() -> None:
-    """By its field, then as they came; events of other times are where their time puts them."""
+    """Events of equal time are ordered by the comparator's field, then by arrival; events of other times by
+    their time.
+    """
     events = [{"id": i, "ts": ts, "rank": rank} for i, (ts, rank) in enumerate([(5, 2), (5, 1), (4, 9), (5, 1)])]
     stages = [{"name": "a", "contiguity": "begin"}, {"name": "b", "contiguity": "next"}]
     expected = [{"a": [2], "b": [1]}, {"a": [1], "b": [3]}, {"a": [3], "b": [0]}]
@@ -243,18 +251,18 @@ def test_ties_are_ordered_by_the_comparator() -> None:
     assert [check(read_case(case), host) for host in (reference, in_process)] == [Passed()] * 2
 
 
-def test_what_brings_matches_and_timeouts() -> None:
-    """The reference tells the event, or that time alone did; and which events were late."""
+def test_causes_of_matches_and_timeouts() -> None:
+    """The reference reports the event that caused each match and timeout, or time alone, and which events were late."""
     events = [*line()["events"], {"id": 3, "ts": 11, "kind": "a"}, {"watermark": 20}, {"id": 4, "ts": 20, "kind": "a"}]
-    told = {
+    answers = {
         "expected_at": [2],
         "expected_timeouts": [{"match": {"a": [3]}, "ts": 17}],
         "expected_timeouts_at": [-1],
         "expected_late": [4],
     }
-    case = line(mode="operator", events=events, pattern=line()["pattern"] | {"within": 6}) | told
+    case = line(mode="operator", events=events, pattern=line()["pattern"] | {"within": 6}) | answers
     assert check(read_case(case), reference) == Passed()
-    wrong = told | {"expected_at": [1], "expected_timeouts_at": [2], "expected_late": []}
+    wrong = answers | {"expected_at": [1], "expected_timeouts_at": [2], "expected_late": []}
     assert check(read_case(case | wrong), reference) == Failed(
         "{a: 1, b: 2}\n"
         "missing: {a: 1, b: 2} by 1\n"
@@ -265,8 +273,8 @@ def test_what_brings_matches_and_timeouts() -> None:
     )
 
 
-def test_time_stands_where_the_case_leaves_it() -> None:
-    """At advance_to or the last item; with the operator at the last watermark, or after everything."""
+def test_the_end_of_time() -> None:
+    """Time ends at advance_to or the last item; with the operator at the last watermark, or after everything."""
 
     def milliseconds(**changes: Any) -> float:
         return (translate(read_case(line(**changes))).as_of - EPOCH).total_seconds() * 1000
@@ -280,7 +288,7 @@ def test_time_stands_where_the_case_leaves_it() -> None:
 
 
 def test_events_become_a_table() -> None:
-    """A field that no event has is a column of NULLs, of text where it is used as one."""
+    """A field that no event has becomes a column of NULLs, of type text if a condition uses it as text."""
     stages = [{"name": "a", "contiguity": "begin", "where": "missing > 1 || startsWith(note, 'x')"}]
     table = translate(read_case(line(pattern={"stages": stages}))).events
     assert table.drop_columns("event_time").slice(1, 1).to_pylist() == [
@@ -307,7 +315,7 @@ def test_events_become_a_table() -> None:
     ],
 )
 def test_conditions_become_sql(text: str, sql: str) -> None:
-    """Precedence as in the cases' language; nothing is left unknown."""
+    """Precedence is that of the cases' language; no result is unknown."""
     assert to_sql(parse(text)) == sql
 
 
@@ -321,7 +329,7 @@ def test_conditions_become_sql(text: str, sql: str) -> None:
         ("a ? b", "'? b' is no token, in 'a ? b'"),
     ],
 )
-def test_what_is_no_condition(text: str, message: str) -> None:
-    """A text that cannot be read is refused."""
+def test_invalid_conditions(text: str, message: str) -> None:
+    """A text that is not a condition is refused."""
     with pytest.raises(ValueError, match=re.escape(message)):
         parse(text)

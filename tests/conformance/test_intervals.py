@@ -1,4 +1,4 @@
-"""Cepheid answers as the facts about interval patterns and out-of-order arrival have it."""
+"""Cepheid answers as the facts about interval patterns and out-of-order arrival require."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def case(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_sample_of_the_facts(name: str) -> None:
-    """Every fourth fact; `make conformance` asks all."""
+    """Every fourth fact; `make conformance` checks all."""
     results = [*check_all_intervals(read_intervals(FILES[name])[::4], "process")]
     failures = [interval_failure(case, result.got) for case, result in results if isinstance(result, Failed)]
     assert not failures, "\n".join(failures)
@@ -38,7 +38,7 @@ def test_a_sample_of_the_facts(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_reference_answers_a_sample(name: str) -> None:
-    """The definition itself, over every tenth fact about intervals."""
+    """The reference, with every tenth fact about intervals."""
     cases = [case for case in read_intervals(FILES[name]) if case.get("subject") != "algebra"]
     assert not [
         (case["id"], wrong) for case in cases[::10] if (wrong := [*wrong_fields(case["expected"], answer(case))])
@@ -46,7 +46,7 @@ def test_the_reference_answers_a_sample(name: str) -> None:
 
 
 def test_values_of_several_kinds_under_one_name() -> None:
-    """What compares a number with a text does not hold, not even `!=`; numbers compare with numbers."""
+    """A comparison of a number with a text is false, even with `!=`; numbers are compared with numbers."""
     events = [
         {"id": "a1", "type": "A", "s": 0, "e": 1, "attrs": {"u": "x"}},
         {"id": "a2", "type": "A", "s": 0, "e": 1, "attrs": {"u": 2}},
@@ -54,12 +54,12 @@ def test_values_of_several_kinds_under_one_name() -> None:
         {"id": "b2", "type": "B", "s": 2, "e": 3},
     ]
     where = [["!=", ["attr", "a", "u"], ["attr", "b", "u"]]]
-    asked = case(events=events, pattern=case()["pattern"] | {"where": where}, expected={"matches": [["a2", "b1"]]})
-    assert check_intervals(asked) == Passed()
+    mixed = case(events=events, pattern=case()["pattern"] | {"where": where}, expected={"matches": [["a2", "b1"]]})
+    assert check_intervals(mixed) == Passed()
 
 
 def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command tells what it got, and counts."""
+    """The command prints the actual answer, and the counts."""
     file = tmp_path / "cases.jsonl"
     file.write_text("\n".join(map(json.dumps, [case(), case(expected={"matches": []})])))
     assert main([str(file)]) == 1
@@ -76,7 +76,7 @@ def test_a_failure_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_spark() -> None:
-    """Three facts of each file; `make conformance` asks all."""
+    """Three facts from each file; `make conformance` checks all."""
     cases = [case for file in FILES.values() for case in read_intervals(file)[20::60][:3]]
     split: list[Exception] = []
     assert [result for _, result in check_all_intervals(cases, "spark", split)] == [Passed()] * 6
@@ -86,7 +86,7 @@ def test_a_sample_on_spark() -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_a_stream() -> None:
-    """A fact of each file and of the event algebra, in several micro-batches."""
+    """One fact from each file and from the event algebra, in several micro-batches."""
     cases = [read_intervals(file)[20] for file in FILES.values()]
     split: list[Exception] = []
     assert [result for _, result in check_all_intervals(cases, "stream", split)] == [Passed()] * 2

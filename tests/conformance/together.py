@@ -1,7 +1,7 @@
-"""Cases that are asked of Spark in one query, which costs seconds whatever it is asked: many patterns at once over the
-events of all, in which each case has a key of its own and counts the rows of its own pattern.
+"""Several cases in one Spark query, since each query takes seconds whatever its size: many patterns over the events of
+all cases. Each case has its own key, and only the rows of its own pattern count.
 
-Each case's times are moved so that time ends for all where the case lets it.
+The times of each case are moved so that time ends at the same moment for all cases.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from cepheid import Pattern
 
 CASE = "_case"
 MOST = 12
-"""Cases a query."""
+"""The most cases in one query."""
 MICROSECOND = timedelta(microseconds=1)
 ENDS = EPOCH + timedelta(days=50 * 365) - MICROSECOND
-"""Where time ends, behind 1970 in any case: Spark's watermark begins there. It counts whole milliseconds, and time has
-come to the microsecond before it, which must be able to be an event's.
+"""The moment at which time ends. It is after 1970, because Spark's watermark starts there. The watermark counts whole
+milliseconds, and time has then reached the microsecond before it, which must be a possible time of an event.
 """
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What is asked in one query."""
+    """The parts of one query for several cases."""
 
     patterns: Mapping[str, Pattern]
     events: pa.Table
     key: Sequence[str]
     sequence: str
     distances: Sequence[timedelta]
-    """How far each case's times are moved."""
+    """How far the times of each case are moved."""
 
     def rows_of_each(self, rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-        """Those of each case, times as in the case."""
+        """The rows of each case, with the times of the case."""
         found: list[list[Mapping[str, Any]]] = [[] for _ in self.distances]
         for row in rows:
             if row["pattern"] == str(row[CASE]):
@@ -48,7 +48,7 @@ class Joined:
 
 
 def joined(questions: Sequence[Question]) -> Joined:
-    """These questions, which fit together, as one."""
+    """The query for these questions, which must fit together."""
     distances = [ENDS - question.as_of for question in questions]
     tables = [
         moved(question, distance).append_column(CASE, pa.array([number] * len(question.events), pa.int32()))
@@ -65,7 +65,7 @@ def joined(questions: Sequence[Question]) -> Joined:
 
 
 def grouped(questions: Sequence[Question]) -> Iterator[list[int]]:
-    """The numbers of those that fit together: no column has two types, and there is no watermark of a case's own."""
+    """The indexes of questions that fit together: no column has two types, and no case has its own watermarks."""
     open_: dict[tuple[str | None, str], tuple[list[int], dict[str, pa.DataType]]] = {}
     for number, question in enumerate(questions):
         if question.operator:
@@ -82,6 +82,6 @@ def grouped(questions: Sequence[Question]) -> Iterator[list[int]]:
 
 
 def moved(question: Question, distance: timedelta) -> pa.Table:
-    """Its events, at other times."""
+    """The events of a question with moved times."""
     times = pa.array([time + distance for time in question.events.column(TIME).to_pylist()], pa.timestamp("us", "UTC"))
     return question.events.set_column(question.events.schema.get_field_index(TIME), TIME, times)

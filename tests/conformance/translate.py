@@ -1,6 +1,6 @@
-"""A case → what Cepheid is asked: a pattern with SQL conditions, a table of events, and up to when they count.
+"""Translates a case for Cepheid: a pattern with SQL conditions, a table of events, and the time up to which they count.
 
-What Cepheid has no word for is raised as `Unsupported`.
+For a feature that Cepheid lacks, `Unsupported` is raised.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from cepheid.lang.stages.pattern import SkipTo
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR = EPOCH + timedelta(milliseconds=END)
 BEFORE = datetime(1000, 1, 1, tzinfo=UTC)
-"""Before every event: no watermark has come."""
+"""Before every event: there has been no watermark."""
 TIME = "event_time"
 ORDER = "event_order"
 CLASS = "class"
-"""The field that names an event's type."""
+"""The field with an event's type."""
 GROUP = "GroupPattern"
 """FlinkCEP's name for every group."""
 
 
 class Unsupported(Exception):
-    """The case uses `feature`, which Cepheid has not."""
+    """The case uses `feature`, which Cepheid does not have."""
 
     def __init__(self, feature: str) -> None:
         super().__init__(feature)
@@ -40,8 +40,8 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """A pattern, all events with their ids as row numbers, and how they are to be read; the event's time is a plain
-    column `ts` too.
+    """A pattern, all events with row numbers as ids, and how to read them; the event's time is also a plain column
+    `ts`.
     """
 
     pattern: Pattern
@@ -52,11 +52,11 @@ class Question:
     operator: bool
     """Whether events wait until a watermark passes them."""
     items: tuple[Step, ...]
-    """What comes, in its order: events, and how far time has come (of all keys)."""
+    """The items in order of arrival: events, and advances of time (for all keys)."""
     steps: tuple[Step, ...]
-    """What that makes of it for each key: events in their order, and time."""
+    """The resulting steps for each key: events in their order, and advances of time."""
     late: frozenset[int]
-    """The ids of events that came behind the watermark."""
+    """The ids of late events."""
     as_of: datetime
 
 
@@ -64,7 +64,7 @@ def translate(case: Case) -> Question:
     """The case as a question to Cepheid.
 
     Raises:
-        Unsupported: it cannot be asked yet.
+        Unsupported: Cepheid lacks a feature of the case.
         PatternError: Cepheid refuses the pattern.
     """
     pattern = to_pattern(case.pattern)
@@ -86,7 +86,7 @@ def to_pattern(facts: PatternFacts) -> Pattern:
 
 
 def _sequence(facts: PatternFacts) -> Pattern:
-    """The stages, without what is the whole pattern's: FlinkCEP ignores a group's skip strategy."""
+    """The stages, without the settings of the whole pattern: FlinkCEP ignores a group's skip strategy."""
     pattern: Pattern | None = None
     for stage in facts.stages:
         pattern = _with_stage(pattern, stage)
@@ -99,7 +99,9 @@ def _sequence(facts: PatternFacts) -> Pattern:
 
 
 def _windows(facts: PatternFacts, *, whole: bool) -> Iterator[Value]:
-    """The lengths of `within` that FlinkCEP takes the shortest of: in a group that on the last stage does not count."""
+    """The lengths of `within` of which FlinkCEP takes the shortest: in a group, that on the last stage does
+    not count.
+    """
     for number, stage in enumerate(facts.stages, 1):
         lengths = [call.arguments[0] for call in stage.calls if call.name == "within" and not _between_events(call)]
         if lengths and (whole or number < len(facts.stages)):
@@ -152,7 +154,7 @@ def _times_or_more(pattern: Pattern, call: Call) -> Pattern:
 
 
 def _within(pattern: Pattern, call: Call) -> Pattern:
-    """That of the whole pattern is collected by `_windows`."""
+    """The length for the whole pattern is collected by `_windows`."""
     return pattern.within_previous(_duration(call.arguments[0])) if _between_events(call) else pattern
 
 
@@ -208,7 +210,7 @@ SKIPS: Mapping[str, SkipTo] = {
 
 
 def _table(case: Case) -> pa.Table:
-    """Numbers as DOUBLE, texts as STRING; the fields that conditions name and no event has are columns of NULLs."""
+    """Numbers as DOUBLE, texts as STRING; fields that occur only in conditions are columns of NULLs."""
     events = case.events
     columns = {
         "id": pa.array([event.id for event in events], pa.int64()),
@@ -226,7 +228,7 @@ def _table(case: Case) -> pa.Table:
 
 
 def _ranks(events: Sequence[Event], case: Case) -> list[int]:
-    """The place of each event in the order of time, comparator and arrival."""
+    """The position of each event in the order of time, comparator and arrival."""
     order = sorted(events, key=lambda event: in_order(event, case.comparator))
     ranks = {event.id: rank for rank, event in enumerate(order)}
     return [ranks[event.id] for event in events]
@@ -242,7 +244,7 @@ def _type(values: list[Value], *, is_text: bool) -> pa.DataType:
 
 
 def _fields(pattern: PatternFacts) -> dict[str, bool]:
-    """The fields that conditions read, each with whether one uses it as a text."""
+    """The fields that conditions read, each with whether a condition uses it as text."""
     found: dict[str, bool] = {}
     for call in _calls(pattern):
         for name, is_text in _read_by(call):
@@ -270,7 +272,7 @@ def _read_by(call: Call) -> Iterator[tuple[str, bool]]:
 def _as_of(case: Case) -> datetime:
     if case.operator and case.final_watermark:
         return FAR
-    told = case.watermarks if case.operator else [item.ts for item in case.items]
+    times = case.watermarks if case.operator else [item.ts for item in case.items]
     if not case.operator and case.advance_to is not None:
-        told.append(case.advance_to)
-    return EPOCH + timedelta(milliseconds=max(told)) if told else BEFORE
+        times.append(case.advance_to)
+    return EPOCH + timedelta(milliseconds=max(times)) if times else BEFORE

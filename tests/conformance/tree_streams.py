@@ -1,7 +1,7 @@
-"""Cases of the event algebra and about intervals through `detect` on a stream of Spark's.
+"""Runs cases of the event algebra and about intervals through `detect` on a Spark stream.
 
-Events come in several micro-batches, out of order, none of them late; then one of another type moves the watermark
-behind all.
+Events arrive in several micro-batches, out of order and never late; then an event of another type moves the watermark
+past all of them.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 
 Case: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Literal["process", "spark", "stream"]
-"""Where a case is asked."""
+"""Where a question is answered."""
 
 LATENESS = timedelta(days=1000)
 END = 10**9
-"""Seconds: when the last event is, behind all others and the lateness."""
+"""Seconds: the time of the last event, after all others by more than the lateness."""
 PARTS = 3
-"""Micro-batches."""
+"""The number of micro-batches."""
 STREAMS_LATENESS = End.END
-"""By which of their times events are late to Spark."""
+"""The time, start or end, by which Spark decides which events are late."""
 PROMOTED: Mapping[str, Any] = {"promote_options": "default"}
-"""Where tables are put together: a column that one has not is NULL there."""
+"""Columns that a table lacks are NULL in the combined table."""
 
 
-def occurrences_together(asked: Sequence[tuple[Case, Sequence[str]]], where: Where) -> list[dict[str, Answer]]:
-    """The occurrences of each case for each policy, in one query: each case has a key of its own, and counts the rows
-    of its own patterns.
+def occurrences_together(cases: Sequence[tuple[Case, Sequence[str]]], where: Where) -> list[dict[str, Answer]]:
+    """The occurrences of each case for each policy, from one query: each case has its own key, and only the rows of its
+    own patterns count.
     """
-    events = pa.concat_tables([_numbered(case, number) for number, (case, _) in enumerate(asked)], **PROMOTED)
+    events = pa.concat_tables([_numbered(case, number) for number, (case, _) in enumerate(cases)], **PROMOTED)
     patterns = {
         f"{number} {policy}": algebra_case.pattern(case).policy(policy)
-        for number, (case, policies) in enumerate(asked)
+        for number, (case, policies) in enumerate(cases)
         for policy in policies
     }
     options: dict[str, Any] = {"key": [CASE], "time": AT, "sequence": ID, "columns": [ID]}
-    found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in asked]
+    found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in cases]
     if where == "spark":
         rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
     else:
-        marker = _numbered(dict(asked[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
+        marker = _numbered(dict(cases[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
         rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
     for row in rows:
         number, policy = row["pattern"].split()
@@ -72,33 +72,33 @@ def _numbered(case: Case, number: int) -> pa.Table:
     return events.append_column(CASE, pa.array([number] * len(events), pa.int32()))
 
 
-def intervals_together(asked: Sequence[Question], where: Where) -> list[list[list[str]]]:
-    """The ids of the events of each match of each question, in one query, as `occurrences_together` has it; in real
-    time those that are left, on a stream where none would ever be certain.
+def intervals_together(questions: Sequence[Question], where: Where) -> list[list[list[str]]]:
+    """The ids of the events of each match of each question, from one query, as in `occurrences_together`. On a stream,
+    patterns whose matches would never be certain emit in real time, and matches that are not retracted count.
     """
     events = pa.concat_tables(
-        [q.events.append_column(CASE, pa.array([n] * len(q.events), pa.int32())) for n, q in enumerate(asked)],
-        promote_options="permissive",  # an attribute may be whole numbers in one case and any numbers in another
+        [q.events.append_column(CASE, pa.array([n] * len(q.events), pa.int32())) for n, q in enumerate(questions)],
+        promote_options="permissive",  # an attribute may be whole numbers in one case and other numbers in another
     )
     options: dict[str, Any] = {"key": [CASE], "time": ("start", "end"), "columns": ["id"]}
     if where == "spark":
-        patterns = {str(number): question.pattern for number, question in enumerate(asked)}
+        patterns = {str(number): question.pattern for number, question in enumerate(questions)}
         rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
     else:
-        patterns = {str(number): _that_tells(question.pattern) for number, question in enumerate(asked)}
+        patterns = {str(number): _emitting(question.pattern) for number, question in enumerate(questions)}
         times = pa.array([END * SECOND], pa.timestamp("us", "UTC"))
         marker = pa.table({"id": ["~"], "type": ["~"], "start": times, "end": times, CASE: pa.array([-1], pa.int32())})
         rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
-    back = {row["match_id"] for row in rows if where == "stream" and row["kind"] == "retraction"}
-    found: list[list[list[str]]] = [[] for _ in asked]
+    retracted = {row["match_id"] for row in rows if where == "stream" and row["kind"] == "retraction"}
+    found: list[list[list[str]]] = [[] for _ in questions]
     for row in rows:
         number = row[CASE]
-        if row["pattern"] == str(number) and row["match_id"] not in back:
-            found[number].append([row[p.variable]["id"] for p in asked[number].pattern.positives])
+        if row["pattern"] == str(number) and row["match_id"] not in retracted:
+            found[number].append([row[p.variable]["id"] for p in questions[number].pattern.positives])
     return found
 
 
-def _that_tells(pattern: IntervalPattern) -> IntervalPattern:
+def _emitting(pattern: IntervalPattern) -> IntervalPattern:
     return pattern.emitting("realtime") if never_certain(pattern, STREAMS_LATENESS) else pattern
 
 
@@ -109,7 +109,7 @@ def _frame(events: pa.Table) -> DataFrame:
 
 
 def _rows(events: pa.Table, pattern: Any, **options: Any) -> list[dict[str, Any]]:
-    """Of all micro-batches; the last event comes alone."""
+    """The rows of all micro-batches; the last event has a micro-batch of its own."""
     last = len(events) - 1
     parts = [events.take(pa.array(range(start, last, PARTS), pa.int64())) for start in range(PARTS)]
     batches = [*(part for part in parts if len(part)), events.slice(last)]

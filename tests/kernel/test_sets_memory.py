@@ -89,7 +89,7 @@ def test_nodes_stay_bounded() -> None:
     assert sizes[-1] == sizes[0] < 20_000
 
 
-def test_keys_that_end_leave_nothing() -> None:
+def test_closed_keys_free_their_nodes() -> None:
     """The nodes of a key are freed when it closes, so that many keys in one call need no more than the largest key."""
     matcher = matcher_of(relaxed_stages("a", "b", "c"))
     visits = [Visit(key, ((0, A), (1, B), (2, B)), FOREVER, closes=True) for key in range(2000)]

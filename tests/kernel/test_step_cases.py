@@ -100,7 +100,7 @@ def test_a_stop_in_the_start_state(masks: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("most", "at"), [(5, HOUR), (4, HOUR), (3, 5)])
-def test_a_limit_gives_a_match_with_the_last_that_may_continue_it(most: int, at: int) -> None:
+def test_a_match_is_certain_when_a_limit_drops_its_last_continuation(most: int, at: int) -> None:
     """With longest on a group, a match is certain when a limit drops the last partial match that may continue it, not
     before.
     """

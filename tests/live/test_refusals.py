@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.live.events import PAIR, at, events, matcher, told
+from tests.live.events import PAIR, at, events, matcher, summaries
 
 from cepheid import (
     ConditionError,
@@ -102,7 +102,7 @@ def test_wrong_columns() -> None:
     with pytest.raises(SchemaError, match="time: 'soon' is not a time"):
         live.advance_time("soon")
     assert live.counts.events == 0
-    assert told(live.process(table)) == []
+    assert summaries(live.process(table)) == []
 
 
 DIVIDES = Pattern.begin("a").where("x = 'a'").followed_by("b").where("100 / (id - a.id) > 1")
@@ -165,4 +165,4 @@ def test_a_condition_on_one_event_that_fails() -> None:
     live.process(events((1, "p", 0, "a")))
     with pytest.raises(ConditionError, match="division by zero"):
         live.process(events((0, "p", 1, "a")))
-    assert told(live.process(events((9, "p", 1, "b")))) == [("match", (1, 9), 1)]
+    assert summaries(live.process(events((9, "p", 1, "b")))) == [("match", (1, 9), 1)]

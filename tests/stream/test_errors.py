@@ -92,7 +92,7 @@ def test_a_watermark_of_its_own(stream: DataFrame) -> None:
         detect(other, PAIR, **OPTIONS)
 
 
-def test_columns_that_spark_does_not_tell_apart(stream: DataFrame) -> None:
+def test_columns_that_differ_only_in_case(stream: DataFrame) -> None:
     with pytest.raises(SchemaError, match=r"^Spark does not distinguish the columns 'x' and 'X' of the events: rename"):
         detect(stream.selectExpr("*", "x AS X"), PAIR, **OPTIONS)
 
