@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -47,7 +46,3 @@ def _ids(row: dict[str, Any]) -> tuple[int, ...]:
 
 def _second(time: datetime | None) -> float | None:
     return None if time is None else (time - T).total_seconds()
-
-
-def summaries_of_calls(found: Sequence[pa.Table]) -> list[list[tuple[Any, ...]]]:
-    return [summaries(rows) for rows in found]
