@@ -140,7 +140,8 @@ def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
     pq.write_table(turned, folder / "turned.parquet")
     done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES)
     assert done.returncode == 1
-    assert "2 with end before begin" in done.stderr
+    assert "2 that end before they start ('end' is before 'begin')" in done.stderr
+    assert "are the columns of start and end swapped?" in done.stderr
     done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES, "--nulls", "drop")
     assert (done.returncode, done.stdout) == (0, "")
     assert "2 that end before they start" in done.stderr

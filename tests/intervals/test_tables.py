@@ -99,7 +99,8 @@ def test_events_that_are_no_intervals() -> None:
         found("EVENT PAL(A a)", events, key="user")
     assert str(raised.value) == (
         "events that cannot be ordered: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
-        '1 with ends before begins. Drop them before, or with nulls="drop", which counts them in the report'
+        "1 that end before they start ('ends' is before 'begins'). "
+        'Drop them before, or with nulls="drop", which counts them in the report'
     )
     with pytest.warns(
         CepheidWarning,

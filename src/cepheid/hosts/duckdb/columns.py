@@ -34,8 +34,7 @@ class EventColumns:
         if arrow.is_dictionary(type_):
             type_ = type_.value_type
         if not (is_known(type_) or is_list(type_)):
-            written = ".".join(name.parts)
-            raise _problem(name, f"{written!r} has type {sql_name(type_)}, which cannot be used in process")
+            raise _problem(name, f"the type {sql_name(type_)} cannot be used in process; on Spark it can")
         text = self._names.setdefault(path, f"c{len(self._names)}")
         return Fragment(text, pa.duration("us") if arrow.is_duration(type_) else same_kind(type_))
 

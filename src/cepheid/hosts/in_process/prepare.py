@@ -99,8 +99,11 @@ def _unusable_text(read: Read, schema: Schema) -> str:
     times = " or ".join(schema.times)
     faults = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
     faults += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
-    faults += [f"{read['reversed']} with {schema.end} before {schema.time}"] * bool(read["reversed"])
+    if read["reversed"]:
+        faults.append(f"{read['reversed']} that end before they start ({schema.end!r} is before {schema.time!r})")
     how = 'Drop them before, or with nulls="drop", which counts them in the report'
+    if 2 * read["reversed"] > read["events"]:
+        how = "These are most of the events: are the columns of start and end swapped?"
     return f"events that cannot be ordered: {', '.join(faults)}. {how}"
 
 
