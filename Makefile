@@ -40,7 +40,7 @@ test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog
 test: $(READY) ready-to-test ## run all tests
 	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 
-quick: $(READY) kernels ## style, types and all tests that need no Spark: two minutes, while you work
+quick: $(READY) kernels ## style, types and all tests that need no Spark, but the slow ones: two minutes, while you work
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 

@@ -46,6 +46,7 @@ print((peak() - before) / large.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("order", ["sorted", "unsorted"])
 def test_memory_stays_below_three_times_the_events(order: str) -> None:
@@ -152,6 +153,7 @@ print(resident() - after_five_million)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["one by one", "in sets"])
 def test_memory_is_flat_over_fifty_million_events(form: str) -> None:
     """A pattern with a window that never completes stores only what is in the window, however long the stream is."""

@@ -114,6 +114,7 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
     assert same_steps(got, expected), f"{pattern}\n{events.to_pylist()}\ngot {got}\nexpected {expected}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("consistency", [c.value for c in Consistency])
 def test_matches_of_many_keys_are_those_of_each_alone(consistency: str) -> None:
     """This also holds for more matches than fit into the first table, after a snapshot, and for keys that pause and
