@@ -199,13 +199,11 @@ class _Sequence:
     """The longest gap before the sequence's first event (`head_window`) and before every other event (`window`), in
     microseconds.
     """
-    following: tuple[Stage, ...] = ()
-    """The stages after the group."""
 
     def entry(self, stages: Sequence[Stage], sink: _Node) -> _Node:
         """The state that waits for the first event of the stages. The last stage's state leads to `sink`."""
         for index in reversed(range(len(stages))):
-            stage, following = stages[index], (*stages[index + 1 :], *self.following)
+            stage, following = stages[index], stages[index + 1 :]
             if stage.contiguity is Contiguity.NOT_FOLLOWED_BY:
                 sink = self._absent(stage, sink)
             elif stage.contiguity is Contiguity.NOT_NEXT:
