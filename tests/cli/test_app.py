@@ -57,6 +57,11 @@ def test_help_is_quick_to_import() -> None:
         (["check", "bad.yaml"], 1, "not YAML: while parsing a flow node, expected the node content, but found"),
         (["check", "bad.yaml"], 1, "(bad.yaml, line 2, column 1)"),
         (["explain", "wrong.yaml"], 1, "stage 1 has no key 'wher' (wrong.yaml, line 3, column 3)"),
+        (
+            ["detect", "events.csv", "rising.yaml", "--time", "at"],
+            3,
+            "events.csv is a file of events: the pattern file comes",
+        ),
         (["detect", "rising.yaml", "none.csv", "--time", "at"], 3, "there is no file none.csv"),
         (["detect", "rising.yaml", "*.tsv", "--time", "at"], 3, "no file matches *.tsv"),
         (["detect", "rising.yaml", "empty.csv", "--time", "at"], 3, "empty.csv is empty"),

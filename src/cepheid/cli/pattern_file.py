@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cepheid.cli.failure import FileProblem
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
 from cepheid.families import known_family_of
@@ -15,6 +16,10 @@ from cepheid.lang.documents import AnyPattern, located_in_document, pattern_from
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
+
+
+_EVENTS = (".parquet", ".csv", ".jsonl", ".ndjson")
+"""Extensions of files that cannot be pattern files. JSON can be both."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,11 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: st
 
     Raises:
         OSError: the file cannot be read.
+        FileProblem: its extension is that of a file of events.
         PatternError: it does not hold a valid pattern, or a parameter's value is invalid.
     """
+    if path.suffix.lower() in _EVENTS:
+        raise FileProblem(f"{path} is a file of events: the pattern file comes first, then the events")
     text = read_text(path)
     pattern = pattern_from_text(text, source=str(path)).with_parameters(**parameters)
     if types is not None:
