@@ -27,7 +27,7 @@ TIMES: dict[str, tuple[pa.DataType, pa.DataType]] = {
     "nanoseconds": (pa.timestamp("ns"), pa.timestamp("us")),
     "seconds": (pa.timestamp("s", "UTC"), pa.timestamp("us", "UTC")),
 }
-"""Of the event time, and of detected_at."""
+"""The type of the event time → that of detected_at."""
 
 
 def table(time: pa.DataType = TIMES["zone"][0], **columns: pa.Array) -> pa.Table:

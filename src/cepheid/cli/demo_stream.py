@@ -67,7 +67,7 @@ def _follow(events: DataFrame, replay: Replay, folder: Path, console: Console) -
             query.processAllAvailable()
             view.follow(query)
     except KeyboardInterrupt:
-        pass  # the user was told that Ctrl-C ends it
+        pass  # the output says that Ctrl-C ends it
     finally:
         query.stop()
     console.print(view.summary(), highlight=False)

@@ -1,4 +1,4 @@
-"""Types of events: the column that holds an event's type, and which type is a kind of which.
+"""Types of events: the column that holds an event's type, and the more general types of each type.
 
 FlinkCEP takes subtypes from Java's classes. Rows have no classes, so subtypes are declared here. A type may be a kind
 of several others; `subtypes` follows the declarations down to the lowest types.

@@ -361,7 +361,7 @@ class Pattern:
         return replace(self, skip_strategy=strategy)
 
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> Pattern:
-        """Names the column that holds the type of each event, and says which type is a kind of which.
+        """Names the column that holds the type of each event, and the more general types of each type.
 
         `kinds` maps a type to the type, or list of types, that it is a kind of. An empty list declares a type that is
         not a kind of another. Without `kinds` every type is known, and no type has others below it.
