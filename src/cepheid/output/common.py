@@ -27,9 +27,6 @@ class _Column(Protocol):
 
 C = TypeVar("C", bound=_Column)
 
-LEADING = ("kind", "pattern")
-"""The columns that come first where rows of several kinds or patterns are in one table."""
-
 MATCH, TIMEOUT, LATE = "match", "timeout", "late"
 INSERTION, RETRACTION = "insertion", "retraction"
 """Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions."""

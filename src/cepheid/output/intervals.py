@@ -12,8 +12,9 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
 from cepheid.output import common
-from cepheid.output.common import LEADING, MATCH, as_typed, event_structs, event_type, hex_ids, purpose
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, purpose
 from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.reserved import LEADING
 
 KINDS = {LATE: common.LATE, INSERTION: common.INSERTION, RETRACTION: common.RETRACTION}
 

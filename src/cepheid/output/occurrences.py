@@ -17,11 +17,12 @@ from cepheid.events.identity import digests, joined, raw_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.occurrences.results import EmittedOccurrences
-from cepheid.output.common import LEADING, MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.conditions.script import Aggregate, Fold
 from cepheid.plan.lifted import Slot
 from cepheid.plan.occurrences.plan import OccurrencePlan, Variable
+from cepheid.plan.reserved import LEADING
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-IN_ONE_TABLE = ("kind", "pattern", "stages", "event")
+LEADING = ("kind", "pattern")
+"""The columns that come first where rows of several kinds or patterns are in one table."""
+
+COMMON = (*LEADING, "match_id", "match_start", "match_end", "detected_at", "event")
+"""The columns that patterns of every kind may have."""
+
+IN_ONE_TABLE = (*LEADING, "stages", "event")
 """Columns of the one table that has all outputs."""
 
-RESERVED = ("match_id", "match_start", "match_end", "detected_at", *IN_ONE_TABLE)
+RESERVED = (*COMMON, "stages")

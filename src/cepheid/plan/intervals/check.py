@@ -10,11 +10,10 @@ from cepheid.lang.intervals.grammar import quoted
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import Comparison, Negation, Scope, related, variables_of
 from cepheid.plan.intervals.bounds import contradiction
+from cepheid.plan.reserved import COMMON
 
 MAX_VARIABLES = 30
 """The most positive variables: sets of variables are bits of one word."""
-RESERVED = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "event")
-"""Names of output columns, which are not allowed for variables."""
 
 
 def interval_problems(pattern: IntervalPattern, key: Sequence[str] = ()) -> list[Problem]:
@@ -42,7 +41,7 @@ def _variable_problems(pattern: IntervalPattern, key: Sequence[str]) -> Iterator
     for v in dict.fromkeys(v for v in pattern.variables if names[v.lower()] > 1):
         hint = "Give each event a variable of its own: A first, A second."
         yield Problem(f"{names[v.lower()]} events have the variable {v!r}", "EVENT", hint=hint)
-    taken = {name.lower() for name in (*RESERVED, *key)}
+    taken = {name.lower() for name in (*COMMON, *key)}
     for v in pattern.variables:
         if v.lower() in taken:
             yield Problem(f"the variable {v!r} has the name of an output column", "EVENT", hint="Rename it.")

@@ -23,9 +23,10 @@ from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.occurrences.types import leaf_types
 from cepheid.plan.occurrences.variables import Scopes
+from cepheid.plan.reserved import COMMON
 from cepheid.plan.taxonomy import column_problems
 
-OUTPUT = ("kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "events", "event")
+OUTPUT = (*COMMON, "events")
 """Names of output columns, which are not allowed for variables and measures."""
 EVENT_FIELDS, DELAY_FIELDS = ("type", "time"), ("delay", "depth")
 """The fields of `events` before the chosen columns. DELAY_FIELDS are there only if there are temporal events."""
