@@ -23,11 +23,11 @@ from streaming import batch_times, run_to_end, stream_of
 from written_values import WRITTEN, WrittenValues
 
 from cepheid import Pattern, detect
-from cepheid.detect import request_of
 from cepheid.hosts.spark.session import local_session
 from cepheid.hosts.spark.stream.detect import events_by_shard
+from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.source import source_of
-from cepheid.hosts.spark.stream.store import SHARD
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cepheid.hosts.spark.stream.store import EVENTS
+from cepheid.hosts.spark.stream.ledger import EVENTS
 
 WRITTEN = "written BIGINT"
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepheid import detect
-from cepheid.hosts.spark.stream import store as stream_store
+from cepheid.hosts.shards import store as stream_store
 from cepheid.intervals import interval_pattern
 from cepheid.matchers import snapshot
 from scripts.stored_snapshots import (

@@ -31,6 +31,7 @@ LAYERS = (
     "detect",
     "streams",
     "matcher",
+    "host",
     "intervals",
     "testing",
     "demo",

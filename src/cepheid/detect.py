@@ -9,31 +9,17 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
-from cepheid.families import family_of, known_family_of
-from cepheid.lang.arguments import brief
+from cepheid.families import family_of
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
-from cepheid.requests.arguments import (
-    checked_as_of,
-    checked_key,
-    checked_lateness,
-    checked_limits,
-    checked_names,
-    checked_nulls,
-    checked_outputs,
-    checked_shards,
-    checked_time,
-    checked_zone,
-    faults_of_kind,
-    faults_of_outputs,
-)
-from cepheid.requests.patterns import Measures, asked_patterns
+from cepheid.requests.patterns import Measures
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,66 +139,6 @@ def plan_of(events: object, request: Request) -> Any:
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
     return plans_in_process(arrow_table(events).schema, request, engine).each[0]
-
-
-def request_of(
-    pattern: AnyPattern,
-    *,
-    time: str | Sequence[str] | EllipsisType | None = ...,
-    key: str | Sequence[str] | None = None,
-    sequence: str | Sequence[str] | None = None,
-    columns: str | Sequence[str] | None = None,
-    measures: Measures | None = None,
-    outputs: OutputName | Sequence[OutputName] | None = None,
-    limits: Limits | None = None,
-    as_of: datetime | str | None = None,
-    time_zone: str | None = None,
-    nulls: Nulls = "error",
-    report: Report | None = None,
-    lateness: timedelta | str | None = None,
-    shards: int = SHARDS,
-    endless: bool = False,
-) -> Request:
-    """The checked arguments of `detect`.
-
-    Raises:
-        PatternError: `pattern` is not a pattern.
-        SchemaError: other arguments are wrong; the message has all faults.
-    """
-    faults: list[str] = []
-    named = isinstance(pattern, Mapping)
-    patterns = asked_patterns(pattern, measures, faults)
-    family = known_family_of(patterns[0].pattern)
-    faults += faults_of_kind(family, {"sequence": sequence, "measures": measures, "as_of": as_of}, limits)
-    faults += faults_of_outputs(family, outputs)
-    if named and outputs is None and family.named_in_one_table:
-        outputs = "matches"
-    start, end = checked_time(time, family, faults)
-    in_one_table = named or outputs is not None or (endless and family.always_in_one_table)
-    request = Request(
-        patterns=patterns,
-        named=named,
-        key=checked_key(key, faults, with_outputs=in_one_table),
-        time=start,
-        end=end,
-        sequence=() if sequence is None else checked_names("sequence", sequence, faults),
-        columns=None if columns is None else checked_names("columns", columns, faults),
-        outputs=None if outputs is None else checked_outputs(outputs, faults),
-        limits=Limits() if limits is None else checked_limits(limits, faults),
-        as_of=None if as_of is None else checked_as_of(as_of, faults),
-        time_zone=checked_zone(time_zone, faults),
-        nulls=checked_nulls(nulls, faults),
-        report=report,
-        lateness=None if lateness is None else checked_lateness(lateness, faults),
-        shards=checked_shards(shards, faults),
-    )
-    if time is None and as_of is not None:
-        faults.append("as_of needs event times: name the column with time=…")
-    if report is not None and not isinstance(report, Report):
-        faults.append(f"report: a Report() is expected, got {brief(report)}")
-    if faults:
-        raise SchemaError("\n".join(faults))
-    return request
 
 
 def _run(events: object, request: Request) -> object:

@@ -92,6 +92,10 @@ class SnapshotError(ValueError):
     """A snapshot cannot be restored: it is damaged, of another format, or of another pattern."""
 
 
+class StoreError(RuntimeError):
+    """A durable host's store cannot be opened, read or written; what was stored before is unchanged."""
+
+
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as intended. The message says what would avoid the warning."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
 
-from cepheid.detect import arrow_table, request_of
+from cepheid.detect import arrow_table
 from cepheid.errors import PatternError, SchemaError
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency, consistency_named
@@ -21,6 +21,7 @@ from cepheid.plan.intervals.explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import Nulls
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
-from cepheid.detect import arrow_table, request_of
+from cepheid.detect import arrow_table
 from cepheid.errors import PatternError, SchemaError, SnapshotError
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
@@ -20,6 +20,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import MOST_LISTED, Nulls, checked_most
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

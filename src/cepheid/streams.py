@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cepheid.detect import is_spark, request_of
+from cepheid.detect import is_spark
 from cepheid.errors import SchemaError
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
 from cepheid.lang.arguments import brief
@@ -19,6 +19,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import checked_outputs
 from cepheid.requests.request import MOST_LISTED, checked_most
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -118,7 +118,7 @@ import pyarrow as pa
 from cepheid import Pattern, Skip
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.compile.stages.representation import choose_representation
-from cepheid.detect import request_of
+from cepheid.requests.request_of import request_of
 from cepheid.events.batch import Batch, MASK, TIME, EVENT_PREFIX
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine

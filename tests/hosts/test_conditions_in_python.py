@@ -21,9 +21,10 @@ from tests.searching import share
 
 from cepheid import ConditionError, LimitExceeded, Limits, Matcher, Pattern, Skip, SkipError, SnapshotError, detect
 from cepheid.compile.stages.compiled import compile_plan, relevance_text
-from cepheid.detect import plan_of, request_of
+from cepheid.detect import plan_of
 from cepheid.lang.function import Function
 from cepheid.plan.stages.explain import explain_pattern, explain_plan
+from cepheid.requests.request_of import request_of
 
 T = datetime(2026, 1, 1, tzinfo=UTC)
 HOW: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id"}

@@ -27,10 +27,10 @@ from cepheid import (
     detect,
 )
 from cepheid.compile.stages.compiled_plans import compile_plans
-from cepheid.detect import request_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.plan.plan_set import relevant_to_any
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,6 @@ from tests.live.events import ALL, PAIR, SCHEMA, events
 from cepheid import Matcher, OccurrencePattern, Pattern, SchemaError
 from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.detect import request_of
 from cepheid.events.batch import Batch
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
@@ -30,6 +29,7 @@ from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.matcher import RealTimeMatcher
 from cepheid.matchers.stages.detector import Detector as StageDetector
 from cepheid.plan.lifted import OutputName
+from cepheid.requests.request_of import request_of
 
 Outputs: TypeAlias = Sequence[OutputName]
 

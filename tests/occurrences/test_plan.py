@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from cepheid import CepheidWarning, OccurrencePattern, PatternError, detect
-from cepheid.detect import plan_of, request_of
+from cepheid.detect import plan_of
 from cepheid.plan.occurrences.build import check_occurrences
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.explain import explain_occurrences, occurrence_drawing, occurrence_mermaid
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.types import misread_types
+from cepheid.requests.request_of import request_of
 from occurrences.shop import shop
 
 KINDS: dict[str, Any] = {"Login": "Any", "Logout": "Any", "Buy": "Any", "Any": []}

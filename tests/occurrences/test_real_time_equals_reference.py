@@ -15,7 +15,6 @@ from tests.reporting import Log, log_of, sorted_log, states_every
 from tests.searching import share
 
 from cepheid import Matcher, OccurrencePattern, Policy
-from cepheid.detect import request_of
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.kernel.consistency_reference import NEVER, Arrival, Life, emission_log
 from cepheid.kernel.occurrences.reference import reference_occurrences
@@ -24,6 +23,7 @@ from cepheid.kernel.reference_events import Event
 from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan
+from cepheid.requests.request_of import request_of
 from occurrences.shop import at, shop
 from occurrences.strategies import Row, expressions, few_rows, shop_rows, with_variables
 

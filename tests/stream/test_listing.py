@@ -20,6 +20,7 @@ from tests.searching import share
 from tests.stream.test_shard import OUTPUTS, SECOND, MemoryStore, Stream
 
 from cepheid import Matcher
+from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import (
     DIGEST,
     ENTRY,
@@ -33,7 +34,6 @@ from cepheid.hosts.spark.stream.listing import (
     Look,
     list_open,
 )
-from cepheid.hosts.spark.stream.store import SHARD
 from cepheid.kernel.arrays import NO_TIME
 
 PARTS = pa.schema(

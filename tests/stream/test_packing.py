@@ -11,8 +11,9 @@ from cepheid import Pattern
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.spark.stream.packing import events_of, pack, to_stream, unpack
-from cepheid.hosts.spark.stream.store import ledger_shard, pattern_of_ledger
+from cepheid.hosts.shards.arrow_stream import events_of, to_stream
+from cepheid.hosts.spark.stream.ledger import ledger_shard, pattern_of_ledger
+from cepheid.hosts.spark.stream.packing import pack, unpack
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.plans import build_plans
 

@@ -24,17 +24,18 @@ from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
-from cepheid.detect import request_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
-from cepheid.hosts.spark.stream import shard_log as stream_state
-from cepheid.hosts.spark.stream.packing import to_stream, unpacked_runner
+from cepheid.hosts.shards import log as stream_state
+from cepheid.hosts.shards.arrow_stream import to_stream
+from cepheid.hosts.shards.log import MatcherCache
+from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
-from cepheid.hosts.spark.stream.shard_log import MatcherCache
-from cepheid.hosts.spark.stream.store import Entry, Head
 from cepheid.plan.lifted import OutputName
 from cepheid.requests.ledger import asked_of
+from cepheid.requests.request_of import request_of
 
 SECOND = timedelta(seconds=1)
 OUTPUTS: tuple[OutputName, ...] = ("matches", "timeouts", "late")

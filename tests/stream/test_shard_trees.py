@@ -25,7 +25,7 @@ from tests.stream.test_shard import Stream
 
 from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
 from cepheid.events.batch import MASK, VALUE_PREFIX
-from cepheid.hosts.spark.stream.shard_log import MatcherCache
+from cepheid.hosts.shards.log import MatcherCache
 from cepheid.intervals import interval_pattern
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern

@@ -83,7 +83,8 @@ def plan_for(opened: PatternFile, options: EventOptions) -> Any:
     from rich.console import Console
 
     from cepheid.cli.events import opened_events
-    from cepheid.detect import plan_of, request_of
+    from cepheid.detect import plan_of
+    from cepheid.requests.request_of import request_of
 
     with opened_events(options, Console(stderr=True), columns_only=True) as events, opened.problems_located():
         asked = options.asked()

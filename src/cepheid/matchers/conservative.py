@@ -41,6 +41,8 @@ class ConservativeMatcher:
         self.watermark = Watermark()
         self.waiting = EventQueue()
         self.ties = 0
+        self.visited: dict[bytes, None] | None = None
+        """The names of the keys visited since they were asked for, in order; None: no one asks."""
         self._idle_from = NO_TIME
         """Microseconds: the time of the next search for idle keys, unless there are more than `_most_keys` keys before.
         """
@@ -203,6 +205,8 @@ class ConservativeMatcher:
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         (rows,) = self.detector.step(batch, visits)
+        if self.visited is not None:
+            self.visited |= dict.fromkeys(self.keys.name_of[number] for number in keys.tolist())
         is_open = kernel.is_open(keys)
         self.detector.reported.forget_closed(keys, is_open, self.keys.name_of)
         self.keys.free(keys[~is_open])

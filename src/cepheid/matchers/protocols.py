@@ -19,7 +19,9 @@ from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags, Int32s, Visits
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import Found, ReadCounts
+from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.reported_timeouts import TimeoutLog
+from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
@@ -199,15 +201,20 @@ class LiveMatcher(Protocol):
     def advance_time(self, time: int) -> pa.Table:
         """Advances the watermark past `time` (microseconds); returns the rows that this makes certain."""
 
+    def settle(self, time: int) -> pa.Table:
+        """Advances the watermark to within `time` (microseconds): the events at `time` count, and others of that time
+        may still come. Returns the rows that this makes certain.
+        """
+
     def process(self, events: Batch) -> pa.Table:
         """The rows that these events produce. The order of the events in the batch does not matter."""
 
     def net(self, rows: pa.Table) -> pa.Table:
         """The rows of a micro-batch, without the matches that are both inserted and retracted in it."""
 
-    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        """Repeats earlier input. Each batch in `log` is preceded by the watermark (microseconds) at which it arrived.
-        At the end the watermark advances to `passed`. The resulting rows are discarded, because they were emitted
+    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
+        """Repeats earlier input. Each batch in `log` is preceded by the watermark at which it arrived. At the end the
+        watermark advances to `reached`. The resulting rows are discarded, because they were emitted
         before. `limits` apply during the replay, the pattern's limits afterwards.
         """
 
@@ -219,6 +226,14 @@ class LiveMatcher(Protocol):
     @property
     def now(self) -> int:
         """The watermark, in microseconds."""
+
+    def watch(self) -> None:
+        """From now on, remembers which keys it visits, for `open_changes`."""
+
+    def open_changes(self, most: int) -> OpenChanges | None:
+        """The open partial matches of the keys that were visited since the last call; None if the pattern has none that
+        can be listed. For each key at most `most` are listed: those that started last.
+        """
 
     @property
     def due(self) -> int:
@@ -305,6 +320,10 @@ class PatternRunner(Protocol):
     @property
     def open_schema(self) -> pa.Schema:
         """The columns of its open partial matches; PatternError if these cannot be listed."""
+
+    @property
+    def stored_open_schema(self) -> pa.Schema | None:
+        """The columns of `LiveMatcher.open_changes`; None if open partial matches cannot be listed."""
 
     def matcher(self) -> LiveMatcher:
         """A new matcher."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -14,10 +14,17 @@ from cepheid.events.batch import Batch, join
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.event_queue import times_of
-from cepheid.matchers.protocols import Detector, PatternRunner
+from cepheid.matchers.open_changes import OpenChanges
+from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import restored
+from cepheid.matchers.watermark import Reached
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
+
+
+def advance(matcher: LiveMatcher, reached: Reached) -> pa.Table:
+    """Advances the matcher's watermark; returns the rows that this makes certain."""
+    return matcher.advance_time(reached.time) if reached.over else matcher.settle(reached.time)
 
 
 class Planned:
@@ -30,6 +37,10 @@ class Planned:
     @property
     def open_schema(self) -> pa.Schema:
         raise PatternError(self.why_unlisted)
+
+    @property
+    def stored_open_schema(self) -> pa.Schema | None:
+        return None
 
 
 class OrderedRunner(Planned, ABC):
@@ -67,25 +78,44 @@ class OrderedLiveMatcher:
     def advance_time(self, time: int) -> pa.Table:
         return self.live.advance_time(time)
 
+    def settle(self, time: int) -> pa.Table:
+        if self.live.detector.closes_instants:
+            return self.advance_time(time - 1)
+        return self.live.settle(time)
+
     def process(self, events: Batch) -> pa.Table:
         return self.live.process(events)
 
     def net(self, rows: pa.Table) -> pa.Table:
         return rows
 
-    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        """Processes all batches at once, because the steps in which time advanced do not matter here. Late events are
-        only counted: the ordinals of further late events continue from these.
+    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
+        parts = [*log]
+        with self.live.detector.replaying(limits):
+            if reached.over and all(before.over for before, _ in parts):
+                self._replay_at_once(parts, reached.time)
+            else:
+                self._replay_in_steps(parts, reached)
+
+    def _replay_at_once(self, log: Sequence[tuple[Reached, Batch]], passed: int) -> None:
+        """Processes all batches at once, because the steps in which time passed whole instants do not matter here. Late
+        events are only counted: the ordinals of further late events continue from these.
         """
         in_time = []
-        for until, events in log:
-            is_late = times_of(events) <= until
+        for before, events in log:
+            is_late = times_of(events) <= before.time
             self.live.watermark.numbered(events.filter(pa.array(is_late)))
             in_time.append(events.filter(pa.array(~is_late)))
-        with self.live.detector.replaying(limits):
-            if in_time:
-                self.live.process(join(in_time))
-            self.live.advance_time(passed)
+        if in_time:
+            self.live.process(join(in_time))
+        self.live.advance_time(passed)
+
+    def _replay_in_steps(self, log: Sequence[tuple[Reached, Batch]], reached: Reached) -> None:
+        """Which events of an instant are late depends on the steps in which the others of that instant came."""
+        for before, events in log:
+            advance(self, before)
+            self.process(events)
+        advance(self, reached)
 
     def renewed(self) -> pa.Table | None:
         return None
@@ -113,6 +143,12 @@ class OrderedLiveMatcher:
 
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
+
+    def watch(self) -> None:
+        self.live.visited = {}
+
+    def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
+        return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,15 @@ from cepheid.events.identity import canonical_bytes, key_names
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel.arrays import NO_TIME, Flags
 from cepheid.matchers.event_queue import times_of
+
+
+class Reached(NamedTuple):
+    """How far time has advanced. Of two values the greater one is later."""
+
+    time: int
+    """Microseconds: events before it are late."""
+    over: bool = True
+    """Whether events at `time` are late, too. If not, a key may still get events of that time after its last one."""
 
 
 class Watermark:

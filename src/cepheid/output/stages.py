@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,7 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, SchemaError
 from cepheid.events.batch import KEY_PREFIX, TIME, Batch
-from cepheid.events.identity import digests, joined, raw_bytes
+from cepheid.events.identity import digests, joined, key_names, raw_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import NO_TIME, Int32s
 from cepheid.kernel.stages.emitted import Emitted
@@ -18,6 +20,8 @@ from cepheid.output.common import MATCH, TIMEOUT, as_typed, event_structs, event
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.stages.plan import Plan, StageColumn
 
+OPEN, SERIES = "open", "series"
+"""The purposes of the ids of stored open partial matches."""
 MOST_ROWS = 1 << 25
 """The most rows made at once. Arrow counts the bytes of texts in 32 bits, and match ids are long."""
 
@@ -89,6 +93,32 @@ def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
     return found
 
 
+class OpenColumns(NamedTuple):
+    """What is said of each open partial match."""
+
+    keys: list[pa.Array]
+    stage: pa.Array
+    """The last stage that took an event."""
+    start: pa.Array
+    deadline: pa.Array
+    stages: pa.Array
+
+
+def open_columns(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> OpenColumns:
+    """The columns of open partial matches; `emitted` is as for `open_rows`."""
+    ends = emitted.end
+    first, last = position[np.concatenate([[0], ends[:-1]])], position[ends - 1]
+    names = pa.array([leaf.name for leaf in plan.pattern.leaves], pa.string())
+    start, _, deadline = _times(plan, emitted, events.column(TIME), first, last)
+    return OpenColumns(
+        keys=[events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))],
+        stage=names.take(pa.array(emitted.stage[ends - 1])),
+        start=start,
+        deadline=deadline,
+        stages=_stage_map(plan, emitted, events, position),
+    )
+
+
 def open_schema(plan: Plan) -> pa.Schema:
     """The columns of open partial matches.
 
@@ -108,21 +138,65 @@ def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> 
     """Converts open partial matches to rows of `open_schema`. `emitted` has each as the timeout that it would be.
     Branches with the same events and the same deadline are one row.
     """
-    schema, ends = open_schema(plan), emitted.end
-    first, last = position[np.concatenate([[0], ends[:-1]])], position[ends - 1]
-    stages = pa.array([leaf.name for leaf in plan.pattern.leaves], pa.string())
-    start, _, deadline = _times(plan, emitted, events.column(TIME), first, last)
-    columns = [
-        pa.array([plan.pattern.name] * len(ends), pa.string()),
-        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        stages.take(pa.array(emitted.stage[ends - 1])),
-        start,
-        deadline,
-        _stage_map(plan, emitted, events, position),
-    ]
+    schema, open_ = open_schema(plan), open_columns(plan, emitted, events, position)
+    names = pa.array([plan.pattern.name] * len(emitted.end), pa.string())
+    columns = [names, *open_.keys, open_.stage, open_.start, open_.deadline, open_.stages]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
     return rows.take(pa.array(_first_of_equals(_match_ids(plan, TIMEOUT, emitted, events, position))))
+
+
+def stored_open_schema(plan: Plan) -> pa.Schema:
+    """The columns of open partial matches that a host stores: `id` and `series`, the digest of the key, the key, the
+    last stage that took an event, the time of the first event, the earliest deadline (NULL: none), the events by stage
+    and the slots of the promoted columns.
+    """
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string(), nullable=False) for name in ("id", "series", "key_id")),
+            *plan.schema.key_fields,
+            pa.field("stage", pa.string(), nullable=False),
+            pa.field("started", TIME_TYPE, nullable=False),
+            pa.field("wakeup", TIME_TYPE),
+            _stages_field(plan),
+            *(pa.field(name, slot.type) for name, slot in plan.promoted_slots.items()),
+        ]
+    )
+
+
+def stored_open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+    """Converts open partial matches to rows of `stored_open_schema`; `emitted` is as for `open_rows`.
+
+    `id` is a digest of the events taken, their stages and the deadline, `series` one of the first event: the id changes
+    whenever the partial match takes an event, and the series stays.
+    """
+    schema, ends = stored_open_schema(plan), emitted.end
+    first = position[np.concatenate([[0], ends[:-1]])]
+    open_ = open_columns(plan, emitted, events, position)
+    ids = _match_ids(plan, OPEN, emitted, events, position)
+    starts = identities(plan.schema, plan.columns, events).take(pa.array(first))
+    series = digests(starts, np.arange(1, len(ends) + 1), purpose(plan.pattern.name, SERIES))
+    names = key_names([column.take(pa.array(first)) for column in events.keys], len(ends))
+    taken = {slot.stage: _events_of(emitted, position, slot.stage) for slot in plan.promoted_slots.values()}
+    columns = [
+        ids,
+        hex_ids(series),
+        pa.array([key_id(name) for name in names], pa.string()),
+        *open_.keys,
+        open_.stage,
+        open_.start,
+        open_.deadline,
+        open_.stages,
+        *(slot_values(slot, taken[slot.stage], events) for slot in plan.promoted_slots.values()),
+    ]
+    typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
+    rows = pa.RecordBatch.from_arrays(typed, schema=schema)
+    return rows.take(pa.array(_first_of_equals(ids)))
+
+
+def key_id(name: bytes) -> str:
+    """The digest of a key's canonical bytes by which stored rows are found."""
+    return blake2b(name, digest_size=8).hexdigest()
 
 
 def _stages_field(plan: Plan) -> pa.Field:
@@ -214,7 +288,7 @@ def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position:
     """
     stages = raw_bytes(emitted.stage.astype(np.int16))
     parts = [stages, identities(plan.schema, plan.columns, events).take(pa.array(position))]
-    if kind == TIMEOUT:
+    if kind in (TIMEOUT, OPEN):
         parts.append(raw_bytes(np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))))
     rows = joined(*parts)
     return hex_ids(digests(rows, emitted.end, purpose(plan.pattern.name, kind)))

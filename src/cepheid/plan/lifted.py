@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -57,3 +58,8 @@ class Measure:
     expression: Literal | Name | Call
     slots: dict[str, Slot]
     type: pa.DataType
+
+
+def slots_of(measures: Iterable[Measure]) -> dict[str, Slot]:
+    """The slots of all these measures, by name."""
+    return {name: slot for measure in measures for name, slot in measure.slots.items()}

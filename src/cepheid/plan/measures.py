@@ -27,16 +27,18 @@ class Texts(Protocol):
         """The expression of the source's text, None if it has problems."""
 
 
-def measure_problems(measures: Mapping[str, str], taken: Sequence[str]) -> list[Problem]:
-    """The problems of the measures' names; `taken` are the names of other output columns."""
+def measure_problems(measures: Mapping[str, str], taken: Sequence[str], *, noun: str = "measure") -> list[Problem]:
+    """The problems of the measures' names; `taken` are the names of other output columns. Messages call a measure
+    `noun`.
+    """
     problems, seen = [], set()
     for name in measures:
         if name.lower() in {t.lower() for t in taken}:
             problems.append(
-                Problem(f"measure {name!r} has the name of another column of the output", hint="Choose another name.")
+                Problem(f"{noun} {name!r} has the name of another column of the output", hint="Choose another name.")
             )
         if name.lower() in seen:
-            problems.append(Problem(f"two measures are named {name!r}, as case does not count"))
+            problems.append(Problem(f"two {noun}s are named {name!r}, as case does not count"))
         seen.add(name.lower())
     return problems
 
@@ -47,11 +49,13 @@ def resolve_measures(
     columns: pa.Schema | None,
     texts: Texts,
     problems: list[Problem],
+    *,
+    noun: str = "measure",
 ) -> list[ResolvedMeasure]:
     """The measures over these stages or variables, with all names resolved. Measures with problems are left out."""
     resolved = []
     for name, text in measures.items():
-        source = Source(text, f"measure {name!r}")
+        source = Source(text, f"{noun} {name!r}")
         found: list[Problem] = []
         expression = texts.parse(source, problems)
         if expression is None:

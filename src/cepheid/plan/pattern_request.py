@@ -13,11 +13,13 @@ P = TypeVar("P")
 
 
 class PatternRequest(NamedTuple, Generic[P]):
-    """A pattern and its measures."""
+    """A pattern, its measures and its promoted columns."""
 
     pattern: P
     measures: Mapping[str, str] | None = None
     """None: the output has the events of a match as they are."""
+    promoted: Mapping[str, str] | None = None
+    """Columns of open partial matches, as SQL over the events taken so far. None where they are not stored as rows."""
 
 
 class PlanOptions(NamedTuple):

@@ -14,7 +14,7 @@ from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Shape, shape_of
-from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot
+from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
@@ -68,6 +68,10 @@ class PatternPlan(LiftedFor, Protocol):
         """None: the output has the events of a match as they are."""
 
     @property
+    def promoted(self) -> tuple[Measure, ...]:
+        """Columns of open partial matches, where these are stored as rows."""
+
+    @property
     def slots(self) -> Mapping[str, Slot]:
         """The inputs of the measures, by the name of their column in the matcher's rows."""
 
@@ -110,11 +114,12 @@ class Measured:
     """The part of a plan that follows from its measures, and from its events."""
 
     measures: tuple[Measure, ...] | None
+    promoted: tuple[Measure, ...] = ()
 
     @property
     def slots(self) -> dict[str, Slot]:
         """The slots of all measures, by name."""
-        return {name: slot for measure in self.measures or () for name, slot in measure.slots.items()}
+        return slots_of(self.measures or ())
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:

@@ -12,3 +12,6 @@ IN_ONE_TABLE = (*LEADING, "stages", "event")
 """Columns of the one table that has all outputs."""
 
 RESERVED = (*COMMON, "stages")
+
+RESERVED_OPEN = ("id", "series", "key_id", "pattern", "version", "status", "stage", "started", "wakeup", "stages")
+"""The columns of open partial matches that are stored as rows."""

@@ -75,7 +75,7 @@ class Request:
     @property
     def names(self) -> list[str]:
         """The names of all patterns."""
-        return [pattern.name for pattern, _ in self.patterns]
+        return [one.pattern.name for one in self.patterns]
 
     @property
     def only(self) -> PatternRequest[Any]:

@@ -18,8 +18,10 @@ from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.runners import Planned
+from cepheid.matchers.open_changes import OpenChanges
+from cepheid.matchers.runners import Planned, advance
 from cepheid.matchers.snapshot import restored
+from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -69,6 +71,9 @@ class IntervalRowsMatcher:
             return self.pattern.schema.empty_table()
         return self._counted(self.live.advance_time(max(time, BEGINNING) + 1))
 
+    def settle(self, time: int) -> pa.Table:
+        return self.advance_time(time - 1)
+
     def process(self, events: Batch) -> pa.Table:
         rows = self._counted(self.live.process(in_order_of_content(events)))
         return (
@@ -83,13 +88,13 @@ class IntervalRowsMatcher:
         both = inserted.filter(pc.is_in(inserted, value_set=taken_back.combine_chunks()))
         return rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
 
-    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
+    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
         """Repeats the input batch by batch, so that events that are equal in all visible columns keep their order."""
         self.live.kernel.limit(limits)
-        for until, events in log:
-            self.advance_time(until)
+        for before, events in log:
+            advance(self, before)
             self.process(events)
-        self.advance_time(passed)
+        advance(self, reached)
         self.live.kernel.limit(self.pattern.plan.limits)
 
     def renewed(self) -> pa.Table | None:
@@ -123,6 +128,12 @@ class IntervalRowsMatcher:
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
+
+    def watch(self) -> None:
+        """Nothing can be listed."""
+
+    def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
+        return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)

@@ -13,6 +13,7 @@ from cepheid.events.batch import Batch
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.occurrences.detector import WHY_UNLISTED, OccurrenceDetector
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
+from cepheid.matchers.watermark import Reached
 from cepheid.output.occurrences import row_schema
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plan import OccurrencePlan
@@ -53,8 +54,8 @@ class OccurrenceLiveMatcher(OrderedLiveMatcher):
         self._idle_from = self.live.forget_idle()
         return rows
 
-    def replay(self, log: Iterable[tuple[int, Batch]], passed: int, limits: Limits) -> None:
-        super().replay(log, passed, limits)
+    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
+        super().replay(log, reached, limits)
         self._idle_from = self.live.forget_idle()
 
     @property

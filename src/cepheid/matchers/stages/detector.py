@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,18 @@ from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
-from cepheid.output.stages import open_rows, open_schema, parts_of, row_schema, rows_of
+from cepheid.output.stages import (
+    open_rows,
+    open_schema,
+    parts_of,
+    row_schema,
+    rows_of,
+    stored_open_rows,
+    stored_open_schema,
+)
 from cepheid.plan.stages.plan import Plan
 
+OpenRows: TypeAlias = Callable[[Plan, Emitted, Batch, Int32s], pa.RecordBatch]
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -126,12 +135,19 @@ class Detector(Replays):
         Raises:
             SchemaError: a key column has the name of another column of these rows.
         """
-        plan, schema, rows = self.pattern.plan, open_schema(self.pattern.plan), []
+        return self._open(open_schema(self.pattern.plan), open_rows, now, most, keys)
+
+    def stored_partial_matches(self, now: int, most: int, keys: Int32s) -> pa.Table:
+        """The open partial matches of `keys` as rows of `stored_open_schema`."""
+        return self._open(stored_open_schema(self.pattern.plan), stored_open_rows, now, most, keys)
+
+    def _open(self, schema: pa.Schema, rows_of: OpenRows, now: int, most: int, keys: Int32s | None) -> pa.Table:
+        plan, rows = self.pattern.plan, []
         with nullcontext() if keys is None else self.only(keys):
             listed = self.kernel.listed(self.working_set.events.time, now, most)
         for part in parts_of(listed):
             used, position = _places(part.event, len(self.working_set))
-            rows.append(open_rows(plan, part, self.working_set.take(used), position))
+            rows.append(rows_of(plan, part, self.working_set.take(used), position))
         return pa.Table.from_batches(rows, schema)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:

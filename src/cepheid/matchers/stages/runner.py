@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.matchers.runners import OrderedRunner
+from cepheid.matchers.conservative import ConservativeMatcher
+from cepheid.matchers.open_changes import OpenChanges
+from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.matchers.stages.detector import Detector
-from cepheid.output.stages import open_schema, row_schema
+from cepheid.output.stages import key_id, open_schema, row_schema, stored_open_schema
 from cepheid.plan.stages.plan import Plan
 
 
@@ -27,6 +30,9 @@ class StagesRunner(OrderedRunner):
     def detector(self) -> Detector:
         return Detector(self.compiled)
 
+    def live_matcher(self, live: ConservativeMatcher) -> StagesLiveMatcher:
+        return StagesLiveMatcher(self, live)
+
     @property
     def schema(self) -> pa.Schema:
         return row_schema(self.plan)
@@ -34,3 +40,21 @@ class StagesRunner(OrderedRunner):
     @property
     def open_schema(self) -> pa.Schema:
         return open_schema(self.plan)
+
+    @property
+    def stored_open_schema(self) -> pa.Schema:
+        return stored_open_schema(self.plan)
+
+
+class StagesLiveMatcher(OrderedLiveMatcher):
+    """A LiveMatcher whose open partial matches can be listed."""
+
+    def open_changes(self, most: int) -> OpenChanges:
+        visited = self.live.visited
+        assert visited is not None, "watch() comes first"
+        self.live.visited = {}
+        detector, numbers = self.live.detector, self.live.keys.number_of
+        assert isinstance(detector, Detector)
+        known = np.array(sorted(numbers[name] for name in visited if name in numbers), np.int32)
+        rows = detector.stored_partial_matches(self.live.now, most, known)
+        return OpenChanges([key_id(name) for name in visited], rows)

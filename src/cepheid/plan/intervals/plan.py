@@ -46,6 +46,7 @@ class IntervalPlan(Measured, InSql):
     """The event columns that appear in the output."""
     limits: Limits = field(default_factory=Limits)
     measures: tuple[Measure, ...] | None = None
+    promoted: tuple[Measure, ...] = ()
     """None: the output has the events of the variables."""
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs for input that does not end; None: all of them."""

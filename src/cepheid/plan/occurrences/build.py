@@ -62,8 +62,8 @@ def build_occurrence_plans(
     faults = schema_faults(schema, options.chosen(schema))
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
-    delays = any(has_delays(pattern.expression) for pattern, _ in patterns)
-    for pattern, measures in patterns:
+    delays = any(has_delays(one.pattern.expression) for one in patterns)
+    for pattern, measures, _ in patterns:
         if measures is None:
             found = event_faults(pattern, schema, options.chosen(schema), with_delays=delays)
             faults += [fault for fault in found if fault not in faults]
@@ -88,7 +88,7 @@ def _plan_or_problems(
     sound: bool,
     first_slot: int,
 ) -> OccurrencePlan | list[Problem]:
-    pattern, measures = asked
+    pattern, measures = asked.pattern, asked.measures
     if deep := check_depth(pattern):
         return deep
     found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})

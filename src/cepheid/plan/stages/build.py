@@ -25,11 +25,14 @@ from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_probl
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import refusal, schema_faults
-from cepheid.plan.reserved import RESERVED
+from cepheid.plan.reserved import RESERVED, RESERVED_OPEN
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.stages.names import asked_types, names_of
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.taxonomy import subtype_conditions
+
+PROMOTED = "promoted column"
+"""What messages call a column of open partial matches."""
 
 
 def build_plan(
@@ -72,20 +75,22 @@ def plan_or_problems(
     """The plan, with slots numbered from `first_slot`; or all problems of the pattern and the measures. If the schema
     is not `sound`, only the problems that do not depend on it are found.
     """
-    pattern, measures = asked
+    pattern, measures, promoted = asked
     problems = pattern_problems(pattern, schema.columns.names)
     if schema.time is None:
         problems += problems_without_time(pattern)
     problems += problems_of_outputs(pattern, options.outputs, named=options.named)
     if measures is not None:
         problems += measure_problems(measures, [*RESERVED, *schema.key])
-    conditions, resolved = _resolved(pattern, measures or {}, schema.columns, problems)
-    nodes = [part.node for parts in conditions for part in parts] + [node for _, node in resolved]
+    problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
+    conditions, resolved, of_open = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
+    nodes = [part.node for parts in conditions for part in parts] + [node for _, node in (*resolved, *of_open)]
     lifting = Lifting(ask_types(engine, nodes, schema.columns, problems), names_of(pattern), first_slot=first_slot)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
     built = build_measures(lifting, resolved, engine, problems)
+    built_of_open = build_measures(lifting, of_open, engine, problems)
     if problems:
         return problems
     different = len(lifting.bits) + sum(condition.script is not None for condition in stage_conditions)
@@ -97,6 +102,7 @@ def plan_or_problems(
         **plan_parts(schema, lifting, options),
         conditions=tuple(stage_conditions),
         measures=built if measures is not None else None,
+        promoted=built_of_open,
         columns=options.chosen(schema),
     )
 
@@ -105,24 +111,30 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     """The problems that do not depend on the events: syntax, references to stages, quantifiers."""
     problems = pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
-    _resolved(pattern, measures or {}, None, problems)
+    _resolved(pattern, measures or {}, {}, None, problems)
     return problems
 
 
 def _resolved(
-    pattern: Pattern, measures: Mapping[str, str], columns: pa.Schema | None, problems: list[Problem]
-) -> tuple[list[list[Part]], list[ResolvedMeasure]]:
-    """The plan's conditions and measures, with names, types and parameters filled in. `columns` None: the columns are
-    not known.
+    pattern: Pattern,
+    measures: Mapping[str, str],
+    promoted: Mapping[str, str],
+    columns: pa.Schema | None,
+    problems: list[Problem],
+) -> tuple[list[list[Part]], list[ResolvedMeasure], list[ResolvedMeasure]]:
+    """The plan's conditions, measures and promoted columns, with names, types and parameters filled in. `columns` None:
+    the columns are not known.
     """
     parameters, types = (
         Parameters(pattern.parameters),
         subtype_conditions(pattern.types, asked_types(pattern), columns, problems),
     )
     conditions = [_parts(pattern, written, columns, parameters, problems) for written in _written(pattern, types)]
-    resolved = resolve_measures([leaf.name for leaf in pattern.leaves], measures, columns, parameters, problems)
+    names = [leaf.name for leaf in pattern.leaves]
+    resolved = resolve_measures(names, measures, columns, parameters, problems)
+    of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
-    return conditions, resolved
+    return conditions, resolved, of_open
 
 
 # Conditions

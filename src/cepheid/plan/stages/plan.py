@@ -10,7 +10,7 @@ from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.function import Function
 from cepheid.lang.stages.pattern import Pattern, SkipTo, Stage
-from cepheid.plan.lifted import Lifted, Measure, OutputName, PlannedCondition
+from cepheid.plan.lifted import Lifted, Measure, OutputName, PlannedCondition, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Measured
 
@@ -52,6 +52,8 @@ class Plan(Measured):
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs, in addition to or instead of matches; None: matches alone, in columns of their own."""
     limits: Limits = field(default_factory=Limits)
+    promoted: tuple[Measure, ...] = ()
+    """Columns of open partial matches, where these are stored as rows."""
 
     @property
     def stage_columns(self) -> tuple[StageColumn, ...]:
@@ -61,6 +63,11 @@ class Plan(Measured):
             for number, (leaf, repeats) in enumerate(_repeating(self.pattern.stages))
             if not leaf.contiguity.negated
         )
+
+    @property
+    def promoted_slots(self) -> dict[str, Slot]:
+        """The slots of all promoted columns, by name."""
+        return slots_of(self.promoted)
 
     @property
     def functions(self) -> tuple[Function, ...]:

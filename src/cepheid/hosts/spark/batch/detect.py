@@ -86,7 +86,7 @@ def check_columns(events: DataFrame, request: Request) -> None:
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]
-    if any(request.family.names_of_functions(pattern) for pattern, _ in request.patterns):
+    if any(request.family.names_of_functions(one.pattern) for one in request.patterns):
         used += [("functions see all columns", name) for name in names if name not in chosen]
     types = {field.name: field.dataType for field in events.schema}
     faults += [

@@ -20,11 +20,11 @@ from pyspark.sql.types import StructType
 from cepheid.errors import SchemaError, SnapshotError
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.detect import checked
+from cepheid.hosts.spark.stream.ledger import SHARD, from_ledger, pattern_of_ledger
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, source_of
-from cepheid.hosts.spark.stream.store import SHARD, from_ledger, pattern_of_ledger
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema

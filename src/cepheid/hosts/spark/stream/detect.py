@@ -28,10 +28,10 @@ from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.lift import counts_read, named, raised, session_zone, usable
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
+from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import FOUND, READ
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
-from cepheid.hosts.spark.stream.store import EVENTS, SHARD
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.hosts.shards.log import restored
+from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.shard_log import restored
-from cepheid.hosts.spark.stream.store import SHARD, Entry, Head
 from cepheid.output.times import given_rows, given_schema
 from cepheid.requests.request import ERROR
 

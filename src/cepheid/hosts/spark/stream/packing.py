@@ -17,17 +17,14 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
+from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
-from cepheid.hosts.spark.stream.store import EVENTS, SHARD, ledger_shard
+from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
 from cepheid.matchers.pattern_events import PatternEvents, projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import filled
 from cepheid.requests.request import ERROR
-
-# In this thread only: there are as many workers as cores, and for small values it costs more to wake other threads.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
-_UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class Packing(NamedTuple):
@@ -80,26 +77,12 @@ def unpacked_runner(packed: bytes) -> PatternRunner:
     return runner
 
 
-def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
-    """The rows as an Arrow stream. It is compressed, which costs less than moving the bytes through Spark's state."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
-        stream.write(table)
-    return bytes(sink.getvalue())
-
-
-def events_of(values: Sequence[bytes]) -> Batch | None:
-    """The packed events of all values."""
-    batches = [batch for value in values if value for batch in pa.ipc.open_stream(value, options=_UNPACKED)]
-    return Batch(pa.concat_batches(batches)) if batches else None
-
-
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The rows that the shards returned, one value for each call, in the columns of the given schema."""
     (schema,) = given
     for batch in batches:
         for value in batch.column(0):
-            rows = pa.ipc.open_stream(value.as_buffer(), options=_UNPACKED).read_all()
+            rows = pa.ipc.open_stream(value.as_buffer(), options=UNPACKED).read_all()
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 

@@ -11,8 +11,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.notices import without_notices
-from cepheid.hosts.spark.stream.store import EVENTS, Entry, Head, pattern_of_ledger
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
 from cepheid.requests.request import ERROR
 
@@ -80,14 +81,14 @@ class SparkStore:
         return Entry(passed, bytes(events), bytes(digest))
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
-        self._head.update(head)
+        self._head.update(head[: len(_HEAD)])
         self._snapshot.update((snapshot,))
         self._forget(before)
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        self._head.update(head)
+        self._head.update(head[: len(_HEAD)])
         if entry is not None:
-            self._log.updateValue((head.entries,), entry)
+            self._log.updateValue((head.entries,), entry[: len(_ENTRY)])
 
     def clear(self, before: Head) -> None:
         self._head.clear()

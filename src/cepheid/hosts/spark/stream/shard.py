@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events.batch import Batch
-from cepheid.hosts.spark.batch.worker import output_schema
-from cepheid.hosts.spark.stream.packing import events_of, to_stream, unpacked_runner
-from cepheid.hosts.spark.stream.shard_log import (
+from cepheid.hosts.shards.arrow_stream import events_of, to_stream
+from cepheid.hosts.shards.log import (
     MatcherCache,
     ReadyMatcher,
     catch_up,
@@ -25,10 +24,14 @@ from cepheid.hosts.spark.stream.shard_log import (
     restored,
     snapshot_of,
 )
-from cepheid.hosts.spark.stream.store import PUT_BACK, Entry, Head, Store, check_format, from_ledger, ledger_bytes
+from cepheid.hosts.shards.store import PUT_BACK, Entry, Head, Store, check_format
+from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.snapshot import AnotherMatcher, differences
+from cepheid.matchers.watermark import Reached
 from cepheid.output.times import given_rows
 from cepheid.requests.counts import OPENED, STREAM_TIMES
 
@@ -108,18 +111,18 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
         rows.append(matcher.process(events))
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
-    timer, open_ = _timer(matcher), matcher.open
+    timer, open_, reached = _timer(matcher), matcher.open, Reached(matcher.now)
     made_for = json.loads(matching.made_for)
     net = given_rows(runner.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
     given = _as_value(net, output_schema(net.schema))
     matched = perf_counter_ns()
     if not matcher.is_idle:
-        entry = None if events is None else Entry.of(passed, _as_one(values, events))
-        if (following := next_head(head if continues_log else None, entry, matcher.now, open_, timer)) is not None:
+        entry = None if events is None else Entry.of(Reached(passed), _as_one(values, events))
+        if (following := next_head(head if continues_log else None, entry, reached, open_, timer)) is not None:
             store.append(following, entry)
         else:
             snapshot = snapshot_of(matcher, made_for)
-            following = first_head(snapshot, matcher.now, open_, timer)
+            following = first_head(snapshot, reached, open_, timer)
             store.write(following, snapshot, head)
         shard.cache.put(shard.place, following, matcher)
     elif head is not None:

@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import Batch
-from cepheid.hosts.spark.stream.packing import events_of
-from cepheid.hosts.spark.stream.store import FORMAT, Entry, Head, ShardState, Store, check_format, state_name_after
+from cepheid.hosts.shards.arrow_stream import events_of
+from cepheid.hosts.shards.store import FORMAT, Entry, Head, ShardState, Store, check_format, state_name_after
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import fitting, with_columns
+from cepheid.matchers.watermark import Reached
 from cepheid.plan.limits import MOST, Limits
 
 SMALL_LOG = 1 << 16
@@ -79,23 +80,23 @@ def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema)
         SnapshotError, ConditionError, SkipError: as `restored`.
     """
     before, matcher = known
-    if before.room != head.room or before.entries > head.entries or before.passed > head.passed:
+    if before.room != head.room or before.entries > head.entries or before.reached > head.reached:
         return False  # another room means another snapshot; the name shows that, too, but only once entries are read
     log = [store.entry(number) for number in range(before.entries + 1, head.entries + 1)]
-    if log and log[0].passed < before.passed:
+    if log and log[0].reached < before.reached:
         return False  # a failed attempt advanced its time: the events in the log would be late
     if reduce(state_name_after, log, before.state) != head.state:
         return False
-    if log or before.passed < head.passed:
-        _replay(matcher, log, head.passed, columns, matcher.pattern.plan.limits)
+    if log or before.reached < head.reached:
+        _replay(matcher, log, head.reached, columns, matcher.pattern.plan.limits)
     return True
 
 
-def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int, timer: int | None) -> Head | None:
+def next_head(before: Head | None, entry: Entry | None, reached: Reached, open_: int, timer: int | None) -> Head | None:
     """The head after the entry, if there is one, is appended to the log; None if a new snapshot is due."""
     if before is None:
         return None
-    after = before._replace(passed=passed, open=open_, timer=timer)
+    after = before._replace(passed=reached.time, over=reached.over, open=open_, timer=timer)
     if entry is None:
         return after
     log_bytes = before.log_bytes + len(entry.events)
@@ -104,13 +105,13 @@ def next_head(before: Head | None, entry: Entry | None, passed: int, open_: int,
     return after._replace(state=state_name_after(before.state, entry), entries=before.entries + 1, log_bytes=log_bytes)
 
 
-def first_head(snapshot: bytes, passed: int, open_: int, timer: int | None) -> Head:
+def first_head(snapshot: bytes, reached: Reached, open_: int, timer: int | None) -> Head:
     """The head of a snapshot without a log. The room differs from shard to shard, so that not all shards write new
     snapshots in the same micro-batch.
     """
     state = os.urandom(16)
     room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 256
-    return Head(FORMAT, state, 0, 0, room, passed, open_, timer)
+    return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
 
 
 class ReadyMatcher(NamedTuple):
@@ -151,15 +152,15 @@ def restored(
     matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
-    _replay(matcher, log, head.passed, columns, limits)
+    _replay(matcher, log, head.reached, columns, limits)
     counts, renewed = matcher.counts, matcher.renewed()
     continues_log = limits == pattern.plan.limits and renewed is None
     return ReadyMatcher(matcher, continues_log, counts, () if renewed is None else (renewed,))
 
 
-def _replay(matcher: LiveMatcher, log: Sequence[Entry], passed: int, columns: pa.Schema, limits: Limits) -> None:
-    parts = [(entry.passed, events) for entry in log if (events := _events(entry, columns)) is not None]
-    matcher.replay(parts, passed, limits if limits.on_limit == "drop" else _NO_LIMITS)
+def _replay(matcher: LiveMatcher, log: Sequence[Entry], reached: Reached, columns: pa.Schema, limits: Limits) -> None:
+    parts = [(entry.reached, events) for entry in log if (events := _events(entry, columns)) is not None]
+    matcher.replay(parts, reached, limits if limits.on_limit == "drop" else _NO_LIMITS)
 
 
 def _events(entry: Entry, columns: pa.Schema) -> Batch | None:

@@ -1,34 +1,24 @@
-"""The state of a shard in Spark's state store, and how it is read and written there."""
+"""The border between live matchers and where their state is stored: a head, a snapshot, and the log of events since.
+
+A *shard* is the keys of a pattern that share one matcher, with its state. On Spark it is one of several parts of all
+keys; in a durable host it is all keys of a deployed pattern.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from cepheid.errors import SnapshotError
-from cepheid.matchers.snapshot import fitting
-
-SHARD, EVENTS = "_shard", "_events"
-"""The columns of a shard's input: its number, and events."""
+from cepheid.matchers.watermark import Reached
 
 FORMAT = 1
-"""The format of head, log and ledger: increased when older versions can no longer read it. Snapshots have their own."""
+"""The format of head and log, and of a stream's ledger: increased when older versions can no longer read it. Snapshots
+have their own.
+"""
 
 PUT_BACK = "Restore the checkpoint from a copy, or give the query a new one"
-
-
-def ledger_shard(pattern: int) -> int:
-    """The number of the pattern's ledger shard. It has no events: it stores what the checkpoint was written for. It is
-    called in every batch that has events.
-    """
-    return -1 - pattern
-
-
-def pattern_of_ledger(shard: int) -> int:
-    """The number of the pattern whose ledger shard this is."""
-    return -1 - shard
 
 
 class Head(NamedTuple):
@@ -47,6 +37,13 @@ class Head(NamedTuple):
     open: int
     """The number of open partial matches."""
     timer: int | None
+    over: bool = True
+    """Whether the watermark is past `passed`, not within it. On Spark it always is."""
+
+    @property
+    def reached(self) -> Reached:
+        """The watermark."""
+        return Reached(self.passed, self.over)
 
 
 class Entry(NamedTuple):
@@ -57,14 +54,21 @@ class Entry(NamedTuple):
     events: bytes
     digest: bytes
     """The digest of both, as Arrow does not verify what it reads."""
+    over: bool = True
+    """As in Head."""
 
     @staticmethod
-    def of(passed: int, events: bytes) -> Entry:
-        return Entry(passed, events, _digest(passed, events))
+    def of(reached: Reached, events: bytes) -> Entry:
+        return Entry(reached.time, events, _digest(reached, events), reached.over)
 
     @property
     def is_whole(self) -> bool:
-        return _digest(self.passed, self.events) == self.digest
+        return _digest(self.reached, self.events) == self.digest
+
+    @property
+    def reached(self) -> Reached:
+        """The watermark at the call."""
+        return Reached(self.passed, self.over)
 
 
 def state_name_after(state: bytes, entry: Entry) -> bytes:
@@ -115,26 +119,6 @@ def check_format(written: int) -> None:
         raise SnapshotError(f"the checkpoint has format {written}, and this version reads {FORMAT}. {advice}")
 
 
-def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
-    """The ledger: what the checkpoint was written for, and what its plan is made from."""
-    return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
-
-
-def from_ledger(stored: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments from which `ledger_bytes` made the ledger.
-
-    Raises:
-        SnapshotError: it is not a ledger, or has an unknown format.
-    """
-    try:
-        with fitting("the checkpoint's ledger"):
-            content = json.loads(stored)
-            written, made_for, asked = content["format"], content["made_for"], content["asked"]
-    except SnapshotError as error:
-        raise SnapshotError(f"{error}. {PUT_BACK}") from error
-    check_format(written)
-    return made_for, asked
-
-
-def _digest(passed: int, events: bytes) -> bytes:
-    return blake2b(passed.to_bytes(8, "little", signed=True) + events, digest_size=16).digest()
+def _digest(reached: Reached, events: bytes) -> bytes:
+    within = b"" if reached.over else b"within"
+    return blake2b(reached.time.to_bytes(8, "little", signed=True) + within + events, digest_size=16).digest()

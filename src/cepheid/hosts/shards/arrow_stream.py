@@ -1,0 +1,27 @@
+"""Rows as bytes: a compressed Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cepheid.events.batch import Batch
+
+# In this thread only: there are as many workers as cores, and for small values it costs more to wake other threads.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
+UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
+
+
+def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
+    """The rows as an Arrow stream. It is compressed, which costs less than moving the bytes through Spark's state."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
+        stream.write(table)
+    return bytes(sink.getvalue())
+
+
+def events_of(values: Sequence[bytes]) -> Batch | None:
+    """The packed events of all values."""
+    batches = [batch for value in values if value for batch in pa.ipc.open_stream(value, options=UNPACKED)]
+    return Batch(pa.concat_batches(batches)) if batches else None

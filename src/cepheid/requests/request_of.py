@@ -1,0 +1,90 @@
+"""The arguments of `detect` and the like, checked and in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from types import EllipsisType
+
+from cepheid.errors import SchemaError
+from cepheid.families import known_family_of
+from cepheid.lang.arguments import brief
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.limits import Limits
+from cepheid.requests.arguments import (
+    checked_as_of,
+    checked_key,
+    checked_lateness,
+    checked_limits,
+    checked_names,
+    checked_nulls,
+    checked_outputs,
+    checked_shards,
+    checked_time,
+    checked_zone,
+    faults_of_kind,
+    faults_of_outputs,
+)
+from cepheid.requests.patterns import Measures, asked_patterns
+from cepheid.requests.report import Report
+from cepheid.requests.request import SHARDS, Nulls, Request
+
+
+def request_of(
+    pattern: object,
+    *,
+    time: str | Sequence[str] | EllipsisType | None = ...,
+    key: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    measures: Measures | None = None,
+    outputs: OutputName | Sequence[OutputName] | None = None,
+    limits: Limits | None = None,
+    as_of: datetime | str | None = None,
+    time_zone: str | None = None,
+    nulls: Nulls = "error",
+    report: Report | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
+    endless: bool = False,
+) -> Request:
+    """The checked arguments of `detect`.
+
+    Raises:
+        PatternError: `pattern` is not a pattern.
+        SchemaError: other arguments are wrong; the message has all faults.
+    """
+    faults: list[str] = []
+    named = isinstance(pattern, Mapping)
+    patterns = asked_patterns(pattern, measures, faults)
+    family = known_family_of(patterns[0].pattern)
+    faults += faults_of_kind(family, {"sequence": sequence, "measures": measures, "as_of": as_of}, limits)
+    faults += faults_of_outputs(family, outputs)
+    if named and outputs is None and family.named_in_one_table:
+        outputs = "matches"
+    start, end = checked_time(time, family, faults)
+    in_one_table = named or outputs is not None or (endless and family.always_in_one_table)
+    request = Request(
+        patterns=patterns,
+        named=named,
+        key=checked_key(key, faults, with_outputs=in_one_table),
+        time=start,
+        end=end,
+        sequence=() if sequence is None else checked_names("sequence", sequence, faults),
+        columns=None if columns is None else checked_names("columns", columns, faults),
+        outputs=None if outputs is None else checked_outputs(outputs, faults),
+        limits=Limits() if limits is None else checked_limits(limits, faults),
+        as_of=None if as_of is None else checked_as_of(as_of, faults),
+        time_zone=checked_zone(time_zone, faults),
+        nulls=checked_nulls(nulls, faults),
+        report=report,
+        lateness=None if lateness is None else checked_lateness(lateness, faults),
+        shards=checked_shards(shards, faults),
+    )
+    if time is None and as_of is not None:
+        faults.append("as_of needs event times: name the column with time=…")
+    if report is not None and not isinstance(report, Report):
+        faults.append(f"report: a Report() is expected, got {brief(report)}")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return request
