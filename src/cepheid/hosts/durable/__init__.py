@@ -1,0 +1,1 @@
+"""Hosts whose state survives crashes: in a directory of files or in a database."""

@@ -1,0 +1,102 @@
+"""The border between a durable host and its store. What happens within a transaction is stored whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from cepheid.hosts.durable.state import Deployment, Input, Stored
+from cepheid.hosts.shards.store import Store
+
+
+class RowTable(NamedTuple):
+    """A table of rows for users: open partial matches, matches, timeouts or late events of a pattern."""
+
+    name: str
+    columns: pa.Schema
+    id: str
+    """The column with the primary key."""
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+class Transaction(Protocol):
+    """The writes of one transaction."""
+
+    def shard(self, deployment: int) -> Store:
+        """The state of a deployment's matcher."""
+
+    def save_input(self, given: Input) -> None:
+        """Adds or replaces the input of this name."""
+
+    def save_deployment(self, deployment: Deployment) -> None:
+        """Adds or replaces the deployment of this number."""
+
+    def create(self, table: RowTable) -> None:
+        """Makes the table, or adds the columns that it lacks.
+
+        Raises:
+            StoreError: there is a table of this name that is not the host's, or a column has another type.
+        """
+
+    def insert(self, table: RowTable, rows: pa.Table) -> None:
+        """Adds rows; one whose id is there already is left out."""
+
+    def delete(self, table: RowTable, ids: Sequence[str]) -> None:
+        """Removes rows by their ids."""
+
+    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
+        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids are there
+        already are not written again.
+        """
+
+    def delete_expired(self, table: RowTable, version: str, until: int) -> None:
+        """Removes the version's rows with a `wakeup` up to `until` (microseconds)."""
+
+    def clear(self, table: RowTable, version: str) -> None:
+        """Removes all of the version's rows."""
+
+    def send(self, rows: pa.Table) -> None:
+        """Adds rows of OUTBOX."""
+
+
+class HostStore(Protocol):
+    """The place where a durable host stores everything. One host has it open for writing."""
+
+    def load(self) -> Stored:
+        """What is stored."""
+
+    def shard(self, deployment: int) -> Store:
+        """The state of a deployment's matcher, for reading."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Stores what is written within the block, unless it raises.
+
+        Raises:
+            StoreError: another host has taken over the store, or it cannot be written.
+        """
+
+    def query(self, sql: str) -> pa.Table:
+        """The result of a query; it can change nothing.
+
+        Raises:
+            StoreError: the database refuses the query.
+        """
+
+    def close(self) -> None:
+        """Gives up the store."""
+
+
+OUTBOX = pa.schema(
+    [
+        pa.field("number", pa.int64(), nullable=False),
+        pa.field("pattern", pa.string(), nullable=False),
+        pa.field("version", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("match_id", pa.string(), nullable=False),
+        pa.field("content", pa.string(), nullable=False),
+    ]
+)
+"""The columns of what is sent: the number, in order without gaps; what was found; and the whole row as JSON."""

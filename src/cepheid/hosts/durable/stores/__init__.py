@@ -1,0 +1,1 @@
+"""The places where a durable host stores its state: one module each."""

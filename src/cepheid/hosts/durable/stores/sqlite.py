@@ -1,0 +1,143 @@
+"""The store in SQLite, from Python's standard library."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import StoreError
+from cepheid.events.batch import python_values
+from cepheid.hosts.durable.stores.sql import quoted
+
+_AT_ONCE = 30_000
+"""SQLite takes at most 32,766 parameters in a statement."""
+
+
+class SqliteDatabase:
+    """A `sql.Database`. Instants are texts in UTC, as in 2024-03-04T10:00:00.000000Z: they sort and compare as times,
+    and SQLite's date functions read them. Nested values are JSON.
+    """
+
+    mark = "?"
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        try:
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+            self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
+            self._connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk
+        except sqlite3.Error as error:
+            raise StoreError(f"the SQLite database {path} cannot be opened: {error}") from error
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._connection.execute(statement, values)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
+
+    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
+        names = ", ".join(map(quoted, rows.schema.names))
+        marks = ", ".join("?" * rows.num_columns)
+        conflict = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
+        statement = f"INSERT INTO {quoted(table)} ({names}) VALUES ({marks}){conflict}"  # noqa: S608
+        self._connection.executemany(statement, zip(*map(_values, rows.columns), strict=True))
+
+    def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
+        for some, marks in _parts(values):
+            where = f"{quoted(column)} IN ({marks}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}", some)  # noqa: S608
+
+    def rows_where_in(
+        self, columns: str, table: str, column: str, values: Sequence[str], condition: str
+    ) -> list[tuple[Any, ...]]:
+        found = []
+        for some, marks in _parts(values):
+            where = f"{quoted(column)} IN ({marks}) AND {condition}"
+            found += self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", some)  # noqa: S608
+        return found
+
+    def type_name(self, type_: pa.DataType) -> str:
+        if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
+            return "INTEGER"
+        if pa.types.is_floating(type_):
+            return "REAL"
+        if pa.types.is_decimal(type_):
+            return "NUMERIC"
+        return "BLOB" if pa.types.is_binary(type_) else "TEXT"
+
+    def time_literal(self, time: int) -> str:
+        return f"'{_texts(pa.array([time], pa.int64()).cast(pa.timestamp('us', 'UTC')))[0]}'"
+
+    def tables(self) -> set[str]:
+        return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+
+    def columns_of(self, table: str) -> set[str]:
+        return {name for (name,) in self.rows("SELECT name FROM pragma_table_info(?)", (table,))}
+
+    def begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def query(self, sql: str) -> pa.Table:
+        reader = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            cursor = reader.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            rows = cursor.fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"SQLite refuses the query: {error}") from error
+        finally:
+            reader.close()
+        return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _parts(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
+    for start in range(0, len(values), _AT_ONCE):
+        some = values[start : start + _AT_ONCE]
+        yield some, ", ".join("?" * len(some))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values as SQLite takes them."""
+    type_ = column.type
+    if pa.types.is_timestamp(type_):
+        return _texts(column)
+    if pa.types.is_nested(type_):
+        return [None if value is None else json.dumps(_plain(value), default=_text) for value in python_values(column)]
+    if pa.types.is_decimal(type_) or pa.types.is_date(type_) or pa.types.is_duration(type_) or pa.types.is_time(type_):
+        return [None if value is None else str(value) for value in python_values(column)]
+    return python_values(column)
+
+
+def _texts(times: pa.ChunkedArray | pa.Array) -> list[str | None]:
+    zone = "Z" if times.type.tz else ""
+    utc = times.cast(pa.timestamp("us", "UTC" if zone else None))
+    texts: list[str | None] = pc.strftime(utc, f"%Y-%m-%dT%H:%M:%S{zone}").to_pylist()
+    return texts
+
+
+def _text(value: Any) -> str:
+    """A value that JSON does not have, as text."""
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+
+
+def _plain(value: Any) -> Any:
+    """Arrow gives a map as pairs; JSON has objects."""
+    if isinstance(value, list) and value and all(isinstance(pair, tuple) for pair in value):
+        return {key: _plain(item) for key, item in value}
+    return value
