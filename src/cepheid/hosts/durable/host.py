@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -111,15 +111,15 @@ class DurableHost:
             after = _followed(after, latest)
         return Fed(skipped=False, rows=self._step(after, timed))
 
-    def advance_time(self, time: int, sources: Iterable[str]) -> Fed:
-        """Advances the time of these inputs to `time` (microseconds): events up to it are late from now on."""
-        rows: dict[str, list[pa.Table]] = {}
-        for source in sources:
+    def advance_time(self, until: Mapping[str, int]) -> Fed:
+        """Advances the time of inputs, each to its time (microseconds): events up to it are late from now on."""
+        found: dict[str, list[pa.Table]] = {}
+        for source, time in until.items():
             known = self._input(source)
             after = replace(known, reached=max(known.reached, Reached(time)))
-            for name, found in self._step(after, None).items():
-                rows.setdefault(name, []).append(found)
-        return Fed(skipped=False, rows={name: pa.concat_tables(found) for name, found in rows.items()})
+            for name, rows in self._step(after, None).items():
+                found.setdefault(name, []).append(rows)
+        return Fed(skipped=False, rows={name: pa.concat_tables(rows) for name, rows in found.items()})
 
     def _step(self, after: Input, events: TimedEvents | None) -> dict[str, pa.Table]:
         before = self._inputs[after.name]
