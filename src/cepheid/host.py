@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError
 from cepheid.events.time import microseconds
-from cepheid.hosts.durable.host import DurableHost, Fed
+from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
@@ -65,6 +65,7 @@ class Host:
         lateness: timedelta | str = "0 seconds",
         time_zone: str = "UTC",
         nulls: Nulls = "error",
+        keep: timedelta | str = "0 seconds",
     ) -> None:
         """Declares a source of events. A repeated call with the same arguments does nothing.
 
@@ -72,6 +73,7 @@ class Host:
             schema: The events' columns: a pyarrow schema, or any table that `feed` takes, whose rows are ignored.
             lateness: How far an event may be before the latest one; an earlier one is late. With "0 seconds" and a
                 `sequence`, events come in order, and each is matched when it comes.
+            keep: For how long events are kept, so that `deploy` can take them with `since`.
 
         The other arguments are as in `detect`.
 
@@ -90,6 +92,7 @@ class Host:
             lateness=allowed // timedelta(microseconds=1),
             time_zone=checked_zone(time_zone, faults) or "UTC",
             nulls=checked_nulls(nulls, faults),
+            keep=(checked_lateness(keep, faults, "keep") or timedelta(0)) // timedelta(microseconds=1),
         )
         missing = [column for column in (given.time, *given.sequence) if column not in given.columns.names]
         faults += [f"the events have no column {column!r}" for column in missing]
@@ -108,6 +111,8 @@ class Host:
         promote: Mapping[str, str] | None = None,
         outputs: OutputName | Sequence[OutputName] = "matches",
         limits: Limits | None = None,
+        since: datetime | str | None = None,
+        old: Old | None = None,
     ) -> Deployment:
         """Deploys a pattern: it takes the events that are fed from now on.
 
@@ -115,6 +120,9 @@ class Host:
             input: The name of an input; or `MatchesOf`, for the matches of deployed patterns.
             promote: Column → SQL over the events taken so far, as in {"state": "login.State"}: further columns of the
                 table of open partial matches.
+            since: Kept events from this time on are taken first.
+            old: What becomes of what is open of the version that runs: "drain" lets it go on, but starts nothing more;
+                "drop" forgets it. Needed where another version runs.
 
         The other arguments are as in `detect`.
 
@@ -138,7 +146,17 @@ class Host:
         )
         if faults:
             raise SchemaError("\n".join(faults))
-        return self._host.deploy(deployment)
+        from_ = None if since is None else self._instant("since", since, input)
+        return self._host.deploy(deployment, since=from_, old=old)
+
+    def retire(self, name: str, *, how: Old) -> None:
+        """Ends the running version of a pattern. With "drain" it starts nothing more, and goes on until nothing of it
+        is open; with "drop" what is open of it is forgotten. Its tables stay.
+
+        Raises:
+            SchemaError: no pattern of this name runs.
+        """
+        self._host.retire(name, how)
 
     def feed(self, events: object, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
         """Processes events and stores what follows from them, in one transaction.
@@ -159,13 +177,14 @@ class Host:
         """Advances the time of an input, or of all inputs: events up to `time` are late from now on, and deadlines up
         to it expire. An earlier time than before has no effect. A time without a zone is read in that of the input.
         """
-        given = time_of("time", time)
-        until = {
-            name: microseconds(instant_of(given, one.time_zone, argument="time"))
-            for name, one in self._host.inputs.items()
-            if input in (None, name)
-        }
-        return self._host.advance_time(until)
+        names = [*self._host.inputs] if input is None else [input]
+        return self._host.advance_time({name: self._instant("time", time, name) for name in names})
+
+    def _instant(self, argument: str, given: datetime | str, source: object) -> int:
+        """Microseconds. A time without a zone is read in that of the input."""
+        known = self._host.inputs.get(source) if isinstance(source, str) else None
+        zone = "UTC" if known is None else known.time_zone
+        return microseconds(instant_of(time_of(argument, given), zone, argument=argument))
 
     def sql(self, query: str) -> pa.Table:
         """The result of a query over the host's tables, as an Arrow table. The query can change nothing.

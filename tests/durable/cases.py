@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.host import Host, open_host
+from cepheid.host import open_host
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.documents import pattern_from_text
 
@@ -59,7 +59,7 @@ class _Run:
         self.faults: list[str] = []
 
     def prepare(self) -> None:
-        self.host.input("events", self.schema, time="at", sequence="id", lateness="0 seconds")
+        self.host.input("events", self.schema, time="at", sequence="id", lateness="0 seconds", keep="1 day")
         if not any("deploy" in step for step in self.steps):
             for one in self.deployments.values():
                 self.deploy(one)
@@ -135,20 +135,23 @@ class _Run:
     def check_query(self, query: Mapping[str, Any]) -> None:
         one = next(iter(self.deployments.values()))
         sql = query["sql"].format(open=self.table("open", one), matches=self.table("matches", one))
-        found = [[_plain(value) for value in row.values()] for row in self.host.sql(sql).to_pylist()]
+        found = [[_plain(value) for value in row] for row in self.rows(sql)]
         if found != query["rows"]:
             self.faults.append(f"{sql}: expected {query['rows']}, got {found}")
 
     def check_counts(self, counts: Mapping[str, Any]) -> None:
         one = next(iter(self.deployments.values()))
         open_, matches = self.table("open", one), self.table("matches", one)
-        ((rows, wakeup),) = [[*r.values()] for r in self.host.sql(f"SELECT count(*), min(wakeup) FROM {open_}").to_pylist()]
-        by = {r["stage"]: r["n"] for r in self.host.sql(f"SELECT stage, count(*) AS n FROM {open_} GROUP BY stage").to_pylist()}
-        ((found,),) = [[*r.values()] for r in self.host.sql(f"SELECT count(*) FROM {matches}").to_pylist()]
+        ((rows, wakeup),) = self.rows(f"SELECT count(*) AS n, min(wakeup) AS next FROM {open_}")
+        by = dict(self.rows(f"SELECT stage, count(*) AS n FROM {open_} GROUP BY stage"))
+        ((found,),) = self.rows(f"SELECT count(*) AS n FROM {matches}")
         said = {"rows": rows, "by_stage": by, "next_wakeup": _instant(wakeup), "matches": found}
         expected = {name: counts[name] for name in said}
         if said != expected:
             self.faults.append(f"counts after step {counts['after_step']}: expected {expected}, got {said}")
+
+    def rows(self, query: str) -> list[list[Any]]:
+        return [[*row.values()] for row in self.host.sql(query).to_pylist()]
 
     def check_end(self) -> None:
         several = self.expected.get("deployments")
@@ -161,7 +164,7 @@ class _Run:
                 wanted = expected.get({"match": "matches", "timeout": "timeouts"}[kind])
                 if wanted is not None:
                     got = [self.said(row["content"], one, kind) for row in rows if row["kind"] == kind]
-                    self.compare(f"{name}: {kind}", [self.shortened(row, one, kind) for row in wanted], got)
+                    self.compare(f"{name}: {kind}", [self.shortened(row, one) for row in wanted], got)
 
     def sent(self) -> list[dict[str, Any]]:
         rows = self.host.sql("SELECT pattern, version, kind, content FROM outbox ORDER BY number").to_pylist()
@@ -174,11 +177,11 @@ class _Run:
         if kind == "timeout":
             return {**said, "deadline": _instant(row["detected_at"])}
         said |= {name: _instant(row[name]) for name in ("match_start", "match_end", "detected_at")}
-        if one.get("measures"):
+        if self.case.get("measures"):
             said["measures"] = {name: row.get(name) for name in one["measures"]}
         return said
 
-    def shortened(self, row: Mapping[str, Any], one: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    def shortened(self, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
         """The expected row, as far as rows with measures say it."""
         without = {"stages"} if one.get("measures") else {"measures"}
         said = {name: value for name, value in row.items() if name not in without}
@@ -216,8 +219,7 @@ def _instant(value: Any) -> str | None:
     if value is None:
         return None
     time = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    text = time.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return text
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _ids(stages: Any) -> dict[str, list[Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from cepheid.errors import Problem
+from cepheid.errors import PatternError, Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
@@ -156,6 +156,15 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
+
+    def draining(self, runner: Any) -> PatternRunner:
+        """The runner of a pattern that starts nothing more, and goes on with what is open.
+
+        Raises:
+            PatternError: patterns of this kind cannot do that.
+        """
+        name = runner.plan.pattern.name
+        raise PatternError(f"pattern {name!r} is {self.noun}, which cannot be drained: drop what is open of it")
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""

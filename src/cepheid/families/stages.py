@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -98,6 +99,9 @@ class Stages(Family):
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
+
+    def draining(self, runner: StagesRunner) -> StagesRunner:
+        return replace(runner, starts=False)
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

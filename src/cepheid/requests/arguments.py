@@ -97,11 +97,11 @@ def checked_limits(given: object, faults: list[str]) -> Limits:
     return Limits()
 
 
-def checked_lateness(given: timedelta | str, faults: list[str]) -> timedelta | None:
+def checked_lateness(given: timedelta | str, faults: list[str], argument: str = "lateness") -> timedelta | None:
     try:
         return parse_duration(given, or_zero=True)
     except PatternError as error:
-        faults.append(f"lateness: {error}")
+        faults.append(f"{argument}: {error}")
     return None
 
 

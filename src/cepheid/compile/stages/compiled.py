@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -34,6 +34,15 @@ class CompiledPattern:
     """Whether scripts compare strings by their order."""
     relevant: int | None
     """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
+
+    def without_starts(self) -> CompiledPattern:
+        """The same pattern, except that no event starts a partial match: none wakes the start state. There must be no
+        functions, as the reference step does not read the tables.
+        """
+        assert not self.plan.functions
+        states = self.tables.states.copy()
+        states["wake"][self.tables.settings["start"][0]] = 0
+        return replace(self, tables=self.tables._replace(states=states))
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,6 +58,7 @@ class Deployed:
             PatternError, SchemaError: the pattern does not fit the events; the message has all problems.
         """
         self.deployment = deployment
+        self._table = table
         self._engine = DuckDbEngine(time_zone=table.time_zone)
         self._nulls = table.nulls
         request = request_of(
@@ -64,7 +67,7 @@ class Deployed:
             key=deployment.key,
             sequence=table.sequence,
             columns=deployment.columns,
-            measures=deployment.measures,
+            measures=without_keys(deployment.measures, deployment.key),
             outputs=deployment.outputs,
             limits=deployment.limits,
             time_zone=table.time_zone,
@@ -75,8 +78,9 @@ class Deployed:
         asked = request.only._replace(pattern=family.endless(request.only.pattern), promoted=deployment.promoted)
         plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
         self.plan: PatternPlan = plans.only
-        self._runner = family.runner(self.plan, "start")
-        self._made_for = family.compatibility(self._runner, table.time_zone)
+        runner = family.runner(self.plan, "start")
+        self._made_for = family.compatibility(runner, table.time_zone)
+        self._runner = runner if deployment.status == "running" else family.draining(runner)
         relevant = relevant_to_any(family.compile(plans).relevant_to)
         self._relevant = None if "late" in deployment.outputs else relevant
         self._used = used_columns(self.plan)
@@ -107,6 +111,16 @@ class Deployed:
         """Events before this time are late."""
         advance(self._matcher, reached)
         self._reached = reached
+
+    def draining(self, deployment: Deployment) -> Deployed:
+        """The same, continued by a matcher that starts nothing more."""
+        after = Deployed(deployment, self._table)
+        snapshot = snapshot_of(self._matcher, self._made_for)
+        after._matcher, _ = after._runner.restored(snapshot, after._made_for, after._columns)
+        after._matcher.watch()
+        after._head, after._reached = self._head, self._reached
+        after._continues_log = False
+        return after
 
     @property
     def is_idle(self) -> bool:
@@ -174,3 +188,15 @@ class Deployed:
 
     def _finished(self, rows: pa.Table) -> pa.Table:
         return finished_rows(self.plan, rows, self._engine)
+
+
+def without_keys(measures: Mapping[str, str] | None, key: Sequence[str]) -> dict[str, str] | None:
+    """The measures without those that only repeat a column of the key, which each row has anyway."""
+    if measures is None:
+        return None
+    return {name: text for name, text in measures.items() if name not in key or not _is_column(text, name)}
+
+
+def _is_column(text: str, name: str) -> bool:
+    """Whether the SQL text is just the column of this name of one stage."""
+    return re.fullmatch(rf"(`[^`]+`|\w+)\.(`{re.escape(name)}`|{re.escape(name)})", text.strip()) is not None

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
-from cepheid.events.batch import python_values
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.durable.deployed import Deployed, EventTable
+from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
-from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
-from cepheid.hosts.durable.store import OUTBOX, HostStore, Transaction
-from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted
+from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf, Position
+from cepheid.hosts.durable.store import HostStore, Transaction
+from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
 from cepheid.hosts.durable.tiers import events_of_matches, tier_table
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
+from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.matchers.watermark import Reached
+from cepheid.output.common import MATCH
+
+Old: TypeAlias = Literal["drain", "drop"]
+"""What becomes of what is open of a version that ends."""
 
 
 class Fed(NamedTuple):
@@ -72,24 +77,99 @@ class DurableHost:
         elif faults := _differences(known, given):
             raise SchemaError(f"input {given.name!r} is there already, with {'; '.join(faults)}")
 
-    def deploy(self, deployment: Deployment) -> Deployment:
-        """Deploys the pattern. It takes the events that are fed from now on.
+    def deploy(self, deployment: Deployment, *, since: int | None = None, old: Old | None = None) -> Deployment:
+        """Deploys the pattern. It takes the events that are fed from now on; before them, with `since` (microseconds),
+        the kept events from that time on. If another version of the pattern runs, `old` says what becomes of it.
 
         Raises:
-            PatternError, SchemaError: the pattern does not fit its input; nothing has changed.
+            PatternError, SchemaError: the pattern does not fit its input, its version or what is kept; nothing has
+                changed.
         """
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
         deployed = Deployed(deployment, self._table_of(deployment.input))
-        deployed.start_at(self._reached(deployment.input))
+        former = self._former(deployment, since, old)
+        events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
             transaction.save_deployment(deployment)
-            if (open_ := open_table(deployed)) is not None:
-                transaction.create(open_)
-            for table in found_tables(deployed).values():
+            for table in tables_of(deployed):
                 transaction.create(table)
+            if former is not None and old is not None:
+                self._end(transaction, former, old)
             self._deployments.append(deployment)
             self._running.append(deployed)
+            reached, outbox = self._reached(deployment.input), Outbox(self._sent)
+            rows = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
+            deployed.start_at(reached)
+            if rows is not None:
+                self._write(transaction, deployed, rows, outbox)
+            self._sent = outbox.sent_to(transaction)
         return deployment
+
+    def retire(self, name: str, how: Old) -> None:
+        """Ends the running version of the pattern: drained, it starts nothing more and goes on until nothing of it is
+        open; dropped, what is open of it vanishes.
+
+        Raises:
+            SchemaError: no pattern of this name runs.
+        """
+        running = next((one for one in self._running if _is_running(one, name)), None)
+        if running is None:
+            known = ", ".join(one.deployment.name for one in self._running) or "none"
+            raise SchemaError(f"no pattern {name!r} runs. These do: {known}")
+        with self._changing() as transaction:
+            self._end(transaction, running, how)
+
+    def _former(self, deployment: Deployment, since: int | None, old: Old | None) -> Deployed | None:
+        """The version of the pattern that runs now."""
+        former = next((one for one in self._running if _is_running(one, deployment.name)), None)
+        faults, name = [], deployment.name
+        versions = [one.version for one in self._deployments if one.name == name]
+        if deployment.version in versions:
+            faults.append(
+                f"pattern {name!r} was deployed with version {deployment.version!r} before: give it another one"
+            )
+        if former is not None and old is None:
+            faults.append(
+                f"version {former.deployment.version!r} of pattern {name!r} runs. Say what becomes of what is open of "
+                "it: old='drain' or old='drop'"
+            )
+        if former is not None and since is not None and old == "drain":
+            faults.append("since= before the switch would find again what the old version finds: use old='drop'")
+        if faults:
+            raise SchemaError("\n".join(faults))
+        return former
+
+    def _kept(self, deployment: Deployment, since: int) -> TimedEvents:
+        """The kept events of the deployment's input from `since` on."""
+        if not isinstance(deployment.input, str):
+            raise SchemaError("since: the input is matches of other patterns, which are not kept as events")
+        known = self._input(deployment.input)
+        if not known.keep:
+            raise SchemaError(f"since: input {known.name!r} keeps no events. Declare it with keep=…")
+        if since < known.latest - known.keep:
+            raise SchemaError(f"since: input {known.name!r} keeps its events for less than that")
+        feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._store.kept(known.name)]
+        events = pa.concat_tables([known.columns.empty_table(), *feeds])
+        times = instants(events.column(known.time), known.time, known.time_zone)
+        timed = TimedEvents(events, (times,))
+        return timed.filter(pc.greater_equal(times, pa.scalar(since, pa.int64()).cast(TIME_TYPE)))
+
+    def _end(self, transaction: Transaction, running: Deployed, how: Old) -> None:
+        """Drains or drops what runs."""
+        drains = how == "drain" and not running.is_idle
+        ended = replace(running.deployment, status="draining" if drains else "retired")
+        at = self._running.index(running)
+        self._deployments[self._deployments.index(running.deployment)] = ended
+        transaction.save_deployment(ended)
+        if drains:
+            self._running[at] = running.draining(ended)
+            return
+        del self._running[at]
+        shard = transaction.shard(ended.number)
+        if (head := shard.head()) is not None:
+            shard.clear(head)
+        if (open_ := open_table(running)) is not None:
+            transaction.clear(open_, ended.version)
 
     # Events and time
 
@@ -122,42 +202,43 @@ class DurableHost:
         return Fed(skipped=False, rows={name: pa.concat_tables(rows) for name, rows in found.items()})
 
     def _step(self, after: Input, events: TimedEvents | None) -> dict[str, pa.Table]:
-        before = self._inputs[after.name]
+        """One transaction: the input becomes `after`, and all patterns that depend on it take its events and time."""
         found: dict[str, list[pa.Table]] = {}
+        before = {one: self._reached(one.deployment.input) for one in self._running}
         with self._changing() as transaction:
             transaction.save_input(after)
-            reached_before = {deployed: self._reached(deployed.deployment.input) for deployed in self._running}
+            if after.keep and events is not None:
+                transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
+                transaction.forget(after.name, after.latest - after.keep)
             self._inputs[after.name] = after
-            outbox = _Outbox(self._sent)
-            for deployed in self._running:
-                given = deployed.deployment.input
-                mine = self._events_for(deployed, before.name, events, found)
-                if mine is None and not self._concerns(given, before.name):
+            outbox = Outbox(self._sent)
+            for running in [*self._running]:
+                given = running.deployment.input
+                if after.name not in self._sources_of(given):
                     continue
-                rows = deployed.step(mine, reached_before[deployed], self._reached(given))
-                if rows is None:
-                    continue
-                deployed.save(transaction.shard(deployed.deployment.number))
-                self._write(transaction, deployed, rows)
-                if rows.num_rows:
-                    found.setdefault(deployed.deployment.name, []).append(rows)
-                    outbox.add(deployed.deployment, rows)
-            if outbox.rows:
-                transaction.send(outbox.table)
-            self._sent = outbox.number
-        return {name: pa.concat_tables(rows) for name, rows in found.items()}
+                mine = self._events_for(running, after.name, events, found)
+                rows = running.step(mine, before[running], self._reached(given))
+                if rows is not None:
+                    self._write(transaction, running, rows, outbox)
+                    found.setdefault(running.deployment.name, []).append(rows)
+                if running.deployment.status == "draining" and running.is_idle:
+                    self._end(transaction, running, "drop")
+            self._sent = outbox.sent_to(transaction)
+        return {name: pa.concat_tables(rows) for name, rows in found.items() if any(map(len, rows))}
 
-    def _write(self, transaction: Transaction, deployed: Deployed, rows: pa.Table) -> None:
-        """Writes the rows found, and the open partial matches that have changed."""
-        deployment, tables = deployed.deployment, found_tables(deployed)
+    def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
+        """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
+        deployment, tables = running.deployment, found_tables(running)
+        running.save(transaction.shard(deployment.number))
         for table, mine in found_rows(deployment, tables, rows):
             transaction.insert(table, mine)
         if gone := retracted(rows):
-            transaction.delete(tables["match"], gone)
-        open_, changes = open_table(deployed), deployed.open_changes()
+            transaction.delete(tables[MATCH], gone)
+        open_, changes = open_table(running), running.open_changes()
         if open_ is not None and changes is not None:
             transaction.replace_open(open_, changes.keys, deployment.version, changes.rows)
             transaction.delete_expired(open_, deployment.version, self._reached(deployment.input).time)
+        outbox.add(deployment, rows)
 
     def _events_for(
         self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[pa.Table]]
@@ -169,10 +250,6 @@ class DurableHost:
         raw = events if given.raw == source else None
         matches = [(name, rows) for name in given.patterns for rows in found.get(name, ())]
         return events_of_matches(self._table_of(given), raw, matches)
-
-    def _concerns(self, given: str | MatchesOf, source: str) -> bool:
-        """Whether the time of what a deployment reads depends on the input `source`."""
-        return source in self._sources_of(given)
 
     def _sources_of(self, given: str | MatchesOf) -> set[str]:
         """The inputs that a deployment depends on."""
@@ -239,29 +316,8 @@ class DurableHost:
             self._running.append(deployed)
 
 
-class _Outbox:
-    """The rows that a step adds to the outbox."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.rows: list[dict[str, Any]] = []
-
-    def add(self, deployment: Deployment, rows: pa.Table) -> None:
-        columns = {name: python_values(rows.column(name)) for name in rows.schema.names}
-        for i in range(rows.num_rows):
-            self.number += 1
-            row = {name: values[i] for name, values in columns.items() if values[i] is not None}
-            about = {"pattern": deployment.name, "version": deployment.version}
-            known = {"kind": row["kind"], "match_id": row["match_id"]}
-            self.rows.append({"number": self.number, **about, **known, "content": json.dumps(row, default=_text)})
-
-    @property
-    def table(self) -> pa.Table:
-        return pa.Table.from_pylist(self.rows, OUTBOX)
-
-
-def _text(value: Any) -> str:
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+def _is_running(one: Deployed, name: str) -> bool:
+    return one.deployment.name == name and one.deployment.status == "running"
 
 
 def _followed(given: Input, latest: int) -> Input:
@@ -273,6 +329,6 @@ def _followed(given: Input, latest: int) -> Input:
 
 def _differences(known: Input, given: Input) -> list[str]:
     """What differs in the arguments of two inputs, as texts."""
-    names = ("columns", "time", "sequence", "lateness", "time_zone", "nulls")
+    names = ("columns", "time", "sequence", "lateness", "time_zone", "nulls", "keep")
     changed = [name for name in names if getattr(known, name) != getattr(given, name)]
     return [f"{name} {getattr(known, name)!r}, not {getattr(given, name)!r}" for name in changed]

@@ -28,9 +28,23 @@ def _sqlite(place: str) -> HostStore:
     return SqlStore(SqliteDatabase(_path(place)))
 
 
+def _duckdb(place: str) -> HostStore:
+    from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
+
+    return SqlStore(DuckDbDatabase(_path(place)))
+
+
+def _postgresql(place: str) -> HostStore:
+    try:
+        from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
+    except ImportError as error:
+        raise StoreError("PostgreSQL needs the package psycopg: pip install 'cepheid[postgresql]'") from error
+    return SqlStore(PostgresDatabase(f"postgresql://{place}"))
+
+
 def _path(place: str) -> str:
     """The path in what follows the scheme: `/alerts.db` is in the current folder, `//var/alerts.db` is not."""
     return place.removeprefix("/")
 
 
-_STORES: dict[str, Callable[[str], HostStore]] = {"sqlite": _sqlite}
+_STORES: dict[str, Callable[[str], HostStore]] = {"sqlite": _sqlite, "duckdb": _duckdb, "postgresql": _postgresql}

@@ -37,6 +37,8 @@ class Input:
     """Microseconds: how far an event may be before the latest one."""
     time_zone: str
     nulls: Nulls
+    keep: int = 0
+    """Microseconds: for how long events are kept, so that patterns deployed later can take them. 0: not at all."""
     position: Position | None = None
     latest: int = NO_TIME
     """Microseconds: the time of the latest event."""

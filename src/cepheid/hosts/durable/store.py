@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -33,6 +33,12 @@ class Transaction(Protocol):
 
     def save_deployment(self, deployment: Deployment) -> None:
         """Adds or replaces the deployment of this number."""
+
+    def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
+        """Keeps a feed of the input; `latest` (microseconds) is the time of its latest event."""
+
+    def forget(self, source: str, until: int) -> None:
+        """Removes the input's kept feeds whose latest event is before `until` (microseconds)."""
 
     def create(self, table: RowTable) -> None:
         """Makes the table, or adds the columns that it lacks.
@@ -70,6 +76,9 @@ class HostStore(Protocol):
 
     def shard(self, deployment: int) -> Store:
         """The state of a deployment's matcher, for reading."""
+
+    def kept(self, source: str) -> Iterable[bytes]:
+        """The kept feeds of the input, in their order."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Stores what is written within the block, unless it raises.

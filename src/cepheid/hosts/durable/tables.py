@@ -51,6 +51,12 @@ def found_tables(deployed: Deployed) -> dict[str, RowTable]:
     return tables
 
 
+def tables_of(deployed: Deployed) -> list[RowTable]:
+    """All tables of the pattern."""
+    open_ = open_table(deployed)
+    return [*([] if open_ is None else [open_]), *found_tables(deployed).values()]
+
+
 def _found_schema(deployed: Deployed, kind: str) -> pa.Schema:
     """match_id and version, then the columns of the rows that may have a value in rows of this kind."""
     without = {"kind", "pattern", "match_id", *({"event"} if kind != LATE else set())}

@@ -19,7 +19,7 @@ PATTERN = "pattern"
 
 def tier_table(given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence[Input]) -> EventTable:
     """How a tier's events are read. Its columns are those of the raw events, if they come along, and the measures of
-    all upstream patterns.
+    all upstream patterns, after their keys.
 
     Raises:
         SchemaError: a pattern is not deployed, has no measures, or a measure has the name of another column of another
@@ -40,10 +40,10 @@ def tier_table(given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence
     raw = next((one.columns for one in sources if one.name == given.raw), pa.schema([first.columns.field(first.time)]))
     fields = {field.name: field for field in raw}
     for deployed in upstream:
-        for name in deployed.deployment.measures or ():
+        for name in (*deployed.deployment.key, *(deployed.deployment.measures or ())):
             field = deployed.schema.field(name).with_nullable(nullable=True)
             if (known := fields.setdefault(name, field)).type != field.type:
-                what = f"measure {name!r} of pattern {deployed.deployment.name!r}"
+                what = f"column {name!r} of pattern {deployed.deployment.name!r}"
                 faults.append(f"{what} is of type {field.type}, and another column of that name of type {known.type}")
     if faults:
         raise SchemaError("\n".join(faults))

@@ -22,10 +22,13 @@ class StagesRunner(OrderedRunner):
     """A PatternRunner."""
 
     plan: Plan
+    starts: bool = True
+    """Whether events start partial matches. If not, those that are open go on."""
 
     @cached_property
     def compiled(self) -> CompiledPattern:
-        return compile_plan(self.plan)
+        compiled = compile_plan(self.plan)
+        return compiled if self.starts else compiled.without_starts()
 
     def detector(self) -> Detector:
         return Detector(self.compiled)

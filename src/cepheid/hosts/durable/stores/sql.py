@@ -28,7 +28,7 @@ PART = 1 << 24
 """The most bytes of a snapshot in one row: PostgreSQL's values have at most 1 GB."""
 
 HOST, INPUTS, PATTERNS, OUTBOX_TABLE = "cepheid_host", "inputs", "patterns", "outbox"
-HEADS, SNAPSHOTS, LOG = "cepheid_heads", "cepheid_snapshots", "cepheid_log"
+HEADS, SNAPSHOTS, LOG, EVENTS = "cepheid_heads", "cepheid_snapshots", "cepheid_log", "cepheid_events"
 
 _INTEGER, _TEXT, _BYTES, _FLAG = pa.int64(), pa.string(), pa.binary(), pa.bool_()
 TABLES = {
@@ -59,6 +59,7 @@ TABLES = {
             *(("events", _BYTES), ("digest", _BYTES), ("over", _FLAG)),
         ]
     ),
+    EVENTS: pa.schema([("input", _TEXT), ("number", _INTEGER), ("latest", _INTEGER), ("events", _BYTES)]),
     OUTBOX_TABLE: OUTBOX,
 }
 """The host's own tables. Those without the prefix are for users to read."""
@@ -69,6 +70,7 @@ _KEYS = {
     HEADS: ("deployment",),
     SNAPSHOTS: ("deployment", "part"),
     LOG: ("deployment", "number"),
+    EVENTS: ("input", "number"),
     OUTBOX_TABLE: ("number",),
 }
 
@@ -173,6 +175,19 @@ class SqlStore:
         documents = (json.dumps(content["pattern"]), json.dumps(content))
         self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents))
 
+    def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
+        row = {"input": [source], "number": [number], "latest": [latest], "events": [events]}
+        self._database.insert(EVENTS, pa.table(row, schema=TABLES[EVENTS]))
+
+    def forget(self, source: str, until: int) -> None:
+        condition = f"input = {_literal(source)} AND latest < {until:d}"
+        self._database.execute(f"DELETE FROM {EVENTS} WHERE {condition}")
+
+    def kept(self, source: str) -> Iterator[bytes]:
+        query = f"SELECT events FROM {EVENTS} WHERE input = {_literal(source)} ORDER BY number"
+        for (events,) in self._database.rows(query):
+            yield bytes(events)
+
     def create(self, table: RowTable) -> None:
         if table.name not in self._database.tables():
             self._create(table.name, table.columns, (table.id,))
@@ -208,14 +223,14 @@ class SqlStore:
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
         time = self._database.time_literal(until)
         condition = f"version = {_literal(version)} AND wakeup <= {time}"
-        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")  # noqa: S608
+        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")
 
     def clear(self, table: RowTable, version: str) -> None:
-        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE version = {_literal(version)}")  # noqa: S608
+        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE version = {_literal(version)}")
 
     def send(self, rows: pa.Table) -> None:
         self._database.insert(OUTBOX_TABLE, rows)
-        self._database.execute(f"UPDATE {HOST} SET sent = sent + {rows.num_rows}")  # noqa: S608
+        self._database.execute(f"UPDATE {HOST} SET sent = sent + {rows.num_rows}")
 
     def _prepare(self) -> None:
         there = self._database.tables()
@@ -243,11 +258,11 @@ class SqlStore:
         self._database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(parts)})")
 
     def _rows(self, columns: str, table: str, order: str = "1") -> list[tuple[Any, ...]]:
-        return self._database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")  # noqa: S608 - names of ours
+        return self._database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
     def _replace(self, table: str, key: dict[str, Any], values: Sequence[Any]) -> None:
         ((column, value),) = key.items()
-        self._database.execute(f"DELETE FROM {table} WHERE {column} = {self._database.mark}", (value,))  # noqa: S608
+        self._database.execute(f"DELETE FROM {table} WHERE {column} = {self._database.mark}", (value,))
         columns = [pa.array([item], field.type) for item, field in zip((value, *values), TABLES[table], strict=True)]
         self._database.insert(table, pa.Table.from_arrays(columns, schema=TABLES[table]))
 
@@ -305,10 +320,10 @@ class SqlShard:
         self._database.insert(table, pa.Table.from_arrays(columns, schema=TABLES[table]))
 
     def _delete(self, table: str) -> None:
-        self._database.execute(f"DELETE FROM {table} WHERE deployment = {self._deployment:d}")  # noqa: S608
+        self._database.execute(f"DELETE FROM {table} WHERE deployment = {self._deployment:d}")
 
     def _select(self, columns: str, table: str, order: str) -> list[tuple[Any, ...]]:
-        query = f"SELECT {columns} FROM {table} WHERE deployment = {self._deployment:d} ORDER BY {order}"  # noqa: S608
+        query = f"SELECT {columns} FROM {table} WHERE deployment = {self._deployment:d} ORDER BY {order}"
         return self._database.rows(query)
 
 

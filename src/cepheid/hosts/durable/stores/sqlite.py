@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
+from cepheid.hosts.durable.outbox import plain, text_of
 from cepheid.hosts.durable.stores.sql import quoted
 
 _AT_ONCE = 30_000
@@ -45,13 +46,13 @@ class SqliteDatabase:
         names = ", ".join(map(quoted, rows.schema.names))
         marks = ", ".join("?" * rows.num_columns)
         conflict = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
-        statement = f"INSERT INTO {quoted(table)} ({names}) VALUES ({marks}){conflict}"  # noqa: S608
+        statement = f"INSERT INTO {quoted(table)} ({names}) VALUES ({marks}){conflict}"
         self._connection.executemany(statement, zip(*map(_values, rows.columns), strict=True))
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         for some, marks in _parts(values):
             where = f"{quoted(column)} IN ({marks}){' AND ' if condition else ''}{condition}"
-            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}", some)  # noqa: S608
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}", some)
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
@@ -59,7 +60,7 @@ class SqliteDatabase:
         found = []
         for some, marks in _parts(values):
             where = f"{quoted(column)} IN ({marks}) AND {condition}"
-            found += self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", some)  # noqa: S608
+            found += self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", some)
         return found
 
     def type_name(self, type_: pa.DataType) -> str:
@@ -118,7 +119,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(type_):
         return _texts(column)
     if pa.types.is_nested(type_):
-        return [None if value is None else json.dumps(_plain(value), default=_text) for value in python_values(column)]
+        return [None if value is None else json.dumps(plain(value), default=text_of) for value in python_values(column)]
     if pa.types.is_decimal(type_) or pa.types.is_date(type_) or pa.types.is_duration(type_) or pa.types.is_time(type_):
         return [None if value is None else str(value) for value in python_values(column)]
     return python_values(column)
@@ -129,15 +130,3 @@ def _texts(times: pa.ChunkedArray | pa.Array) -> list[str | None]:
     utc = times.cast(pa.timestamp("us", "UTC" if zone else None))
     texts: list[str | None] = pc.strftime(utc, f"%Y-%m-%dT%H:%M:%S{zone}").to_pylist()
     return texts
-
-
-def _text(value: Any) -> str:
-    """A value that JSON does not have, as text."""
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)
-
-
-def _plain(value: Any) -> Any:
-    """Arrow gives a map as pairs; JSON has objects."""
-    if isinstance(value, list) and value and all(isinstance(pair, tuple) for pair in value):
-        return {key: _plain(item) for key, item in value}
-    return value

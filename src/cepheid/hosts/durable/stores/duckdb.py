@@ -1,0 +1,111 @@
+"""The store in DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from cepheid.errors import StoreError
+from cepheid.hosts.durable.stores.sql import quoted
+
+_SETTINGS = {
+    "TimeZone": "UTC",
+    # A user's query reads the host's tables, and nothing else.
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+
+
+class DuckDbDatabase:
+    """A `sql.Database`. DuckDB itself refuses a second process while this one has the file open."""
+
+    mark = "?"
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._connection = duckdb.connect(path)
+            for setting, value in _SETTINGS.items():
+                self._connection.execute(f"SET {setting} = '{value}'")
+        except duckdb.Error as error:
+            raise StoreError(f"the DuckDB database {path} cannot be opened: {_reason(error)}") from error
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._connection.execute(statement, [*values])
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, [*values]).fetchall()
+
+    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
+        conflict = "" if key is None else " ON CONFLICT DO NOTHING"
+        with self._registered(rows) as given:
+            self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
+
+    def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
+        with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
+            where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+
+    def rows_where_in(
+        self, columns: str, table: str, column: str, values: Sequence[str], condition: str
+    ) -> list[tuple[Any, ...]]:
+        with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
+            where = f"{quoted(column)} IN (SELECT value FROM {given}) AND {condition}"
+            return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}")
+
+    def type_name(self, type_: pa.DataType) -> str:
+        """The type that DuckDB itself gives to the Arrow type."""
+        with self._registered(pa.table({"value": pa.array([], type_)})) as given:
+            ((_, name, *_),) = self.rows(f"DESCRIBE SELECT value FROM {given}")
+            return str(name)
+
+    def time_literal(self, time: int) -> str:
+        return f"make_timestamptz({time:d})"
+
+    def tables(self) -> set[str]:
+        return {name for (name,) in self.rows("SELECT table_name FROM information_schema.tables")}
+
+    def columns_of(self, table: str) -> set[str]:
+        query = "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
+        return {name for (name,) in self.rows(query, [table])}
+
+    def begin(self) -> None:
+        self._connection.execute("BEGIN TRANSACTION")
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(duckdb.TransactionException):  # DuckDB may have ended it already, after its own failure
+            self._connection.execute("ROLLBACK")
+
+    def query(self, sql: str) -> pa.Table:
+        reader = self._connection.cursor()
+        try:
+            reader.execute("BEGIN TRANSACTION READ ONLY")
+            return reader.sql(sql).to_arrow_table()
+        except (duckdb.Error, AttributeError) as error:  # a statement without a result gives None
+            raise StoreError(f"DuckDB refuses the query: {_reason(error)}") from error
+        finally:
+            reader.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[str]:
+        """The rows as a view, by its name."""
+        self._connection.register("cepheid_rows", rows)
+        try:
+            yield "cepheid_rows"
+        finally:
+            self._connection.unregister("cepheid_rows")
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0]

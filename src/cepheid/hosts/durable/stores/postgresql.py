@@ -1,0 +1,166 @@
+"""The store in PostgreSQL, by psycopg 3."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg.types.json import Jsonb
+
+from cepheid.errors import StoreError
+from cepheid.events.batch import python_values
+from cepheid.hosts.durable.outbox import plain, text_of
+from cepheid.hosts.durable.stores.sql import quoted
+
+_PATIENCE = 5.0
+"""Seconds."""
+_LOCK = 0x6365706865
+"""The number of the advisory lock that the writing host has."""
+
+
+class PostgresDatabase:
+    """A `sql.Database`. Rows are written by binary COPY; nested values are jsonb."""
+
+    mark = "%s"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        try:
+            self._connection = psycopg.connect(url, autocommit=True, application_name="cepheid host")
+        except psycopg.Error as error:
+            raise StoreError(f"the PostgreSQL database cannot be opened: {_reason(error)}") from error
+        try:
+            self._connection.execute("SET TIME ZONE 'UTC'")
+            self._lock()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _lock(self) -> None:
+        """Takes the lock of the writing host. The server may notice only after a moment that one has died."""
+        until = time.monotonic() + _PATIENCE
+        while not self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,))[0][0]:
+            if time.monotonic() > until:
+                raise StoreError("another host has this PostgreSQL database open: close it first")
+            time.sleep(0.05)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._connection.execute(statement, values or None)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values or None, binary=True).fetchall()
+
+    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
+        if key is None:
+            self._copy(quoted(table), rows)
+            return
+        new = quoted(f"new_{table}"[:63])
+        names = ", ".join(map(quoted, rows.schema.names))
+        self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {new} (LIKE {quoted(table)}) ON COMMIT DELETE ROWS")
+        self._copy(new, rows)
+        self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {new} ON CONFLICT DO NOTHING")
+
+    def _copy(self, table: str, rows: pa.Table) -> None:
+        names = ", ".join(map(quoted, rows.schema.names))
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)") as copy,
+        ):
+            copy.set_types([self.type_name(field.type).partition("(")[0] for field in rows.schema])
+            for row in zip(*map(_values, rows.columns), strict=True):
+                copy.write_row(row)
+
+    def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
+        where = f"{quoted(column)} = ANY(%s){' AND ' if condition else ''}{condition}"
+        self.execute(f"DELETE FROM {quoted(table)} WHERE {where}", ([*values],))
+
+    def rows_where_in(
+        self, columns: str, table: str, column: str, values: Sequence[str], condition: str
+    ) -> list[tuple[Any, ...]]:
+        where = f"{quoted(column)} = ANY(%s) AND {condition}"
+        return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", ([*values],))
+
+    def type_name(self, type_: pa.DataType) -> str:
+        return next(name(type_) for is_of, name in _TYPES if is_of(type_))
+
+    def time_literal(self, time: int) -> str:
+        return f"TIMESTAMPTZ 'epoch' + INTERVAL '{time:d} microseconds'"
+
+    def tables(self) -> set[str]:
+        query = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
+        return {name for (name,) in self.rows(query)}
+
+    def columns_of(self, table: str) -> set[str]:
+        query = (
+            "SELECT column_name::text FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name = %s"
+        )
+        return {name for (name,) in self.rows(query, (table,))}
+
+    def begin(self) -> None:
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if not self._connection.closed:
+            self.execute("ROLLBACK")
+
+    def query(self, sql: str) -> pa.Table:
+        try:
+            with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
+                reader.execute("SET default_transaction_read_only = on")
+                reader.execute("SET TIME ZONE 'UTC'")
+                cursor = reader.execute(sql)
+                names = [column.name for column in cursor.description or ()]
+                rows = cursor.fetchall() if names else []
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL refuses the query: {_reason(error)}") from error
+        return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    def close(self) -> None:
+        if not self._connection.closed:
+            self.execute("SELECT pg_advisory_unlock_all()")
+            self._connection.close()
+
+
+def _fixed(name: str) -> Callable[[pa.DataType], str]:
+    return lambda _: name
+
+
+_TYPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]], ...] = (
+    (pa.types.is_boolean, _fixed("boolean")),
+    (pa.types.is_integer, _fixed("bigint")),
+    (pa.types.is_floating, _fixed("double precision")),
+    (pa.types.is_decimal, lambda type_: f"numeric({type_.precision}, {type_.scale})"),
+    (lambda type_: pa.types.is_timestamp(type_) and type_.tz is not None, _fixed("timestamptz")),
+    (pa.types.is_timestamp, _fixed("timestamp")),
+    (pa.types.is_date, _fixed("date")),
+    (pa.types.is_time, _fixed("time")),
+    (pa.types.is_duration, _fixed("interval")),
+    (lambda type_: pa.types.is_binary(type_) or pa.types.is_large_binary(type_), _fixed("bytea")),
+    (pa.types.is_nested, _fixed("jsonb")),
+    (lambda _: True, _fixed("text")),
+)
+"""The first type whose test fits."""
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values as psycopg takes them."""
+    values = python_values(column)
+    if pa.types.is_nested(column.type):
+        return [None if value is None else Jsonb(plain(value), dumps=_dumps) for value in values]
+    return values
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=text_of)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
