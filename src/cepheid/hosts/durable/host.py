@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, StoreError
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.outbox import Outbox
@@ -50,6 +50,7 @@ class DurableHost:
         self._deployments: list[Deployment] = []
         self._running: list[Deployed] = []
         self._sent = 0
+        self._is_current = True
         self._read()
 
     # Inputs and patterns
@@ -69,9 +70,10 @@ class DurableHost:
         Raises:
             SchemaError: there is an input of this name with other arguments.
         """
+        self._ensure_current()
         known = self._inputs.get(given.name)
         if known is None:
-            with self._store.transaction() as transaction:
+            with self._changing() as transaction:
                 transaction.save_input(given)
             self._inputs[given.name] = given
         elif faults := _differences(known, given):
@@ -85,6 +87,7 @@ class DurableHost:
             PatternError, SchemaError: the pattern does not fit its input, its version or what is kept; nothing has
                 changed.
         """
+        self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
         deployed = Deployed(deployment, self._table_of(deployment.input))
         former = self._former(deployment, since, old)
@@ -112,6 +115,7 @@ class DurableHost:
         Raises:
             SchemaError: no pattern of this name runs.
         """
+        self._ensure_current()
         running = next((one for one in self._running if _is_running(one, name)), None)
         if running is None:
             known = ", ".join(one.deployment.name for one in self._running) or "none"
@@ -181,6 +185,7 @@ class DurableHost:
             EventError: the position overlaps what is stored, or events cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`. Nothing has changed, as for the errors above.
         """
+        self._ensure_current()
         known = self._input(source)
         table = fitted(events, known.columns)
         if position is not None and is_stored_already(known, position, table.num_rows):
@@ -193,6 +198,7 @@ class DurableHost:
 
     def advance_time(self, until: Mapping[str, int]) -> Fed:
         """Advances the time of inputs, each to its time (microseconds): events up to it are late from now on."""
+        self._ensure_current()
         found: dict[str, list[pa.Table]] = {}
         for source, time in until.items():
             known = self._input(source)
@@ -285,6 +291,7 @@ class DurableHost:
 
     def query(self, sql: str) -> pa.Table:
         """The result of a query over the host's tables."""
+        self._ensure_current()
         return self._store.query(sql)
 
     def close(self) -> None:
@@ -298,13 +305,27 @@ class DurableHost:
         try:
             with self._store.transaction() as transaction:
                 yield transaction
+        except StoreError:
+            self._is_current = False  # the connection may be gone, so it is made anew when it is needed
+            raise
         except BaseException:
             self._read()
             raise
 
+    def _ensure_current(self) -> None:
+        """Reads the state anew after the store has failed.
+
+        Raises:
+            StoreError: the store still fails.
+        """
+        if not self._is_current:
+            self._store.reopen()
+            self._read()
+
     def _read(self) -> None:
         """Reads the whole state from the store."""
         inputs, self._deployments, self._sent = self._store.load()
+        self._is_current = False
         self._inputs = {one.name: one for one in inputs}
         self._running = []
         for deployment in self._deployments:
@@ -314,6 +335,7 @@ class DurableHost:
             shard = self._store.shard(deployment.number)
             deployed.recover(shard, shard.head())
             self._running.append(deployed)
+        self._is_current = True
 
 
 def _is_running(one: Deployed, name: str) -> bool:

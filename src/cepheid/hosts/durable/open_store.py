@@ -25,13 +25,13 @@ def open_store(url: str) -> HostStore:
 def _sqlite(place: str) -> HostStore:
     from cepheid.hosts.durable.stores.sqlite import SqliteDatabase
 
-    return SqlStore(SqliteDatabase(_path(place)))
+    return SqlStore(lambda: SqliteDatabase(_path(place)))
 
 
 def _duckdb(place: str) -> HostStore:
     from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
 
-    return SqlStore(DuckDbDatabase(_path(place)))
+    return SqlStore(lambda: DuckDbDatabase(_path(place)))
 
 
 def _postgresql(place: str) -> HostStore:
@@ -39,7 +39,7 @@ def _postgresql(place: str) -> HostStore:
         from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
     except ImportError as error:
         raise StoreError("PostgreSQL needs the package psycopg: pip install 'cepheid[postgresql]'") from error
-    return SqlStore(PostgresDatabase(f"postgresql://{place}"))
+    return SqlStore(lambda: PostgresDatabase(f"postgresql://{place}"))
 
 
 def _path(place: str) -> str:

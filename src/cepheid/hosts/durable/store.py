@@ -71,6 +71,13 @@ class Transaction(Protocol):
 class HostStore(Protocol):
     """The place where a durable host stores everything. One host has it open for writing."""
 
+    def reopen(self) -> None:
+        """Opens the store anew after a StoreError.
+
+        Raises:
+            StoreError: that is not possible either.
+        """
+
     def load(self) -> Stored:
         """What is stored."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.stores.sql import quoted
+from cepheid.hosts.durable.stores.database import failing, quoted, reason
 
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -26,6 +26,7 @@ class DuckDbDatabase:
     """A `sql.Database`. DuckDB itself refuses a second process while this one has the file open."""
 
     mark = "?"
+    errors: tuple[type[Exception], ...] = (duckdb.Error,)
 
     def __init__(self, path: str) -> None:
         try:
@@ -33,18 +34,25 @@ class DuckDbDatabase:
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
-            raise StoreError(f"the DuckDB database {path} cannot be opened: {_reason(error)}") from error
+            raise StoreError(f"the DuckDB database {path} cannot be opened: {reason(error)}") from error
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, [*values])
 
+    def changed(self, statement: str) -> int:
+        ((count,),) = self._connection.execute(statement).fetchall()
+        return int(count)
+
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, [*values]).fetchall()
+        with failing(self, "read"):
+            return self._connection.execute(query, [*values]).fetchall()
 
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
         conflict = "" if key is None else " ON CONFLICT DO NOTHING"
         with self._registered(rows) as given:
-            self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
+            self._connection.execute(
+                f"INSERT INTO {quoted(table)} BY NAME SELECT {_columns(rows)} FROM {given}{conflict}"
+            )
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
@@ -59,7 +67,11 @@ class DuckDbDatabase:
             return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}")
 
     def type_name(self, type_: pa.DataType) -> str:
-        """The type that DuckDB itself gives to the Arrow type."""
+        """The type that DuckDB itself gives to the Arrow type; nested ones are JSON, as the stages of two versions of a
+        pattern may differ in their columns.
+        """
+        if pa.types.is_nested(type_):
+            return "JSON"
         with self._registered(pa.table({"value": pa.array([], type_)})) as given:
             ((_, name, *_),) = self.rows(f"DESCRIBE SELECT value FROM {given}")
             return str(name)
@@ -70,10 +82,6 @@ class DuckDbDatabase:
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows("SELECT table_name FROM information_schema.tables")}
 
-    def columns_of(self, table: str) -> set[str]:
-        query = "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
-        return {name for (name,) in self.rows(query, [table])}
-
     def begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION")
 
@@ -81,8 +89,7 @@ class DuckDbDatabase:
         self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        with suppress(duckdb.TransactionException):  # DuckDB may have ended it already, after its own failure
-            self._connection.execute("ROLLBACK")
+        self._connection.execute("ROLLBACK")
 
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
@@ -90,7 +97,7 @@ class DuckDbDatabase:
             reader.execute("BEGIN TRANSACTION READ ONLY")
             return reader.sql(sql).to_arrow_table()
         except (duckdb.Error, AttributeError) as error:  # a statement without a result gives None
-            raise StoreError(f"DuckDB refuses the query: {_reason(error)}") from error
+            raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
         finally:
             reader.close()
 
@@ -107,5 +114,8 @@ class DuckDbDatabase:
             self._connection.unregister("cepheid_rows")
 
 
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0]
+def _columns(rows: pa.Table) -> str:
+    return ", ".join(
+        f"to_json({name}) AS {name}" if pa.types.is_nested(field.type) else name
+        for name, field in zip(map(quoted, rows.schema.names), rows.schema, strict=True)
+    )

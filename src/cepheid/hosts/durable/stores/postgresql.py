@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.durable.outbox import plain, text_of
-from cepheid.hosts.durable.stores.sql import quoted
+from cepheid.hosts.durable.stores.database import failing, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -26,13 +26,14 @@ class PostgresDatabase:
     """A `sql.Database`. Rows are written by binary COPY; nested values are jsonb."""
 
     mark = "%s"
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
         self._url = url
         try:
             self._connection = psycopg.connect(url, autocommit=True, application_name="cepheid host")
         except psycopg.Error as error:
-            raise StoreError(f"the PostgreSQL database cannot be opened: {_reason(error)}") from error
+            raise StoreError(f"the PostgreSQL database cannot be opened: {reason(error)}") from error
         try:
             self._connection.execute("SET TIME ZONE 'UTC'")
             self._lock()
@@ -51,8 +52,12 @@ class PostgresDatabase:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, values or None)
 
+    def changed(self, statement: str) -> int:
+        return self._connection.execute(statement).rowcount
+
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values or None, binary=True).fetchall()
+        with failing(self, "read"):
+            return self._connection.execute(query, values or None, binary=True).fetchall()
 
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
         if key is None:
@@ -94,13 +99,6 @@ class PostgresDatabase:
         query = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
         return {name for (name,) in self.rows(query)}
 
-    def columns_of(self, table: str) -> set[str]:
-        query = (
-            "SELECT column_name::text FROM information_schema.columns "
-            "WHERE table_schema = current_schema() AND table_name = %s"
-        )
-        return {name for (name,) in self.rows(query, (table,))}
-
     def begin(self) -> None:
         self.execute("BEGIN")
 
@@ -108,8 +106,7 @@ class PostgresDatabase:
         self.execute("COMMIT")
 
     def rollback(self) -> None:
-        if not self._connection.closed:
-            self.execute("ROLLBACK")
+        self.execute("ROLLBACK")
 
     def query(self, sql: str) -> pa.Table:
         try:
@@ -120,13 +117,11 @@ class PostgresDatabase:
                 names = [column.name for column in cursor.description or ()]
                 rows = cursor.fetchall() if names else []
         except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL refuses the query: {_reason(error)}") from error
+            raise StoreError(f"PostgreSQL refuses the query: {reason(error)}") from error
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
 
     def close(self) -> None:
-        if not self._connection.closed:
-            self.execute("SELECT pg_advisory_unlock_all()")
-            self._connection.close()
+        self._connection.close()
 
 
 def _fixed(name: str) -> Callable[[pa.DataType], str]:
@@ -160,7 +155,3 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 def _dumps(value: Any) -> str:
     return json.dumps(value, default=text_of)
-
-
-def _reason(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.durable.outbox import plain, text_of
-from cepheid.hosts.durable.stores.sql import quoted
+from cepheid.hosts.durable.stores.database import failing, quoted
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
@@ -26,6 +26,7 @@ class SqliteDatabase:
     """
 
     mark = "?"
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -39,8 +40,12 @@ class SqliteDatabase:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, values)
 
+    def changed(self, statement: str) -> int:
+        return self._connection.execute(statement).rowcount
+
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values).fetchall()
+        with failing(self, "read"):
+            return self._connection.execute(query, values).fetchall()
 
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
         names = ", ".join(map(quoted, rows.schema.names))
@@ -77,9 +82,6 @@ class SqliteDatabase:
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
-
-    def columns_of(self, table: str) -> set[str]:
-        return {name for (name,) in self.rows("SELECT name FROM pragma_table_info(?)", (table,))}
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")

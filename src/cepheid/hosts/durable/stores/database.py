@@ -1,0 +1,93 @@
+"""What stores in SQL databases ask of a database: one module each has what is special about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from cepheid.errors import StoreError
+
+
+class Database(Protocol):
+    """A connection to a database, and what is special about its SQL. All values are given as parameters."""
+
+    mark: str
+    """The mark of a parameter in a statement."""
+    errors: tuple[type[Exception], ...]
+    """What the driver raises."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None: ...
+
+    def changed(self, statement: str) -> int:
+        """Executes the statement; returns the number of rows that it has changed."""
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """
+        Raises:
+            StoreError: they cannot be read.
+        """
+
+    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
+        """Adds rows. With a `key`, rows whose value in that column is there already are left out."""
+
+    def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
+        """Removes the rows whose column has one of the values, and that fit the condition."""
+
+    def rows_where_in(
+        self, columns: str, table: str, column: str, values: Sequence[str], condition: str
+    ) -> list[tuple[Any, ...]]:
+        """The columns of the rows whose column has one of the values, and that fit the condition."""
+
+    def type_name(self, type_: pa.DataType) -> str:
+        """The type of a column."""
+
+    def time_literal(self, time: int) -> str:
+        """An instant (microseconds), as SQL."""
+
+    def tables(self) -> set[str]:
+        """The names of all tables."""
+
+    def begin(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def query(self, sql: str) -> pa.Table:
+        """The result of a user's query, which cannot change anything."""
+
+    def close(self) -> None: ...
+
+
+def quoted(name: str) -> str:
+    """The name as SQL. All of a host's statements quote names here."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def create_table(database: Database, name: str, columns: pa.Schema, key: Sequence[str]) -> None:
+    """Makes a table; `key` has the columns of its primary key."""
+    parts = [f"{quoted(field.name)} {database.type_name(field.type)}" for field in columns]
+    parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(parts)})")
+
+
+def literal(text: str) -> str:
+    """The text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def failing(database: Database, what: str) -> Iterator[None]:
+    """Errors of the driver become errors of the store."""
+    try:
+        yield
+    except database.errors as error:
+        raise StoreError(f"the store cannot be {what}: {reason(error)}") from error
+
+
+def reason(error: Exception) -> str:
+    """The first line of a driver's message."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,68 @@
+"""The tables of rows for users in a SQL database: open partial matches, matches, timeouts, late events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from cepheid.errors import StoreError
+from cepheid.hosts.durable.store import RowTable
+from cepheid.hosts.durable.stores.database import Database, create_table, quoted
+from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
+
+
+def make_table(database: Database, table: RowTable) -> None:
+    """Makes the table, or adds the columns that it lacks.
+
+    Raises:
+        StoreError: there is a table of this name that no host has made, or a column has another type.
+    """
+    types = {field.name: database.type_name(field.type) for field in table.columns}
+    there = _types_of(database, table.name)
+    if there is None:
+        _create(database, table)
+    else:
+        _check_types(table.name, there, types)
+        for name in types.keys() - there:
+            database.execute(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(name)} {types[name]}")
+    if types.keys() - (there or {}):
+        _save_types(database, table.name, {**(there or {}), **types})
+
+
+def _create(database: Database, table: RowTable) -> None:
+    if table.name in database.tables():
+        raise StoreError(
+            f"the database has a table {table.name!r} that no host has made. Rename it, or give the host a database "
+            "or a schema of its own"
+        )
+    create_table(database, table.name, table.columns, (table.id,))
+    for number, columns in enumerate(table.indexes):
+        named = ", ".join(map(quoted, columns))
+        database.execute(f"CREATE INDEX {quoted(f'{table.name}_{number}')} ON {quoted(table.name)} ({named})")
+
+
+def _types_of(database: Database, table: str) -> dict[str, str] | None:
+    """The types of the columns of a table that a host has made."""
+    rows = database.rows(f"SELECT types FROM {USER_TABLES} WHERE name = {database.mark}", (table,))
+    return json.loads(rows[0][0]) if rows else None
+
+
+def _save_types(database: Database, table: str, types: Mapping[str, str]) -> None:
+    database.execute(f"DELETE FROM {USER_TABLES} WHERE name = {database.mark}", (table,))
+    row = {"name": [table], "types": [json.dumps(types)]}
+    database.insert(USER_TABLES, pa.table(row, schema=TABLES[USER_TABLES]))
+
+
+def _check_types(table: str, there: Mapping[str, str], types: Mapping[str, str]) -> None:
+    changed = [
+        f"{name!r} is {there[name]} there, not {types[name]}"
+        for name in sorted(types.keys() & there)
+        if there[name] != types[name]
+    ]
+    if changed:
+        raise StoreError(
+            f"table {table!r} has columns of other types from an earlier version: {', '.join(changed)}. Give these "
+            "columns other names"
+        )

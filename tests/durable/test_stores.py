@@ -1,0 +1,201 @@
+"""Stores that fail, that have something else in them, or that two hosts want."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from tests.durable.postgres import Server
+
+import cepheid
+from cepheid.errors import StoreError
+from cepheid.host import Host, open_host
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("user", pa.string()), ("what", pa.string())]
+)
+START = datetime(2024, 3, 4, 10, tzinfo=UTC)
+PAIRS = (
+    cepheid.Pattern.begin("a", name="pairs")
+    .where("what = 'a'")
+    .followed_by("b")
+    .where("what = 'b'")
+    .within("10 minutes")
+)
+
+
+OPEN_TO_OTHERS = ("sqlite", "postgresql")
+"""DuckDB lets nobody else in while the host has the file open."""
+
+
+def events(*kinds: str, after: int = 0) -> pa.Table:
+    """Events of one user, a minute apart."""
+    rows = [
+        {"id": after + i, "at": START + timedelta(minutes=after + i), "user": "u", "what": what}
+        for i, what in enumerate(kinds)
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def prepared(url: str, **how: Any) -> Host:
+    host = open_host(url)
+    host.input("events", SCHEMA, time="at", sequence="id")
+    host.deploy(PAIRS, input="events", key="user", **how)
+    return host
+
+
+def count(host: Host, table: str) -> int:
+    return int(host.sql(f"SELECT count(*) AS n FROM {table}").column(0)[0].as_py())
+
+
+def test_lost_connection(postgres: Server) -> None:
+    """A host whose connection breaks refuses the step, and goes on when the server answers again: nothing is lost."""
+    with prepared(postgres.url("lost_connection")) as host:
+        host.feed(events("a"), input="events", position=1)
+        _end_sessions(postgres, "lost_connection")
+        with pytest.raises(StoreError, match="cannot be"):
+            host.feed(events("b", after=1), input="events", position=2)
+        host.feed(events("b", after=1), input="events", position=2)
+        assert count(host, "matches_pairs") == 1
+
+
+def test_server_killed(postgres: Server) -> None:
+    """The host goes on behind a crash of the server."""
+    with prepared(postgres.url("server_killed")) as host:
+        host.feed(events("a"), input="events", position=1)
+        postgres.kill()
+        with pytest.raises(StoreError, match="cannot be"):
+            host.feed(events("b", after=1), input="events", position=2)
+        with pytest.raises(StoreError, match="cannot be opened"):
+            host.feed(events("b", after=1), input="events", position=2)
+        postgres.start()
+        host.feed(events("b", after=1), input="events", position=2)
+        assert count(host, "matches_pairs") == 1
+
+
+def test_another_host_took_over(postgres: Server) -> None:
+    """A host whose connection broke may not write once another one has opened the store."""
+    url = postgres.url("took_over")
+    first = prepared(url)
+    first.feed(events("a"), input="events", position=1)
+    _end_sessions(postgres, "took_over")
+    with open_host(url) as second:
+        second.feed(events("b", after=1), input="events", position=2)
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                first.feed(events("a", "b", after=2), input="events", position=4)
+    first.feed(events("a", "b", after=2), input="events", position=4)
+    assert count(first, "matches_pairs") == 2
+    first.close()
+
+
+@pytest.mark.parametrize("kind", OPEN_TO_OTHERS)
+def test_fenced(url: str, kind: str) -> None:
+    """Whoever has an older epoch cannot write, even without any lock."""
+    with prepared(url) as host:
+        _raise_epoch(url, kind)
+        with pytest.raises(StoreError, match="another host has opened this store since"):
+            host.feed(events("a"), input="events", position=1)
+        assert count(host, "inputs WHERE position IS NOT NULL") == 0
+
+
+@pytest.mark.parametrize("kind", OPEN_TO_OTHERS)
+def test_table_of_another(url: str, kind: str) -> None:
+    """A table of the same name that no host has made is left alone."""
+    with open_host(url) as host:
+        host.input("events", SCHEMA, time="at", sequence="id")
+        _execute(url, kind, "CREATE TABLE open_pairs (x INTEGER)")
+        with pytest.raises(StoreError, match="'open_pairs' that no host has made"):
+            host.deploy(PAIRS, input="events", key="user")
+        assert count(host, "patterns") == 0
+        assert count(host, "open_pairs") == 0
+
+
+def test_other_types(url: str) -> None:
+    """A later version may add columns to its tables, but not change their types."""
+    with prepared(url, promote={"first": "a.id"}) as host:
+        second = PAIRS.within("5 minutes")
+        with pytest.raises(StoreError, match=r"'first' is .* there, not .*Give these columns other names"):
+            host.deploy(_version(second, "2"), input="events", key="user", promote={"first": "a.what"}, old="drop")
+        host.deploy(_version(second, "2"), input="events", key="user", promote={"what": "a.what"}, old="drop")
+        host.feed(events("a"), input="events")
+        assert host.sql("SELECT first, what FROM open_pairs").to_pylist() == [{"first": None, "what": "a"}]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_full_disk(url: str) -> None:
+    """On a full disk a step fails whole, and is repeated when there is room."""
+    many = 20_000
+    rows = {"id": range(many), "at": [START] * many, "user": [f"u{i}" for i in range(many)], "what": ["a"] * many}
+    table = pa.table({name: pa.array(values, SCHEMA.field(name).type) for name, values in rows.items()})
+    with prepared(url) as host:
+        host.feed(events("a"), input="events", position=1)
+        with _largest_file(400_000), pytest.raises(StoreError, match="cannot be"):
+            host.feed(table, input="events", position=1 + many)
+        assert count(host, "open_pairs") == 1
+        host.feed(table, input="events", position=1 + many)
+        assert count(host, "open_pairs") == 1 + many
+    with open_host(url) as host:
+        assert count(host, "open_pairs") == 1 + many
+
+
+def test_not_a_store(tmp_path: Path) -> None:
+    """A file that is no database is refused, and left as it was."""
+    path = tmp_path / "notes"
+    path.write_text("These are notes, and no database. " * 100)
+    for scheme in ("sqlite", "duckdb"):
+        with pytest.raises(StoreError, match="cannot be opened"):
+            open_host(f"{scheme}:///{path}")
+    assert path.read_text().startswith("These are notes")
+
+
+def test_tables_of_another_program(tmp_path: Path) -> None:
+    """A database that has tables with a host's names is refused."""
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE patterns (name TEXT)")
+    with pytest.raises(StoreError, match="no host made them: patterns"):
+        open_host(f"sqlite:///{path}")
+
+
+@contextmanager
+def _largest_file(size: int) -> Iterator[None]:
+    """Files of this process cannot grow beyond so many bytes, as if the disk were full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _version(pattern: cepheid.Pattern, version: str) -> cepheid.Pattern:
+    return pattern.named(pattern.name, version=version)
+
+
+def _end_sessions(server: Server, database: str) -> None:
+    with psycopg.connect(server.address("postgres"), autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (database,))
+
+
+def _raise_epoch(url: str, kind: str) -> None:
+    _execute(url, kind, "UPDATE cepheid_host SET epoch = epoch + 1")
+
+
+def _execute(url: str, kind: str, statement: str) -> None:
+    if kind == "postgresql":
+        with psycopg.connect(url) as other:
+            other.execute(statement)
+    else:
+        other = sqlite3.connect(url.removeprefix("sqlite:///"))
+        other.execute(statement)
+        other.commit()
+        other.close()
