@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from cepheid.errors import StoreError
+from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.stores.database import failing, quoted, reason
 
 _SETTINGS = {
@@ -49,10 +50,8 @@ class DuckDbDatabase:
 
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
         conflict = "" if key is None else " ON CONFLICT DO NOTHING"
-        with self._registered(rows) as given:
-            self._connection.execute(
-                f"INSERT INTO {quoted(table)} BY NAME SELECT {_columns(rows)} FROM {given}{conflict}"
-            )
+        with self._registered(_with_texts(rows)) as given:
+            self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
@@ -114,8 +113,9 @@ class DuckDbDatabase:
             self._connection.unregister("cepheid_rows")
 
 
-def _columns(rows: pa.Table) -> str:
-    return ", ".join(
-        f"to_json({name}) AS {name}" if pa.types.is_nested(field.type) else name
-        for name, field in zip(map(quoted, rows.schema.names), rows.schema, strict=True)
-    )
+def _with_texts(rows: pa.Table) -> pa.Table:
+    """The rows with JSON text in place of nested values."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            rows = rows.set_column(place, field.name, json_texts(rows.column(place).combine_chunks()))
+    return rows

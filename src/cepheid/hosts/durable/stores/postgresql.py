@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
-from cepheid.hosts.durable.outbox import plain, text_of
+from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.stores.database import failing, quoted, reason
 
 _PATIENCE = 5.0
@@ -147,11 +146,7 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]]
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
     """The values as psycopg takes them."""
-    values = python_values(column)
     if pa.types.is_nested(column.type):
-        return [None if value is None else Jsonb(plain(value), dumps=_dumps) for value in values]
-    return values
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, default=text_of)
+        texts = json_texts(column.combine_chunks()).to_pylist()
+        return [None if text is None else Jsonb(text, dumps=str.encode) for text in texts]
+    return python_values(column)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
-from cepheid.hosts.durable.outbox import plain, text_of
-from cepheid.hosts.durable.stores.database import failing, quoted
+from cepheid.events.time import TIME_TYPE
+from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
+from cepheid.hosts.durable.stores.database import failing, literal, quoted
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
@@ -78,7 +77,7 @@ class SqliteDatabase:
         return "BLOB" if pa.types.is_binary(type_) else "TEXT"
 
     def time_literal(self, time: int) -> str:
-        return f"'{_texts(pa.array([time], pa.int64()).cast(pa.timestamp('us', 'UTC')))[0]}'"
+        return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
@@ -119,16 +118,9 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     """The values as SQLite takes them."""
     type_ = column.type
     if pa.types.is_timestamp(type_):
-        return _texts(column)
+        return python_values(iso_texts(column))
     if pa.types.is_nested(type_):
-        return [None if value is None else json.dumps(plain(value), default=text_of) for value in python_values(column)]
+        return python_values(json_texts(column.combine_chunks()))
     if pa.types.is_decimal(type_) or pa.types.is_date(type_) or pa.types.is_duration(type_) or pa.types.is_time(type_):
         return [None if value is None else str(value) for value in python_values(column)]
     return python_values(column)
-
-
-def _texts(times: pa.ChunkedArray | pa.Array) -> list[str | None]:
-    zone = "Z" if times.type.tz else ""
-    utc = times.cast(pa.timestamp("us", "UTC" if zone else None))
-    texts: list[str | None] = pc.strftime(utc, f"%Y-%m-%dT%H:%M:%S{zone}").to_pylist()
-    return texts
