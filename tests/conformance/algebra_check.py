@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.conformance.algebra_case import Answer, answer
 from tests.conformance.check import Failed, NotSupported, Passed, Result, checked_alone, checked_in_groups
@@ -14,6 +14,8 @@ from tests.conformance.translate import Unsupported
 from tests.conformance.tree_streams import Where, occurrences_together
 
 Case = Mapping[str, Any]
+Ask: TypeAlias = Callable[[Case, str], Answer]
+"""Answers a case for a policy."""
 CASES_A_QUERY = 6
 """The number of cases in one query; each case needs three or more policies."""
 
@@ -29,13 +31,13 @@ def is_algebra(path: Path) -> bool:
 
 
 def check_all_algebra(
-    cases: Iterable[Case], where: Where, split: list[Exception] | None = None
+    cases: Iterable[Case], where: Where, split: list[Exception] | None = None, ask: Ask = answer
 ) -> Iterator[tuple[Case, Result]]:
-    """Each case and its result. On Spark, one query has several cases, and several queries run at a time, as most wait
-    for its scheduler. `split` as in `checked_in_groups`.
+    """Each case and its result; `ask` answers where it is not Spark. On Spark, one query has several cases, and several
+    queries run at a time, as most wait for its scheduler. `split` as in `checked_in_groups`.
     """
     if where == "process":
-        yield from checked_alone(cases, check_algebra)
+        yield from checked_alone(cases, partial(check_algebra, ask=ask))
         return
 
     def together(cases: Sequence[Case]) -> list[Result]:
@@ -47,11 +49,11 @@ def check_all_algebra(
     yield from checked_in_groups(groups, together, partial(check_algebra, where=where), split)
 
 
-def check_algebra(case: Case, where: Where = "process") -> Result:
+def check_algebra(case: Case, where: Where = "process", ask: Ask = answer) -> Result:
     """Whether all required answers are right."""
     try:
         if where == "process":
-            return _result(_wrong(case, partial(answer, case)))
+            return _result(_wrong(case, partial(ask, case)))
         (found,) = occurrences_together([(case, _policies(case))], where)
         return _result(_wrong(case, found.__getitem__))
     except Unsupported as gap:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import pyarrow as pa
 from tests.conformance.case import Answer, Case, Fails, Match, Rejected
 from tests.conformance.compare import Found, difference
+from tests.conformance.durable import STORES, DurableHost
 from tests.conformance.reference import TIME_ALONE, reference
 from tests.conformance.shown import matches_text
 from tests.conformance.streaming import streamed_alone, streamed_together
@@ -137,11 +138,18 @@ def _of_spark(rows: Sequence[Mapping[str, Any]]) -> Found:
     return _found([(row, TIME_ALONE) for row in rows], with_events=False)
 
 
+def durable(host: DurableHost, question: Question) -> Found:
+    """Through a durable host, in the case's own steps."""
+    _check_order(question)
+    return _found([(row, TIME_ALONE) for row in host.rows(question)], with_events=False)
+
+
 HOSTS: Mapping[str, Host] = {
     "in_process": in_process,
     "spark_batch": spark_batch,
     "spark_stream": spark_stream,
     "reference": reference,
+    **{kind: partial(durable, DurableHost(kind)) for kind in STORES},
 }
 TOGETHER: Mapping[Host, Callable[[Sequence[Question]], list[Found]]] = {
     spark_batch: spark_batch_together,

@@ -1,6 +1,6 @@
-"""Compares Cepheid with FlinkCEP: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process or on Spark,
-as batch or stream. A file may also have cases of the event algebra, or of interval patterns and events out of order;
-for these only the final matches are compared on Spark.
+"""Compares Cepheid with FlinkCEP: `python tests/conformance/run.py [--host HOST] FILE.jsonl …`, in process, on Spark
+as batch or stream, or in a durable host. A file may also have cases of the event algebra, of interval patterns and
+events out of order, for which only the final matches are compared on Spark, or of durable hosts.
 
 Prints each failure, and ends with the line `N passed, M failed`; the exit code is 1 if any failed.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))  # a script imports only from its own folder
 
+from tests.conformance.algebra_case import answer
 from tests.conformance.algebra_check import algebra_failure, check_all_algebra, is_algebra, read_algebra
 from tests.conformance.case import Case, read_cases
 from tests.conformance.check import (
@@ -30,6 +31,8 @@ from tests.conformance.check import (
     spark_batch,
     spark_stream,
 )
+from tests.conformance.durable import STORES, DurableHost
+from tests.conformance.hosts_check import check_all_hosts, is_hosts
 from tests.conformance.interval_check import (
     check_all_intervals,
     interval_failure,
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
     options = parser.parse_args(arguments)
     split: list[Exception] = []
-    passed, failed, gaps = run(options.files, HOSTS[options.host], split)
+    passed, failed, gaps = run(options.files, options.host, split)
     if split:
         print(split_text(split))
     if gaps:
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def run(files: Sequence[Path], host: Host, split: list[Exception]) -> tuple[int, int, Counter[str]]:
+def run(files: Sequence[Path], host: str, split: list[Exception]) -> tuple[int, int, Counter[str]]:
     """The numbers of passed and failed cases, and of cases that need each missing feature; failures are printed at
     once. `split` as in `checked_in_groups`.
     """
@@ -74,14 +77,20 @@ def run(files: Sequence[Path], host: Host, split: list[Exception]) -> tuple[int,
     return passed, failed, gaps
 
 
-def _checked(file: Path, host: Host, split: list[Exception]) -> Iterator[tuple[Result, str]]:
+def _checked(file: Path, name: str, split: list[Exception]) -> Iterator[tuple[Result, str]]:
     """The result of each case, and the text to print if it failed."""
+    host = HOSTS[name]
+    if is_hosts(file):
+        for one, result in check_all_hosts(file, name):
+            yield result, f"FAILED {one['name']}\n{result.got}" if isinstance(result, Failed) else ""
+        return
     if is_intervals(file):
         for fact, result in check_all_intervals(read_intervals(file), _where(host), split):
             yield result, interval_failure(fact, result.got) if isinstance(result, Failed) else ""
         return
     if is_algebra(file):
-        for algebra, result in check_all_algebra(read_algebra(file), _where(host), split):
+        ask = DurableHost(name).occurrences if name in STORES else answer
+        for algebra, result in check_all_algebra(read_algebra(file), _where(host), split, ask):
             yield result, algebra_failure(algebra, result.got) if isinstance(result, Failed) else ""
         return
     for case, result in check_all(read_cases(file), host, split):
