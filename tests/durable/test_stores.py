@@ -147,6 +147,29 @@ def test_full_disk(url: str) -> None:
         assert count(host, "open_pairs") == 1 + many
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DELETE FROM matches_pairs",
+        "SELECT 1; DELETE FROM matches_pairs",
+        "COMMIT; DELETE FROM matches_pairs",
+        "BEGIN READ WRITE; DELETE FROM matches_pairs",
+        "WITH x AS (DELETE FROM matches_pairs RETURNING match_id) SELECT * FROM x",
+        "DROP TABLE matches_pairs",
+        "ATTACH '/tmp/other.db' AS other",
+        "SELECT nothing FROM matches_pairs",
+        "",
+    ],
+)
+def test_query_changes_nothing(url: str, query: str) -> None:
+    """A query reads, whatever it is."""
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        with pytest.raises(StoreError, match=r"refuses the query|one SELECT"):
+            host.sql(query)
+        assert count(host, "matches_pairs") == 1
+
+
 def test_not_a_store(tmp_path: Path) -> None:
     """A file that is no database is refused, and left as it was."""
     path = tmp_path / "notes"

@@ -79,6 +79,17 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def column_names(description: Sequence[Sequence[Any]] | None) -> list[str]:
+    """The names of a query's columns, from a cursor's description.
+
+    Raises:
+        StoreError: it was no query.
+    """
+    if description is None:
+        raise StoreError("a query is one SELECT; this is something else")
+    return [column[0] for column in description]
+
+
 @contextmanager
 def failing(database: Database, what: str) -> Iterator[None]:
     """Errors of the driver become errors of the store."""

@@ -93,9 +93,12 @@ class DuckDbDatabase:
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
         try:
+            statements = reader.extract_statements(sql)
+            if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+                raise StoreError("a query is one SELECT; this is something else, or several statements")
             reader.execute("BEGIN TRANSACTION READ ONLY")
-            return reader.sql(sql).to_arrow_table()
-        except (duckdb.Error, AttributeError) as error:  # a statement without a result gives None
+            return reader.sql(statements[0]).to_arrow_table()
+        except duckdb.Error as error:
             raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
         finally:
             reader.close()

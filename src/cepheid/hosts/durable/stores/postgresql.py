@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import failing, quoted, reason
+from cepheid.hosts.durable.stores.database import column_names, failing, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -110,11 +110,11 @@ class PostgresDatabase:
     def query(self, sql: str) -> pa.Table:
         try:
             with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
-                reader.execute("SET default_transaction_read_only = on")
                 reader.execute("SET TIME ZONE 'UTC'")
-                cursor = reader.execute(sql)
-                names = [column.name for column in cursor.description or ()]
-                rows = cursor.fetchall() if names else []
+                reader.execute("BEGIN READ ONLY")
+                cursor = reader.execute(sql, binary=True)  # in this protocol a text has one statement only
+                names = column_names(cursor.description)
+                rows = cursor.fetchall()
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL refuses the query: {reason(error)}") from error
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)

@@ -13,7 +13,7 @@ from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
-from cepheid.hosts.durable.stores.database import failing, literal, quoted
+from cepheid.hosts.durable.stores.database import column_names, failing, literal, quoted
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
@@ -94,9 +94,10 @@ class SqliteDatabase:
 
     def query(self, sql: str) -> pa.Table:
         reader = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        reader.set_authorizer(_only_reads)
         try:
             cursor = reader.execute(sql)
-            names = [column[0] for column in cursor.description or ()]
+            names = column_names(cursor.description)
             rows = cursor.fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"SQLite refuses the query: {error}") from error
@@ -106,6 +107,14 @@ class SqliteDatabase:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _only_reads(action: int, *_: str | None) -> int:
+    """What a user's query may do: nothing but read the host's tables. It could attach other files."""
+    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+
+
+_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 
 
 def _parts(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
