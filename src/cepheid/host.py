@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError
 from cepheid.events.time import microseconds
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
-from cepheid.hosts.durable.open_store import open_store
+from cepheid.hosts.durable.open_store import open_store, restore
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
 from cepheid.lang.documents import AnyPattern
@@ -44,6 +45,15 @@ def open_host(url: str) -> Host:
         SnapshotError: its state is damaged.
     """
     return Host(DurableHost(open_store(url)))
+
+
+def restore_host(backup: str | Path, url: str) -> None:
+    """Makes a store at `url` from what `Host.backup` has written on a store of the same kind.
+
+    Raises:
+        StoreError: there is a store at the URL already, or the backup is none, or is damaged.
+    """
+    restore(Path(backup), url)
 
 
 class Host:
@@ -193,6 +203,16 @@ class Host:
             StoreError: the database refuses it.
         """
         return self._host.query(query)
+
+    def backup(self, path: str | Path) -> None:
+        """Writes all that is stored to a new file, from which `restore_host` makes a store. Feeds wait meanwhile.
+
+        For SQLite and DuckDB the file is a database like that of the host, for PostgreSQL it is one of pg_dump.
+
+        Raises:
+            StoreError: there is something at the path already, or it cannot be written.
+        """
+        self._host.backup(Path(path))
 
     def close(self) -> None:
         """Gives up the store. Everything is stored already."""

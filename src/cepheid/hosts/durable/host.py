@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -293,6 +294,11 @@ class DurableHost:
         """The result of a query over the host's tables."""
         self._ensure_current()
         return self._store.query(sql)
+
+    def backup(self, path: Path) -> None:
+        """Writes all that is stored to a new file or folder."""
+        self._ensure_current()
+        self._store.backup(path)
 
     def close(self) -> None:
         self._store.close()

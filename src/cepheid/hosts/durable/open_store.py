@@ -1,12 +1,29 @@
-"""Opens the store that a URL names."""
+"""Opens the store that a URL names, or makes one from a backup."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.store import HostStore
+from cepheid.hosts.durable.stores.database import Database
+from cepheid.hosts.durable.stores.layout import HOST
 from cepheid.hosts.durable.stores.sql import SqlStore
+from cepheid.hosts.durable.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
+
+
+class _Kind(NamedTuple):
+    """What to do with the part of a URL after `scheme://`."""
+
+    open: Callable[[str], HostStore]
+    restore: Callable[[Path, str], None]
 
 
 def open_store(url: str) -> HostStore:
@@ -15,36 +32,86 @@ def open_store(url: str) -> HostStore:
     Raises:
         StoreError: the scheme is unknown, or the store cannot be opened.
     """
+    kind, place = _kind_of(url)
+    return kind.open(place)
+
+
+def restore(backup: Path, url: str) -> None:
+    """Makes a store at the URL from what `HostStore.backup` has written on one of the same kind.
+
+    Raises:
+        StoreError: there is a store at the URL, or the backup is none, or is damaged.
+    """
+    if not backup.exists():
+        raise StoreError(f"there is no backup {backup}")
+    kind, place = _kind_of(url)
+    kind.restore(backup, place)
+
+
+def _kind_of(url: str) -> tuple[_Kind, str]:
     scheme, separator, place = url.partition("://")
-    if not separator or scheme not in _STORES:
-        known = ", ".join(f"{name}://" for name in _STORES)
-        raise StoreError(f"a store is named by a URL that begins with one of {known}, got {url!r}")
-    return _STORES[scheme](place)
+    if not separator or scheme not in _KINDS:
+        known = ", ".join(f"{name}://" for name in _KINDS)
+        # Not the whole URL: it may have a password.
+        raise StoreError(f"a store is named by a URL that begins with one of {known}; this one begins with {scheme!r}")
+    return _KINDS[scheme], place
 
 
-def _sqlite(place: str) -> HostStore:
+def _sqlite(path: Path) -> Database:
     from cepheid.hosts.durable.stores.sqlite import SqliteDatabase
 
-    return SqlStore(lambda: SqliteDatabase(_path(place)))
+    return SqliteDatabase(path)
 
 
-def _duckdb(place: str) -> HostStore:
+def _duckdb(path: Path) -> Database:
     from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
 
-    return SqlStore(lambda: DuckDbDatabase(_path(place)))
+    return DuckDbDatabase(path)
 
 
-def _postgresql(place: str) -> HostStore:
+def _in_file(connect: Callable[[Path], Database]) -> _Kind:
+    """A database that is one file."""
+
+    def open_(place: str) -> HostStore:
+        return SqlStore(lambda: connect(_path(place)))
+
+    def restored(backup: Path, place: str) -> None:
+        with whole_file(_path(place)) as new:
+            shutil.copyfile(backup, new)
+            with closing(connect(new)) as database:
+                _check_is_store(backup, database)
+
+    return _Kind(open_, restored)
+
+
+def _postgresql(place: str) -> PostgresDatabase:
     try:
         from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
     except ImportError as error:
         raise StoreError("PostgreSQL needs the package psycopg: pip install 'cepheid[postgresql]'") from error
-    return SqlStore(lambda: PostgresDatabase(f"postgresql://{place}"))
+    return PostgresDatabase(f"postgresql://{place}")
 
 
-def _path(place: str) -> str:
-    """The path in what follows the scheme: `/alerts.db` is in the current folder, `//var/alerts.db` is not."""
-    return place.removeprefix("/")
+def _restore_postgresql(backup: Path, place: str) -> None:
+    with closing(_postgresql(place)) as database:
+        if HOST in database.tables():
+            raise StoreError("there is a store in this PostgreSQL database already: restore into another one")
+        database.restore(backup)
+        _check_is_store(backup, database)
 
 
-_STORES: dict[str, Callable[[str], HostStore]] = {"sqlite": _sqlite, "duckdb": _duckdb, "postgresql": _postgresql}
+def _check_is_store(backup: Path, database: Database) -> None:
+    if HOST not in database.tables():
+        raise StoreError(f"{backup} is no backup of a host")
+
+
+def _path(place: str) -> Path:
+    """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not."""
+    return Path(place.removeprefix("/"))
+
+
+_KINDS = {
+    "sqlite": _in_file(_sqlite),
+    "duckdb": _in_file(_duckdb),
+    "postgresql": _Kind(lambda place: SqlStore(lambda: _postgresql(place)), _restore_postgresql),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -99,6 +100,13 @@ class HostStore(Protocol):
 
         Raises:
             StoreError: the database refuses the query.
+        """
+
+    def backup(self, path: Path) -> None:
+        """Writes all that is stored to a new file or folder, from which `open_store.restore` makes a store.
+
+        Raises:
+            StoreError: there is something at the path already, or it cannot be written.
         """
 
     def close(self) -> None:

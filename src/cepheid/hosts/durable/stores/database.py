@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -58,6 +59,9 @@ class Database(Protocol):
 
     def query(self, sql: str) -> pa.Table:
         """The result of a user's query, which cannot change anything."""
+
+    def backup(self, path: Path) -> None:
+        """Writes the host's tables to a new file, as they are between two transactions."""
 
     def close(self) -> None: ...
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -29,7 +31,8 @@ class DuckDbDatabase:
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._connection = duckdb.connect(path)
             for setting, value in _SETTINGS.items():
@@ -102,6 +105,10 @@ class DuckDbDatabase:
             raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
         finally:
             reader.close()
+
+    def backup(self, path: Path) -> None:
+        self._connection.execute("CHECKPOINT")  # then the file has everything, and its log is empty
+        shutil.copyfile(self._path, path)
 
     def close(self) -> None:
         self._connection.close()

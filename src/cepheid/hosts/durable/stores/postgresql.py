@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,11 +15,13 @@ from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.stores.database import column_names, failing, quoted, reason
+from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
+from cepheid.hosts.durable.stores.postgresql_backup import dump, load
 
 _PATIENCE = 5.0
 """Seconds."""
-_LOCK = 0x6365706865
-"""The number of the advisory lock that the writing host has."""
+_LOCK = 0x63657068
+"""The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
 
 class PostgresDatabase:
@@ -43,7 +46,7 @@ class PostgresDatabase:
     def _lock(self) -> None:
         """Takes the lock of the writing host. The server may notice only after a moment that one has died."""
         until = time.monotonic() + _PATIENCE
-        while not self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,))[0][0]:
+        while not self.rows(f"SELECT pg_try_advisory_lock({_LOCK}, hashtext(current_schema()))")[0][0]:
             if time.monotonic() > until:
                 raise StoreError("another host has this PostgreSQL database open: close it first")
             time.sleep(0.05)
@@ -118,6 +121,19 @@ class PostgresDatabase:
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL refuses the query: {reason(error)}") from error
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    def backup(self, path: Path) -> None:
+        ((schema,),) = self.rows("SELECT current_schema()::text")
+        ours = {*TABLES, *(name for (name,) in self.rows(f"SELECT name FROM {USER_TABLES}"))}
+        dump(self._url, schema, ours, path)
+
+    def restore(self, path: Path) -> None:
+        """Makes the tables of a backup.
+
+        Raises:
+            StoreError: that fails, and nothing has changed.
+        """
+        load(path, self._url)
 
     def close(self) -> None:
         self._connection.close()

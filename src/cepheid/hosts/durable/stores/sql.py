@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from cepheid.hosts.durable.stores.layout import (
 )
 from cepheid.hosts.durable.stores.sql_shard import SqlShard
 from cepheid.hosts.durable.stores.user_tables import make_table
+from cepheid.hosts.durable.whole_file import whole_file
 
 
 class SqlStore:
@@ -90,6 +92,10 @@ class SqlStore:
 
     def query(self, sql: str) -> pa.Table:
         return self._database.query(sql)
+
+    def backup(self, path: Path) -> None:
+        with failing(self._database, "copied"), whole_file(path) as new:
+            self._database.backup(new)
 
     def close(self) -> None:
         self._database.close()

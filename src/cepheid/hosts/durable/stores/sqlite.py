@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ class SqliteDatabase:
     mark = "?"
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
-    def __init__(self, path: str) -> None:
-        self._path = Path(path)
+    def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
@@ -104,6 +105,10 @@ class SqliteDatabase:
         finally:
             reader.close()
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    def backup(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as target:
+            self._connection.backup(target)
 
     def close(self) -> None:
         self._connection.close()
