@@ -17,8 +17,8 @@ from cepheid.kernel.siphash import siphash
 from cepheid.kernel.siphash_reference import siphash_reference
 
 VECTORS = [bytes.fromhex(line) for line in (Path(__file__).parent / "siphash_vectors.txt").read_text().split()]
-"""`vectors_sip128` in vectors.h of the reference implementation, github.com/veorq/SipHash, commit f26d35e. Line n is the
-hash of the n bytes 00, 01, 02, … under the key 00, 01, … 0f.
+"""`vectors_sip128` in vectors.h of the reference implementation, github.com/veorq/SipHash, at f26d35e. Line n, from
+0, is the hash of the n bytes 00, 01, 02, … under the key 00, 01, … 0f.
 """
 KEY = bytes(range(16))
 

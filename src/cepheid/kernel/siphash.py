@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import T
 from cepheid.kernel.jit import compiling_alone, inlined, kernel
 
 Word = np.uint64
@@ -23,8 +24,8 @@ KEY_SIZE = 16
 
 
 def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
-    """(n, 2) the hash of each group of bytes, as two words, the low one first. Group i is data[bounds[i]:bounds[i + 1]];
-    `bounds` has n + 1 positions, ascending. The key has 16 bytes.
+    """(n, 2) the hash of each group of bytes, as two words, the low one first. Group i lies between the positions
+    bounds[i] and bounds[i + 1]; `bounds` has n + 1 positions, ascending. The key has 16 bytes.
     """
     assert len(key) == KEY_SIZE, key
     found = np.empty((len(bounds) - 1, 2), np.uint64)
@@ -39,7 +40,7 @@ def warm_up() -> None:
         siphash(np.zeros(0, np.uint8), np.zeros(1, np.int64), bytes(KEY_SIZE))
 
 
-def _constant(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _constant(array: npt.NDArray[T]) -> npt.NDArray[T]:
     """The array as one that cannot be written. To Numba this is a type of its own, so that the buffers of Arrow, which
     cannot be written, and arrays of ours would each have the function compiled.
     """
