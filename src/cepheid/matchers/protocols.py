@@ -329,8 +329,8 @@ class PatternRunner(Protocol):
     def stored_open_schema(self) -> pa.Schema | None:
         """The columns of `LiveMatcher.open_changes`; None if open partial matches cannot be listed."""
 
-    def matcher(self) -> LiveMatcher:
-        """A new matcher."""
+    def matcher(self, ids: Ids = Ids.SIPHASH) -> LiveMatcher:
+        """A new matcher that makes such ids."""
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
