@@ -209,3 +209,35 @@ def test_equal_events_have_ordinals() -> None:
     assert found == [id_reference("again", "match", [Member(unnumbered(PAY, ordinal), [0]) for ordinal in (0, 1)])]
     late = of_stages(LATER, PAY, PAY).column("match_id").to_pylist()
     assert late == [id_reference("paid", "late", [Member(identity(PAY, ordinal))]) for ordinal in (0, 1)]
+
+
+ONE = GOLDEN["paid match"][1]
+BEFORE = Pattern.begin("any", name="paid").where("what = 'any'").optional()
+OTHER_NAMES = Pattern.begin("o", name="paid").where("what = 'open'").followed_by("p").where("what = 'pay'")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "same"),
+    [
+        (PAID.named("paid", version="2"), {}, True),
+        (PAID.within("1 hour"), {"measures": {"paid": "pay.id"}, "columns": ["id"]}, True),
+        (OTHER_NAMES, {}, True),
+        (PAID.named("bought"), {}, False),
+        (BEFORE.followed_by("open").where("what = 'open'").followed_by("pay").where("what = 'pay'"), {}, False),
+        (PAID, {"sequence": None}, False),
+        (PAID, {"sequence": ["id", "until"]}, False),
+    ],
+)
+def test_what_ids_depend_on(pattern: Pattern, options: dict[str, Any], *, same: bool) -> None:
+    """The same events give the same id unless the pattern's name, a stage's number or the sequence is another one."""
+    found = detect(table(OPEN, PAY), pattern, **{**STREAM, **options}).column("match_id").to_pylist()
+    assert len(found) == 1
+    assert (found == ONE) is same
+
+
+def test_columns_count_without_a_sequence() -> None:
+    """Without a sequence the chosen columns identify an event."""
+    unordered = {**STREAM, "sequence": None}
+    found = [detect(table(OPEN, PAY), PAID, columns=names, **unordered) for names in (["id"], ["id", "what"], ["id"])]
+    first, second, again = (rows.column("match_id").to_pylist() for rows in found)
+    assert first == again != second
