@@ -94,7 +94,8 @@ def members_of(rows: list[list[tuple[bytes | None, int, int]]]) -> tuple[pa.Arra
     events = sorted({event for event, _, _ in flat if event is not None})
     number = np.array([-1 if event is None else events.index(event) for event, _, _ in flat], np.int32)
     before, after = (np.array([member[i] for member in flat], np.int64) for i in (1, 2))
-    members = Members(number, np.cumsum([len(row) for row in rows]), (before,), (after,))
+    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    members = Members(number, ends, (before,), (after,))
     return pa.array(events, pa.large_binary()), members
 
 
