@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_VARYING = [(re.compile(r"\d+\.\d+ s\b"), "… s"), (re.compile(r"\b[0-9a-f]{32}\b"), "(match id)")]
+_SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
 @dataclass(frozen=True)
@@ -158,10 +158,8 @@ def _sh(block: Block, _: dict[str, Any], where: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """The text without what pages do not promise: seconds, match ids, and spaces at the ends of lines."""
-    for varying, name in _VARYING:
-        text = varying.sub(name, text)
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    """The text without what pages do not promise: seconds, and spaces at the ends of lines."""
+    return "\n".join(line.rstrip() for line in _SECONDS.sub("… s", text).strip("\n").splitlines())
 
 
 _RUNNERS: dict[str, Callable[[Block, dict[str, Any], str], None]] = {

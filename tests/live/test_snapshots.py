@@ -113,6 +113,27 @@ def test_each_kind_has_a_stored_snapshot() -> None:
     }
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_go_from_snapshot_to_snapshot(kind: str) -> None:
+    """A matcher goes on with the ids of the version that wrote its snapshot, and says so in its own snapshots."""
+    old, expected = (STORED / f"{kind}.2.{suffix}" for suffix in ("snapshot", "jsonl"))
+    first, second, fresh = (matcher_of(kind) for _ in range(3))
+    first.restore(old.read_bytes())
+    assert (from_bytes(first.snapshot()).header["ids"], from_bytes(fresh.snapshot()).header["ids"]) == (1, 2)
+    second.restore(first.snapshot())
+    assert go_on(kind, second) == [json.loads(line) for line in expected.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("written", [3, 0, "1", 1.0, True, None])
+def test_unknown_ids(written: Any) -> None:
+    """A snapshot with ids that this version cannot make is refused."""
+    live = busy()
+    snapshot = from_bytes(live.snapshot())
+    snapshot.header["ids"] = written
+    what = f"the snapshot has ids {json.dumps(written)}, and this version makes ids 1 and 2: a newer version of Cepheid"
+    assert refused(live, to_bytes(snapshot)).startswith(what)
+
+
 # Damage
 
 
@@ -153,10 +174,10 @@ def test_flipped() -> None:
 
 def test_another_format() -> None:
     """An unknown format is named in the error."""
-    body = busy().snapshot()[:-16].replace(b'"format": 2', b'"format": 7')
+    body = busy().snapshot()[:-16].replace(b'"format": 3', b'"format": 7')
     data = body + blake2b(body, digest_size=16).digest()
     message = refused(busy(), data)
-    assert message.startswith("the snapshot has format 7, and this version reads formats up to 2. Start without it")
+    assert message.startswith("the snapshot has format 7, and this version reads formats up to 3. Start without it")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The identity of events: a canonical byte form of their columns, the same on every host, and digests of it.
 
 An event is identified by its time and sequence. Without a sequence it is identified by its time, its chosen columns and
-an ordinal among equal events. Digests are 128-bit BLAKE2b.
+an ordinal among equal events. Digests are 128-bit BLAKE2b. (Ids of rows have hashes of their own: `output.ids`.)
 """
 
 from __future__ import annotations
@@ -75,6 +75,14 @@ def digests(rows: pa.Array, ends: Sequence[int] | npt.NDArray[np.int64], purpose
         digest.update(content[start:end])
         found.append(digest.digest())
     return found
+
+
+def values_and_bounds(rows: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The bytes of large_binary rows, one after the other, and the positions between rows: one more than there are
+    rows.
+    """
+    data, offsets = _buffers(rows)
+    return np.frombuffer(data, np.uint8), offsets
 
 
 def _buffers(rows: pa.Array) -> tuple[memoryview, npt.NDArray[np.int64]]:

@@ -24,7 +24,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
 from cepheid.matchers.protocols import Detector
-from cepheid.matchers.snapshot import Snapshot, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows
@@ -58,7 +58,7 @@ class ConservativeMatcher:
         self.waiting.add(relevant(batch, self.detector.relevant))
         if not len(late) or "late" not in (plan.outputs or ()):
             return self.schema.empty_table()
-        return pa.Table.from_batches([late_rows(plan, self.schema, late, self.now)])
+        return pa.Table.from_batches([late_rows(plan, self.schema, late, self.now, self.detector.ids)])
 
     def advance_time(self, time: int) -> pa.Table:
         """Advances the watermark past `time` (microseconds): waiting events up to it are processed, deadlines expire.
@@ -162,6 +162,7 @@ class ConservativeMatcher:
         header = {
             "made_for": made_for,
             "kept": kept,
+            "ids": self.detector.ids,
             **self.watermark.header,
             "counts": {"late": self.late, "ties": self.ties},
             "found": asdict(self.detector.found),
@@ -177,6 +178,7 @@ class ConservativeMatcher:
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         header, arrays, batches = snapshot
+        self.detector.ids = ids_of(header)
         waiting = events_of(batches, "waiting", columns)
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**header["found"]))

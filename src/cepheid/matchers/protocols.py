@@ -23,6 +23,7 @@ from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.reported_timeouts import TimeoutLog
 from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
+from cepheid.output.ids import Ids
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -86,6 +87,9 @@ class Detector(Protocol):
     """Whether all events of one time are processed together, once all of them have arrived. Otherwise each event moves
     partial matches by itself.
     """
+
+    ids: Ids
+    """How ids of rows are made."""
 
     @property
     def drops_deadlines_silently(self) -> bool:
@@ -325,8 +329,8 @@ class PatternRunner(Protocol):
     def stored_open_schema(self) -> pa.Schema | None:
         """The columns of `LiveMatcher.open_changes`; None if open partial matches cannot be listed."""
 
-    def matcher(self) -> LiveMatcher:
-        """A new matcher."""
+    def matcher(self, ids: Ids = Ids.SIPHASH) -> LiveMatcher:
+        """A new matcher that makes such ids."""
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema

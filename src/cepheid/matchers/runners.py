@@ -18,6 +18,7 @@ from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
+from cepheid.output.ids import Ids
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -54,8 +55,10 @@ class OrderedRunner(Planned, ABC):
         """Wraps the matcher for hosts."""
         return OrderedLiveMatcher(self, live)
 
-    def matcher(self) -> OrderedLiveMatcher:
-        return self.live_matcher(ConservativeMatcher(self.detector()))
+    def matcher(self, ids: Ids = Ids.SIPHASH) -> OrderedLiveMatcher:
+        detector = self.detector()
+        detector.ids = ids
+        return self.live_matcher(ConservativeMatcher(detector))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema

@@ -20,10 +20,12 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 from cepheid.lang.duration import format_duration
+from cepheid.output.ids import Ids
 
 MAGIC = b"CEPHEID\n"
-FORMAT = 2
-"""Increased when older versions can no longer read what is written. All earlier formats can be read; 1 is uncompressed.
+FORMAT = 3
+"""Increased when older versions can no longer read what is written. All earlier formats can be read; 1 is uncompressed,
+and 2 has no `ids`.
 """
 
 _CODEC = pa.Codec("zstd", compression_level=1)
@@ -93,6 +95,21 @@ def opened(data: bytes, made_for: Mapping[str, Any]) -> Snapshot:
     if changed := differences(snapshot.header.get("made_for"), made_for):
         raise AnotherMatcher(changed)
     return snapshot
+
+
+def ids_of(header: Mapping[str, Any]) -> Ids:
+    """How the matcher makes ids that wrote the snapshot, and each that continues from it. Those before format 3 do not
+    say: they all used BLAKE2b.
+
+    Raises:
+        SnapshotError: a newer version wrote it.
+    """
+    written = header.get("ids", Ids.BLAKE2B.value)
+    if type(written) is not int or written not in [*Ids]:
+        known = " and ".join(str(ids.value) for ids in Ids)
+        what = f"the snapshot has ids {json.dumps(written)}, and this version makes ids {known}"
+        raise SnapshotError(f"{what}: a newer version of Cepheid wrote it")
+    return Ids(written)
 
 
 class Restorable(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -12,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch, Schema
-from cepheid.events.identity import DIGEST_SIZE, canonical_bytes, digests
+from cepheid.events.identity import canonical_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.output.ids import Ids, hex_ids, identified, purpose, single
 from cepheid.plan.plan_set import PatternPlan
 
 
@@ -53,16 +53,16 @@ def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def late_rows(plan: PatternPlan, schema: pa.Schema, events: Batch, time: int) -> pa.RecordBatch:
+def late_rows(plan: PatternPlan, schema: pa.Schema, events: Batch, time: int, ids: Ids) -> pa.RecordBatch:
     """Late events as rows of the plan, whose outputs include "late". `time` is what the watermark had reached when they
     came.
     """
     detected_at = None if plan.schema.time is None or time == FOREVER else time
-    ids = identities(plan.schema, plan.columns, events)
+    known = identified(ids, identities(plan.schema, plan.columns, events))
     columns: dict[str, pa.Array] = {
         "kind": pa.array([LATE] * len(events)),
         "pattern": pa.array([plan.pattern.name] * len(events)),
-        "match_id": hex_ids(digests(ids, range(1, len(events) + 1), purpose(plan.pattern.name, LATE))),
+        "match_id": hex_ids(known.hashes(single(range(len(events))), purpose(plan.pattern.name, LATE))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
         "event": event_structs(event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
@@ -109,16 +109,3 @@ def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array
     content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
     columns = [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or content)]
     return canonical_bytes(columns, len(events))
-
-
-def purpose(name: str, kind: str) -> bytes:
-    """The purpose of `digests` for a pattern (by name) and a kind of row, so that their ids differ from all others."""
-    return blake2b(name.encode(), digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
-
-
-def hex_ids(found: list[bytes]) -> pa.Array:
-    """The digests as hexadecimal text."""
-    length = 2 * DIGEST_SIZE
-    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # raises if 32 bits are too few
-    text = b"".join(found).hex().encode()
-    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

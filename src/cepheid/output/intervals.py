@@ -7,12 +7,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events.batch import END, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
-from cepheid.events.identity import canonical_bytes, digests
+from cepheid.events.identity import DIGEST_SIZE, canonical_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
 from cepheid.output import common
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, purpose
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type
+from cepheid.output.ids import Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.reserved import LEADING
 
@@ -59,7 +60,7 @@ def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.
     return known.select([*_finite_columns(plan, named=named)])
 
 
-def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s) -> pa.Table:
+def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s, ids: Ids) -> pa.Table:
     """Converts what was emitted to rows. `events` has the events of these rows, with ordinals. `place` maps a position
     in `emitted` to a row of `events`.
     """
@@ -67,11 +68,11 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
     late = emitted.sign == LATE
     variables = [place[np.where(late, emitted.event, emitted.match[:, v])] for v in range(plan.positives)]
     first = place[np.where(late, emitted.event, emitted.match[:, 0])]
-    identities = canonical_bytes([*identity(plan, events), events.column(ORDINAL)], len(events))
+    known = identified(ids, canonical_bytes([*identity(plan, events), events.column(ORDINAL)], len(events)))
     columns = [
         pa.array([KINDS[sign] for sign in emitted.sign.tolist()], pa.string()),
         pa.array([plan.pattern.name] * count, pa.string()),
-        _ids(plan, identities, late, first, variables),
+        _match_ids(plan, known, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         *(_times(times, late) for times in (emitted.start, emitted.end)),
         _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
@@ -99,19 +100,15 @@ def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
     return [*events.keys, events.column(TIME), events.column(END), *chosen]
 
 
-def _ids(
-    plan: IntervalPlan, identities: pa.Array, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
+def _match_ids(
+    plan: IntervalPlan, known: Identities, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
 ) -> pa.Array:
-    """The ids of matches and late events. A match has a digest of the pattern's name and the identity of each
-    variable's event, a late event a digest of its own identity. An insertion and its retraction have the same id.
+    """The ids of matches and late events. That of a match is a hash of the pattern's name and each variable's event,
+    that of a late event a hash of the name and the event. An insertion and its retraction have the same id.
     """
-    found: list[bytes] = [b""] * len(late)
+    found = np.zeros((len(late), DIGEST_SIZE), np.uint8)
     for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):
-        rows = np.stack([position[about] for position in positions], axis=1)
-        ends = np.arange(1, len(rows) + 1) * rows.shape[1]
-        made = digests(identities.take(pa.array(rows.ravel())), ends, purpose(plan.pattern.name, what))
-        if len(made) == len(found):
-            return hex_ids(made)
-        for place, digest in zip(np.flatnonzero(about).tolist(), made, strict=True):
-            found[place] = digest
+        events = np.stack([position[about] for position in positions], axis=1)
+        ends = np.arange(1, len(events) + 1) * events.shape[1]
+        found[about] = known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))
     return hex_ids(found)

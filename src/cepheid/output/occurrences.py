@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
 from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, VALUE_PREFIX, Batch
-from cepheid.events.identity import digests, joined, raw_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.occurrences.results import EmittedOccurrences
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type, hex_ids, identities, purpose
+from cepheid.output.common import MATCH, as_typed, event_structs, event_type, identities
+from cepheid.output.ids import Ids, Members, hex_ids, identified, purpose
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.conditions.script import Aggregate, Fold
 from cepheid.plan.lifted import Slot
@@ -30,7 +30,6 @@ _EVENT, _CLOSES, _OPENS = 0, 1, 2
 """Marks in the identity of an occurrence: an event, or the end or the start of a temporal event. Start and end enclose
 the members of the occurrence that the temporal event comes after. The start has the delay.
 """
-_MARK = np.dtype([("what", np.int64), ("delay", np.int64)])
 
 
 def row_schema(plan: OccurrencePlan) -> pa.Schema:
@@ -64,7 +63,7 @@ def positions_in(emitted: EmittedOccurrences, length: int) -> Int32s:
     return distinct(found[found >= 0], length)
 
 
-def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, positions: Int32s) -> pa.Table:
+def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, positions: Int32s, ids: Ids) -> pa.Table:
     """Converts the occurrences to rows. `events` has their events and those of their variables, at ascending
     `positions`.
     """
@@ -79,7 +78,7 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
     count = len(emitted.start)
     columns = [
         *(pa.array([text] * count, pa.string()) for text in ((MATCH, plan.pattern.name) if _has_leading(plan) else ())),
-        _match_ids(rows, members),
+        _match_ids(rows, members, ids),
         *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
         _times(emitted.start),
         _times(emitted.end),
@@ -122,20 +121,20 @@ def _times(times: Positions, absent: npt.NDArray[np.bool_] | None = None) -> pa.
 # Identity
 
 
-def _match_ids(rows: _Rows, members: Int32s) -> pa.Array:
-    """A digest of the pattern's name, the key and the identities of the members."""
+def _match_ids(rows: _Rows, members: Int32s, ids: Ids) -> pa.Array:
+    """Hashes of the pattern's name and the members, each with its mark and, for a temporal event, its delay."""
     plan, emitted = rows.plan, rows.emitted
-    ids = identities(plan.schema, plan.columns, rows.events)
     ends: Positions = emitted.stop
     if (members < 0).any():
         marked = list(_marks(emitted))
-        marks = np.array([mark for mark, _, _ in marked], _MARK)
+        marks = np.array([mark for mark, _, _ in marked], np.int64)
         members = np.array([-1 if member < 0 else members[member] for _, member, _ in marked], np.int32)
         ends = np.searchsorted([row for _, _, row in marked], np.arange(len(emitted.stop)), side="right")
     else:
-        marks = np.zeros(len(members), _MARK)
-    named = joined(raw_bytes(marks), ids.take(pa.array(members, mask=members < 0)).fill_null(b""))
-    return hex_ids(digests(named, ends.tolist(), purpose(plan.pattern.name, MATCH)))
+        marks = np.full((len(members), 2), (_EVENT, 0), np.int64)
+    known = identified(ids, identities(plan.schema, plan.columns, rows.events))
+    named = Members(members, ends, before=(marks[:, 0], marks[:, 1]))
+    return hex_ids(known.hashes(named, purpose(plan.pattern.name, MATCH)))
 
 
 def _marks(emitted: EmittedOccurrences) -> Iterator[tuple[tuple[int, int], int, int]]:

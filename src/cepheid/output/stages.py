@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, SchemaError
 from cepheid.events.batch import KEY_PREFIX, TIME, Batch
-from cepheid.events.identity import digests, joined, key_names, raw_bytes
+from cepheid.events.identity import key_names
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import NO_TIME, Int32s
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.output.common import MATCH, TIMEOUT, as_typed, event_structs, event_type, hex_ids, identities, purpose
+from cepheid.output.common import MATCH, TIMEOUT, as_typed, event_structs, event_type, identities
+from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose, single
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.stages.plan import Plan, StageColumn
 
@@ -63,23 +64,22 @@ def row_schema(plan: Plan) -> pa.Schema:
     return pa.schema([*leading, *common, pa.field("event", event_type(plan))])
 
 
-def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids) -> pa.RecordBatch:
     """Converts what was emitted to rows of `row_schema`. The i-th event of `emitted` is row position[i] of `events`."""
     if plan.outputs is None:
-        return _rows(plan, MATCH, emitted, events, position)
-    parts, places = [], []
-    for kind, asked, chosen in (
-        (MATCH, "matches" in plan.outputs, ~emitted.timeout),
-        (TIMEOUT, "timeouts" in plan.outputs, emitted.timeout),
-    ):
-        if asked and chosen.any():
-            part, taken = emitted.only(chosen)
-            rows, place = _rows(plan, kind, part, events, position[taken]), np.flatnonzero(chosen)
-            first = _first_of_equals(rows.column("match_id")) if kind == TIMEOUT else np.arange(len(place))
-            parts.append(rows.take(pa.array(first)))
-            places.append(place[first])
-    if not parts:
+        known = identified(ids, identities(plan.schema, plan.columns, events))
+        return _rows(plan, MATCH, emitted, events, position, known=known)
+    kinds = (MATCH, "matches", ~emitted.timeout), (TIMEOUT, "timeouts", emitted.timeout)
+    asked = [(kind, chosen) for kind, output, chosen in kinds if output in plan.outputs and chosen.any()]
+    if not asked:
         return pa.RecordBatch.from_pylist([], row_schema(plan))
+    known, parts, places = identified(ids, identities(plan.schema, plan.columns, events)), [], []
+    for kind, chosen in asked:
+        part, taken = emitted.only(chosen)
+        rows, place = _rows(plan, kind, part, events, position[taken], known=known), np.flatnonzero(chosen)
+        first = _first_of_equals(rows.column("match_id")) if kind == TIMEOUT else np.arange(len(place))
+        parts.append(rows.take(pa.array(first)))
+        places.append(place[first])
     return pa.concat_batches(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
 
@@ -134,7 +134,7 @@ def open_schema(plan: Plan) -> pa.Schema:
     return pa.schema([*leading, *plan.schema.key_fields, *open_])
 
 
-def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids) -> pa.RecordBatch:
     """Converts open partial matches to rows of `open_schema`. `emitted` has each as the timeout that it would be.
     Branches with the same events and the same deadline are one row.
     """
@@ -143,7 +143,8 @@ def open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> 
     columns = [names, *open_.keys, open_.stage, open_.start, open_.deadline, open_.stages]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
-    return rows.take(pa.array(_first_of_equals(_match_ids(plan, TIMEOUT, emitted, events, position))))
+    known = identified(ids, identities(plan.schema, plan.columns, events))
+    return rows.take(pa.array(_first_of_equals(hex_ids(_hashes(plan, TIMEOUT, emitted, position, known)))))
 
 
 def stored_open_schema(plan: Plan) -> pa.Schema:
@@ -164,23 +165,23 @@ def stored_open_schema(plan: Plan) -> pa.Schema:
     )
 
 
-def stored_open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+def stored_open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids) -> pa.RecordBatch:
     """Converts open partial matches to rows of `stored_open_schema`; `emitted` is as for `open_rows`.
 
-    `id` is a digest of the events taken, their stages and the deadline, `series` one of the first event: the id changes
+    `id` is a hash of the events taken, their stages and the deadline, `series` one of the first event: the id changes
     whenever the partial match takes an event, and the series stays.
     """
     schema, ends = stored_open_schema(plan), emitted.end
     first = position[np.concatenate([[0], ends[:-1]])]
     open_ = open_columns(plan, emitted, events, position)
-    ids = _match_ids(plan, OPEN, emitted, events, position)
-    starts = identities(plan.schema, plan.columns, events).take(pa.array(first))
-    series = digests(starts, np.arange(1, len(ends) + 1), purpose(plan.pattern.name, SERIES))
+    known = identified(ids, identities(plan.schema, plan.columns, events))
+    own = hex_ids(_hashes(plan, OPEN, emitted, position, known))
+    series = hex_ids(known.hashes(single(first), purpose(plan.pattern.name, SERIES)))
     names = key_names([column.take(pa.array(first)) for column in events.keys], len(ends))
     taken = {slot.stage: _events_of(emitted, position, slot.stage) for slot in plan.promoted_slots.values()}
     columns = [
-        ids,
-        hex_ids(series),
+        own,
+        series,
         pa.array([key_id(name) for name in names], pa.string()),
         *open_.keys,
         open_.stage,
@@ -191,7 +192,7 @@ def stored_open_rows(plan: Plan, emitted: Emitted, events: Batch, position: Int3
     ]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
-    return rows.take(pa.array(_first_of_equals(ids)))
+    return rows.take(pa.array(_first_of_equals(own)))
 
 
 def key_id(name: bytes) -> str:
@@ -208,13 +209,15 @@ def _stage_field(plan: Plan, column: StageColumn) -> pa.Field:
     return pa.field(column.name, pa.list_(event) if column.repeats else event)
 
 
-def _rows(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.RecordBatch:
+def _rows(
+    plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s, *, known: Identities
+) -> pa.RecordBatch:
     schema, count = row_schema(plan), len(emitted.end)
     ends = emitted.end
     starts = np.concatenate([[0], ends[:-1]])
     first, last = position[starts], position[ends - 1]
     columns = [
-        _match_ids(plan, kind, emitted, events, position),
+        hex_ids(_hashes(plan, kind, emitted, position, known)),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         *_times(plan, emitted, events.column(TIME), first, last),
     ]
@@ -282,13 +285,10 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
     return pa.MapArray.from_arrays(pa.array(entries, pa.int32()), names, items, type=type_)
 
 
-def _match_ids(plan: Plan, kind: str, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
-    """A digest of the pattern's name, the key, and the identity and stage of each event. For a timeout it includes the
-    deadline, because the same events may time out in two states.
+def _hashes(plan: Plan, kind: str, emitted: Emitted, position: Int32s, known: Identities) -> Hashes:
+    """The ids of rows of this kind: hashes of the pattern's name and each event with its stage. For a timeout they
+    include the deadline, because the same events may time out in two states.
     """
-    stages = raw_bytes(emitted.stage.astype(np.int16))
-    parts = [stages, identities(plan.schema, plan.columns, events).take(pa.array(position))]
-    if kind in (TIMEOUT, OPEN):
-        parts.append(raw_bytes(np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))))
-    rows = joined(*parts)
-    return hex_ids(digests(rows, emitted.end, purpose(plan.pattern.name, kind)))
+    stages = emitted.stage.astype(np.int16)
+    deadlines = [np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))] if kind in (TIMEOUT, OPEN) else []
+    return known.hashes(Members(position, emitted.end, (stages,), (*deadlines,)), purpose(plan.pattern.name, kind))

@@ -26,6 +26,7 @@ from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import advance
 from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import with_any
+from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
 from cepheid.plan.used_columns import used_columns
@@ -52,13 +53,15 @@ class EventTable(NamedTuple):
 class Deployed:
     """A deployed pattern that runs. `step` changes only this object; `save` writes what has changed."""
 
-    def __init__(self, deployment: Deployment, table: EventTable) -> None:
-        """
+    def __init__(self, deployment: Deployment, table: EventTable, ids: Ids) -> None:
+        """`ids` are those of the store.
+
         Raises:
             PatternError, SchemaError: the pattern does not fit the events; the message has all problems.
         """
         self.deployment = deployment
         self._table = table
+        self._ids = ids
         self._engine = DuckDbEngine(time_zone=table.time_zone)
         self._nulls = table.nulls
         request = request_of(
@@ -89,7 +92,7 @@ class Deployed:
         self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
-        self._matcher: LiveMatcher = self._runner.matcher()
+        self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
         self._continues_log = True
@@ -114,7 +117,7 @@ class Deployed:
 
     def draining(self, deployment: Deployment) -> Deployed:
         """The same, continued by a matcher that starts nothing more."""
-        after = Deployed(deployment, self._table)
+        after = Deployed(deployment, self._table, self._ids)
         snapshot = snapshot_of(self._matcher, self._made_for)
         after._matcher, _ = after._runner.restored(snapshot, after._made_for, after._columns)
         after._matcher.watch()

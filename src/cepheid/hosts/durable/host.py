@@ -25,6 +25,7 @@ from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
+from cepheid.output.ids import Ids
 
 Old: TypeAlias = Literal["drain", "drop"]
 """What becomes of what is open of a version that ends."""
@@ -50,7 +51,7 @@ class DurableHost:
         self._inputs: dict[str, Input] = {}
         self._deployments: list[Deployment] = []
         self._running: list[Deployed] = []
-        self._sent = 0
+        self._sent, self._ids = 0, Ids.SIPHASH
         self._is_current = True
         self._read()
 
@@ -90,7 +91,7 @@ class DurableHost:
         """
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
-        deployed = Deployed(deployment, self._table_of(deployment.input))
+        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
@@ -330,14 +331,14 @@ class DurableHost:
 
     def _read(self) -> None:
         """Reads the whole state from the store."""
-        inputs, self._deployments, self._sent = self._store.load()
+        inputs, self._deployments, self._sent, self._ids = self._store.load()
         self._is_current = False
         self._inputs = {one.name: one for one in inputs}
         self._running = []
         for deployment in self._deployments:
             if deployment.status == "retired":
                 continue
-            deployed = Deployed(deployment, self._table_of(deployment.input))
+            deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
             shard = self._store.shard(deployment.number)
             deployed.recover(shard, shard.head())
             self._running.append(deployed)

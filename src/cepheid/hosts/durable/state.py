@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.documents import AnyPattern
 from cepheid.matchers.watermark import Reached
+from cepheid.output.ids import Ids
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.request import Nulls
@@ -90,3 +91,5 @@ class Stored(NamedTuple):
     """In the order of their numbers; retired ones, too."""
     sent: int
     """The number of the last row in the outbox."""
+    ids: Ids
+    """How ids are made, so that all versions of a pattern give a match the same id."""

@@ -20,6 +20,7 @@ from cepheid.errors import SnapshotError
 from cepheid.events.batch import END, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.late_ordinals import LateOrdinals
+from cepheid.kernel import siphash
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.kernel import IntervalKernel
@@ -27,8 +28,9 @@ from cepheid.kernel.intervals.layout import LATE, RETRACTION, EmittedIntervals, 
 from cepheid.kernel.intervals.state import kernel_state, restore_kernel
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.key_numbers import KeyNumbers
-from cepheid.matchers.snapshot import Snapshot, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import WorkingSet, joint_error
+from cepheid.output.ids import Ids
 from cepheid.output.intervals import identity, row_schema, rows_of
 
 _PIECE = 1 << 14
@@ -43,12 +45,15 @@ class LiveIntervalMatcher:
     """
 
     def __init__(self, pattern: CompiledIntervals) -> None:
+        siphash.warm_up()  # now, as later events would have to wait for it
         tables = pattern.tables
         constants = tables.constants.copy()  # the codes of strings change with every working set
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
         self.kernel = IntervalKernel(self.pattern, pattern.plan.pattern.consistency)
         self.working_set = WorkingSet(self.pattern)
         self.keys = KeyNumbers()
+        self.ids = Ids.SIPHASH
+        """How ids are made; a restored matcher continues as the writer of its snapshot did."""
         self._end = np.zeros(0, np.int64)
         self._key = np.zeros(0, np.int64)
         self._ordinal = np.zeros(0, np.int32)
@@ -152,7 +157,7 @@ class LiveIntervalMatcher:
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All held events and open matches; the arguments as in LiveMatcher.snapshot."""
         self.forget()
-        header = {"made_for": made_for, "kept": kept, "consistency": self.kernel.consistency.value}
+        header = {"made_for": made_for, "kept": kept, "ids": self.ids, "consistency": self.kernel.consistency.value}
         held = self.working_set.all
         batches = {} if held is None else {"held": held.data}
         if self.late:
@@ -160,6 +165,7 @@ class LiveIntervalMatcher:
         return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal}, batches))
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        self.ids = ids_of(snapshot.header)
         if (held := snapshot.batches.get("held")) is not None:
             self._add(Batch(with_columns(held, columns, "the snapshot's events")))
             self._take_ordinals(snapshot.arrays["ordinal"])
@@ -219,7 +225,7 @@ class LiveIntervalMatcher:
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
-        return rows_of(self.pattern.plan, emitted, events, place)
+        return rows_of(self.pattern.plan, emitted, events, place, self.ids)
 
     def _made_at(self, emitted: EmittedIntervals) -> Ints:
         """The times of rows with an external clock. For a match it is its end, or the end of the event that forbids it:

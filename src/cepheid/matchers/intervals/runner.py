@@ -23,6 +23,7 @@ from cepheid.matchers.runners import Planned, advance
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
+from cepheid.output.ids import Ids
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits
@@ -48,8 +49,10 @@ class IntervalsRunner(Planned):
         """The plan, compiled without a delay, because the watermark is the clock."""
         return compile_intervals(self.plan, delay=0, lateness=self.late_by, external_clock=True)
 
-    def matcher(self) -> IntervalRowsMatcher:
-        return IntervalRowsMatcher(self, LiveIntervalMatcher(self.compiled))
+    def matcher(self, ids: Ids = Ids.SIPHASH) -> IntervalRowsMatcher:
+        live = LiveIntervalMatcher(self.compiled)
+        live.ids = ids
+        return IntervalRowsMatcher(self, live)
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema

@@ -15,6 +15,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.occurrences.compiled import CompiledOccurrences
 from cepheid.errors import PatternError
 from cepheid.events.batch import VALUE_PREFIX, Batch
+from cepheid.kernel import siphash
 from cepheid.kernel.arrays import Events, Flags, Int32s, Visits
 from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.occurrences.fork import fork_keys
@@ -26,6 +27,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
+from cepheid.output.ids import Ids
 from cepheid.output.occurrences import positions_in, row_schema, rows_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plan import OccurrencePlan
@@ -46,7 +48,8 @@ class OccurrenceKernels:
     """Complete matches that are not emitted yet; always 0, as an occurrence is certain when it ends."""
 
     def __init__(self, compiled: CompiledOccurrences) -> None:
-        warm_up()  # now, as later events would have to wait for it
+        siphash.warm_up()  # now, as later events would have to wait for it
+        warm_up()
         plans = compiled.plan
         tables = plans.tables
         policies = [[plans.each[number].policy for number in table.plans] for table in tables]
@@ -193,6 +196,7 @@ class OccurrenceDetector(Replays):
         self.pattern = replace(compiled, tables=each[0].tables, each=each)
         self.kernel = OccurrenceKernels(self.pattern)
         self.working_set = WorkingSet(self.pattern)
+        self.ids = Ids.SIPHASH
         self.reported = NoTimeouts()
         self._matches = 0
         self._kept = 0
@@ -276,7 +280,7 @@ class OccurrenceDetector(Replays):
         emitted = emitted.of_variables(self.pattern.plan.numbers_of_variables(plan))
         positions = positions_in(emitted, len(self.working_set))
         events = self.working_set.take(positions)
-        return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions)
+        return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions, self.ids)
 
 
 def _with_values(events: Batch, place: ColumnMap) -> Batch:

@@ -34,7 +34,7 @@ from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.journal import Journal, Segment
 from cepheid.matchers.real_time.revisions import NOTHING_ROLLED_BACK, Revisions, RolledBack
 from cepheid.matchers.real_time.rollback_points import RollbackPoints
-from cepheid.matchers.snapshot import Snapshot, to_bytes
+from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.changes import Changes
@@ -82,7 +82,7 @@ class RealTimeMatcher:
             self.clock = max(self.clock, int(times_of(batch).max()))
         rows = self._revise(relevant(batch, self.detector.relevant))
         if len(late) and "late" in (plan.outputs or ()):
-            rows.insert(0, self.revisions.changes.inserted(late_rows(plan, self.schema, late, self.watermark.now)))
+            rows.insert(0, self._late_rows(late))
         return self._table(rows)
 
     def advance_time(self, time: int) -> pa.Table:
@@ -160,6 +160,7 @@ class RealTimeMatcher:
         header = {
             "made_for": made_for,
             "kept": kept,
+            "ids": self.detector.ids,
             **self.watermark.header,
             "consistency": self.consistency.value,
             "clock": self.clock,
@@ -180,6 +181,7 @@ class RealTimeMatcher:
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         """The consistency is the snapshot's."""
         header, arrays, batches = snapshot
+        self.detector.ids = ids_of(header)
         self.consistency = Consistency(header["consistency"])
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found())
@@ -216,6 +218,11 @@ class RealTimeMatcher:
         if self._kept_rows > self._most_kept:
             self.forget()
         return rows
+
+    def _late_rows(self, late: Batch) -> pa.RecordBatch:
+        detector = self.detector
+        rows = late_rows(detector.plan, self.schema, late, self.watermark.now, detector.ids)
+        return self.revisions.changes.inserted(rows)
 
     def _go_through(self, events: Batch) -> tuple[RolledBack, list[Segment]]:
         """Runs the events through the kernel, each key's in order. First rolls back keys with an out-of-order event."""

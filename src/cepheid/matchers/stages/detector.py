@@ -16,6 +16,7 @@ from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events.batch import Batch
+from cepheid.kernel import siphash
 from cepheid.kernel.arrays import FOREVER, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.sets.kernel import SetKernel
@@ -29,6 +30,7 @@ from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
+from cepheid.output.ids import Ids
 from cepheid.output.stages import (
     open_rows,
     open_schema,
@@ -40,7 +42,7 @@ from cepheid.output.stages import (
 )
 from cepheid.plan.stages.plan import Plan
 
-OpenRows: TypeAlias = Callable[[Plan, Emitted, Batch, Int32s], pa.RecordBatch]
+OpenRows: TypeAlias = Callable[[Plan, Emitted, Batch, Int32s, Ids], pa.RecordBatch]
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -59,6 +61,7 @@ class Detector(Replays):
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
         self.kernel = _kernel(self.pattern)
         self.working_set = WorkingSet(self.pattern)
+        self.ids = Ids.SIPHASH
         self.reported = _timeout_log(self)
         self._kept = 0
         self._matches = 0
@@ -147,7 +150,7 @@ class Detector(Replays):
             listed = self.kernel.listed(self.working_set.events.time, now, most)
         for part in parts_of(listed):
             used, position = _places(part.event, len(self.working_set))
-            rows.append(rows_of(plan, part, self.working_set.take(used), position))
+            rows.append(rows_of(plan, part, self.working_set.take(used), position, self.ids))
         return pa.Table.from_batches(rows, schema)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
@@ -177,7 +180,7 @@ class Detector(Replays):
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
         used, position = _places(emitted.event, len(self.working_set))
-        rows = rows_of(plan, emitted, self.working_set.take(used), position)
+        rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
         if timeouts:
             rows = self.reported.new(rows)
         self._matches += len(emitted.end) - timeouts
@@ -201,10 +204,11 @@ class Detector(Replays):
 
 
 def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
+    siphash.warm_up()  # now, as later events would have to wait for it
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
     in_sets = choose_representation(pattern).sets
-    warm_up(sets=in_sets)  # now, as later events would have to wait for it
+    warm_up(sets=in_sets)
     return SetKernel(pattern.tables) if in_sets else CompiledKernel(pattern.tables)
 
 

@@ -8,8 +8,6 @@ from cepheid.hosts.durable.store import OUTBOX
 
 FORMAT = 1
 """Increased when older versions can no longer read a store."""
-IDS = 2
-"""The kind of ids that new stores have."""
 PART = 1 << 24
 """The most bytes of a snapshot in one row: PostgreSQL's values have at most 1 GB."""
 

@@ -24,7 +24,6 @@ from cepheid.hosts.durable.stores.layout import (
     EVENTS,
     FORMAT,
     HOST,
-    IDS,
     INPUTS,
     KEYS,
     OUTBOX_TABLE,
@@ -34,6 +33,7 @@ from cepheid.hosts.durable.stores.layout import (
 from cepheid.hosts.durable.stores.sql_shard import SqlShard
 from cepheid.hosts.durable.stores.user_tables import make_table
 from cepheid.hosts.durable.whole_file import whole_file
+from cepheid.output.ids import Ids
 
 
 class SqlStore:
@@ -68,8 +68,8 @@ class SqlStore:
     def load(self) -> Stored:
         inputs = [input_from_json(json.loads(text)) for (text,) in self._rows("content", INPUTS, "name")]
         deployments = [deployment_from_json(json.loads(text)) for (text,) in self._rows("content", PATTERNS, "number")]
-        ((sent,),) = self._rows("sent", HOST)
-        return Stored(inputs, deployments, sent)
+        ((sent, ids),) = self._rows("sent, ids", HOST)
+        return Stored(inputs, deployments, sent, Ids(ids))
 
     @contextmanager
     def transaction(self) -> Iterator[SqlStore]:
@@ -164,11 +164,11 @@ class SqlStore:
     def _prepare(self) -> None:
         there = self._database.tables()
         if HOST in there:
-            ((written,),) = self._rows("format", HOST)
-            if written > FORMAT:
+            ((written, ids),) = self._rows("format, ids", HOST)
+            if written > FORMAT or ids not in [*Ids]:
                 raise StoreError(
-                    f"a newer version of Cepheid wrote this store: it has format {written}, and this version reads up "
-                    f"to {FORMAT}. Upgrade Cepheid"
+                    f"a newer version of Cepheid wrote this store: it has format {written} and ids {ids}, and this "
+                    f"version reads formats up to {FORMAT} and ids up to {max(Ids):d}. Upgrade Cepheid"
                 )
             return
         if others := sorted(there & TABLES.keys()):
@@ -178,7 +178,7 @@ class SqlStore:
             )
         for name, columns in TABLES.items():
             create_table(self._database, name, columns, KEYS[name])
-        first = pa.table({"format": [FORMAT], "ids": [IDS], "epoch": [0], "sent": [0]}, schema=TABLES[HOST])
+        first = pa.table({"format": [FORMAT], "ids": [Ids.SIPHASH], "epoch": [0], "sent": [0]}, schema=TABLES[HOST])
         self._database.insert(HOST, first)
 
     def _rows(self, columns: str, table: str, order: str = "1") -> list[tuple[Any, ...]]:

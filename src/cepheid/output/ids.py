@@ -1,0 +1,124 @@
+"""Ids of rows. They become primary keys of databases, and show which rows were written twice. So an id that a version
+has given may never change.
+
+The id of a row is a hash of *records*, one for each event of the row, in order. A record has the hash of the event's
+identity (`output.common.identities`), in 16 bytes, then marks in eight bytes each, with the low byte first: for a match
+of stages the number of the event's stage, for a timeout the deadline as well. The key of the hash comes from the
+pattern's name and the kind of row.
+
+    id = hexadecimal(SipHash-2-4-128(purpose(name, kind), record 1, record 2, …))
+    record = SipHash-2-4-128(EVENT_KEY, identity of the event), mark 1, mark 2, …
+
+Events are hashed by themselves because an event may be in many matches: each is hashed once, and a match of three
+events is then 72 bytes, however long its texts are.
+
+Earlier versions made ids with BLAKE2b, of the whole identities of all events. A matcher whose snapshot such a version
+wrote continues with them, so that a match keeps its id: a retraction has that of its insertion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.compile.arrays import Ints
+from cepheid.events.identity import DIGEST_SIZE, digests, joined, raw_bytes, values_and_bounds
+from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.siphash import Words, siphash
+
+Hashes: TypeAlias = npt.NDArray[np.uint8]
+"""(n, 16) one hash per row."""
+
+EVENT_KEY = b"cepheid event id"
+"""The key of the hashes of events."""
+
+
+class Ids(IntEnum):
+    """How ids are made. Snapshots store the number."""
+
+    BLAKE2B = 1
+    SIPHASH = 2
+
+
+class Members(NamedTuple):
+    """What ids are made of: n rows with m members in all, of which most are events."""
+
+    event: Int32s
+    """(m,) the number of each event; -1 for a member that is not an event."""
+    ends: Ints
+    """(n,) the members of row i end before ends[i]."""
+    before: tuple[npt.NDArray[Any], ...] = ()
+    """Marks, (m,) integers each."""
+    after: tuple[npt.NDArray[Any], ...] = ()
+    """Further marks. With BLAKE2b they come after the event, and those in `before` come before it."""
+
+
+class Identities(Protocol):
+    """The identities of events, ready for ids."""
+
+    def hashes(self, members: Members, key: bytes) -> Hashes:
+        """The ids of the rows, as bytes. The key is a `purpose`."""
+
+
+def identified(ids: Ids, values: pa.Array) -> Identities:
+    """The identities of events, for ids of this kind; `values` has the canonical bytes of each event."""
+    if ids is Ids.BLAKE2B:
+        return _Bytes(values)
+    return _Hashed(siphash(*values_and_bounds(values), EVENT_KEY))
+
+
+@dataclass(frozen=True)
+class _Hashed:
+    """Identities for `Ids.SIPHASH`."""
+
+    events: Words
+    """(events, 2) the hash of each event's identity."""
+
+    def hashes(self, members: Members, key: bytes) -> Hashes:
+        marks = *members.before, *members.after
+        records = np.empty((len(members.event), 2 + len(marks)), np.int64)
+        records[:, :2] = self.events.view(np.int64)[members.event]
+        records[members.event < 0, :2] = 0
+        for place, mark in enumerate(marks, start=2):
+            records[:, place] = mark
+        bounds = np.concatenate([[0], members.ends]) * records.itemsize * records.shape[1]
+        return siphash(records.ravel().view(np.uint8), bounds, key).view(np.uint8)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Identities for `Ids.BLAKE2B`."""
+
+    events: pa.Array
+    """The canonical bytes of each event."""
+
+    def hashes(self, members: Members, key: bytes) -> Hashes:
+        events = self.events.take(pa.array(members.event, mask=members.event < 0)).fill_null(b"")
+        rows = joined(*map(raw_bytes, members.before), events, *map(raw_bytes, members.after))
+        found = b"".join(digests(rows, members.ends, key))
+        return np.frombuffer(found, np.uint8).reshape(-1, DIGEST_SIZE)
+
+
+def single(events: Sequence[int] | Int32s) -> Members:
+    """Rows of one event each, without marks."""
+    return Members(np.asarray(events, np.int32), np.arange(1, len(events) + 1))
+
+
+def purpose(name: str, kind: str) -> bytes:
+    """The key of the ids for a pattern (by name) and a kind of row, so that their ids differ from all others."""
+    return blake2b(name.encode(), digest_size=blake2b.PERSON_SIZE, person=kind.encode()).digest()
+
+
+def hex_ids(found: Hashes) -> pa.Array:
+    """The hashes as hexadecimal text."""
+    length = 2 * DIGEST_SIZE
+    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # raises if 32 bits are too few
+    text = found.tobytes().hex().encode()
+    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

@@ -1,0 +1,60 @@
+"""SipHash-2-4 with 128-bit results: the compiled function, the one in plain Python and the published test vectors
+agree.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.kernel import siphash as compiled
+from cepheid.kernel.siphash import siphash
+from cepheid.kernel.siphash_reference import siphash_reference
+
+VECTORS = [bytes.fromhex(line) for line in (Path(__file__).parent / "siphash_vectors.txt").read_text().split()]
+"""`vectors_sip128` in vectors.h of the reference implementation, github.com/veorq/SipHash, at f26d35e. Line n, from
+0, is the hash of the n bytes 00, 01, 02, … under the key 00, 01, … 0f.
+"""
+KEY = bytes(range(16))
+
+
+def hashes(messages: list[bytes], key: bytes) -> list[bytes]:
+    """The compiled function's hashes, all in one call."""
+    bounds = np.array([0, *accumulate(map(len, messages))], np.int64)
+    return [row.tobytes() for row in siphash(np.frombuffer(b"".join(messages), np.uint8), bounds, key)]
+
+
+def test_published_vectors() -> None:
+    """Both functions give the published hashes."""
+    messages = [bytes(range(length)) for length in range(64)]
+    assert len(VECTORS) == 64
+    assert [siphash_reference(message, KEY) for message in messages] == VECTORS
+    assert hashes(messages, KEY) == VECTORS
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20), st.binary(min_size=16, max_size=16))
+def test_compiled_equals_reference(messages: list[bytes], key: bytes) -> None:
+    """The compiled function gives for each group of bytes the hash that plain Python gives."""
+    assert hashes(messages, key) == [siphash_reference(message, key) for message in messages]
+
+
+@pytest.mark.parametrize("length", [255, 256, 257, 4096, 100_003])
+def test_long_messages(length: int) -> None:
+    """Of the length only the last byte is part of the hash."""
+    message = bytes(i * 7 % 256 for i in range(length))
+    assert hashes([message], KEY) == [siphash_reference(message, KEY)]
+
+
+def test_it_is_compiled_once() -> None:
+    """Arrays that can be written, and buffers of Arrow, which cannot, are of one type to the compiled function."""
+    data, bounds = np.arange(9, dtype=np.uint8), np.array([0, 9])
+    expected = siphash_reference(data.tobytes(), KEY)
+    assert siphash(data, bounds, KEY).tobytes() == expected
+    assert siphash(np.frombuffer(data.tobytes(), np.uint8), bounds, KEY).tobytes() == expected
+    assert data.flags.writeable
+    assert len(compiled._hash_groups.signatures) == 1  # type: ignore[attr-defined]  # noqa: SLF001
