@@ -86,6 +86,8 @@ class ReferenceMatcher:
         self.step = 0
         self.reached: int | None = None
         """The time of the last event."""
+        self.earlier: list[Event] = []
+        """With `begin_without`: the events that may keep a later event from starting a partial match."""
 
     def process(self, event: Event) -> list[Match]:
         """Advances time to that of the event, then offers the event to every partial match and to the start state."""
@@ -98,6 +100,8 @@ class ReferenceMatcher:
             survivors += moved
             completed += done
         self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
+        if self.automaton.without and self._has_bit(self.automaton.without.condition, event):
+            self.earlier.append(event)
         return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -187,10 +191,25 @@ class ReferenceMatcher:
         )
 
     def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
-        condition = self.conditions[number]
-        if condition.bit is not None and not event.mask >> condition.bit & 1:
-            return False
-        return condition.script is None or evaluate(condition.script, taken, event.values) is True
+        without = self.automaton.without
+        if without and number == without.condition:
+            return any(self._is_kept_out(earlier, event) for earlier in reversed(self.earlier))
+        script = self.conditions[number].script
+        return self._has_bit(number, event) and (script is None or evaluate(script, taken, event.values) is True)
+
+    def _has_bit(self, number: int, event: Event) -> bool:
+        """Whether the event meets the lifted part of the condition."""
+        bit = self.conditions[number].bit
+        return bit is None or event.mask >> bit & 1 == 1
+
+    def _is_kept_out(self, earlier: Event, event: Event) -> bool:
+        """Whether an earlier event, which meets the lifted part of the condition of `begin_without`, keeps the event
+        from starting a partial match. The condition sees the event as one of the first stage.
+        """
+        assert self.automaton.without
+        script = self.conditions[self.automaton.without.condition].script
+        in_time = event.time - earlier.time <= self.automaton.without.window
+        return in_time and (script is None or evaluate(script, ((0, event),), earlier.values) is True)
 
     def _breaks(self, state: int, taken: TakenEvents, event: Event) -> bool:
         """Whether the event ends the partial match in a complete state: the one it is in, or one it proceeds to."""
