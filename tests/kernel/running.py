@@ -66,7 +66,7 @@ class Eager(ReferenceMatcher):
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
         for edge in self.automaton.states[state].edges:
             for demand in (demand for term in edge.guard.terms for demand in term):
-                self._condition(demand.condition, taken, event)
+                self._is_met(demand.condition, taken, event)
             if edge.action is Action.PROCEED:
                 [*self._edges(edge.target, taken, event)]
         yield from super()._edges(state, taken, event)

@@ -34,7 +34,8 @@ def look_back(
 
     `used` is the number of places of `Earlier.events` in use; returns the new number. There must be room for the events
     of the visits and for all that is stored for their keys. Of `partials` only the slots of START_ROW are used, as
-    scratch; `stack` and `null` are scratch for scripts, too. If a script fails, `Cursor.failure` is set.
+    scratch; `stack` and `null` are scratch for scripts, too. If a script fails, `Cursor.failure` is set, and
+    `Cursor.event` is the earlier event.
     """
     settings = tables.settings[0]
     wake = tables.states[settings.start].wake
@@ -51,7 +52,6 @@ def look_back(
             if word & wake and is_kept_out(tables, events, earlier, first, used, event, partials, cursor, stack, null):
                 events.mask[event] |= np.int64(1) << settings.kept_out
             if cursor.failure != NO_FAILURE:
-                cursor.event = event
                 return used
             if word & fits:
                 used = first if settings.without_script == NONE else used
@@ -99,7 +99,7 @@ def is_kept_out(
             return True
         true, failure = run_script(tables, events, partials, START_ROW, before, script, stack, null)
         if failure != NO_FAILURE:
-            cursor.failure, cursor.failed_script = failure, script
+            cursor.failure, cursor.failed_script, cursor.event = failure, script, before
             return False
         if true:
             return True

@@ -155,13 +155,13 @@ class KeyMatcher(ReferenceMatcher):
         self._truths = {}
         return super()._move(partial_match, event)
 
-    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+    def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
         """Evaluates a condition once for a partial match and an event, though several edges may need it."""
         if number not in self._truths:
-            self._truths[number] = self._evaluated(number, taken, event)
+            self._truths[number] = super()._is_met(number, taken, event)
         return self._truths[number]
 
-    def _evaluated(self, number: int, taken: TakenEvents, event: Event) -> bool:
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
         try:
             return super()._condition(number, taken, event)
         except ConditionError as error:

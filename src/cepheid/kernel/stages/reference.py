@@ -186,14 +186,23 @@ class ReferenceMatcher:
 
     def _holds(self, guard: Guard, taken: TakenEvents, event: Event) -> bool:
         return any(
-            all(self._condition(demand.condition, taken, event) != demand.negated for demand in sorted(term))
+            all(self._is_met(demand.condition, taken, event) != demand.negated for demand in sorted(term))
             for term in guard.terms
         )
 
-    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+    def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether a condition of a guard is true. That of `begin_without` is, if an earlier event meets it; it sees the
+        event that starts as one of the first stage.
+        """
         without = self.automaton.without
-        if without and number == without.condition:
-            return any(self._is_kept_out(earlier, event) for earlier in reversed(self.earlier))
+        if without is None or number != without.condition:
+            return self._condition(number, taken, event)
+        return any(
+            event.time - earlier.time <= without.window and self._condition(number, ((0, event),), earlier)
+            for earlier in reversed(self.earlier)
+        )
+
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
         script = self.conditions[number].script
         return self._has_bit(number, event) and (script is None or evaluate(script, taken, event.values) is True)
 
@@ -201,15 +210,6 @@ class ReferenceMatcher:
         """Whether the event meets the lifted part of the condition."""
         bit = self.conditions[number].bit
         return bit is None or event.mask >> bit & 1 == 1
-
-    def _is_kept_out(self, earlier: Event, event: Event) -> bool:
-        """Whether an earlier event, which meets the lifted part of the condition of `begin_without`, keeps the event
-        from starting a partial match. The condition sees the event as one of the first stage.
-        """
-        assert self.automaton.without
-        script = self.conditions[self.automaton.without.condition].script
-        in_time = event.time - earlier.time <= self.automaton.without.window
-        return in_time and (script is None or evaluate(script, ((0, event),), earlier.values) is True)
 
     def _breaks(self, state: int, taken: TakenEvents, event: Event) -> bool:
         """Whether the event ends the partial match in a complete state: the one it is in, or one it proceeds to."""
