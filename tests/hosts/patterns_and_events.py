@@ -38,7 +38,9 @@ Found: TypeAlias = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern and, for each of its stages, the conditions as Python functions with the stage that each one reads."""
+    """A pattern and, for each of its stages and for `begin_without`, if it has that, the conditions as Python functions
+    with the stage that each one reads.
+    """
 
     pattern: Pattern
     checks: tuple[tuple[tuple[Check, int], ...], ...]
@@ -61,6 +63,13 @@ def cases(draw: st.DrawFn) -> Case:
         pattern = draw(_quantified(pattern, last=i == count - 1, windowed=within is not None))
     if within:
         pattern = pattern.within(within)
+    if gap := draw(st.sampled_from([None, None, "2 seconds", "5 seconds"])):
+        pattern = pattern.max_gap(gap)
+    if before := draw(st.sampled_from([None, None, "1 second", "3 seconds", "6 seconds"])):
+        always = pattern.stages[0].quantifier.optional is False
+        chosen = draw(st.lists(_conditions(0) if always else _alone(0), max_size=1))
+        pattern = pattern.begin_without("before", where=chosen[0][0] if chosen else None, within=before)
+        checks.append(tuple((check, stage) for _, check, stage in chosen))
     return Case(
         pattern.skip(draw(st.sampled_from([Skip.no_skip(), Skip.to_next(), Skip.past_last_event()]))), tuple(checks)
     )
@@ -70,8 +79,11 @@ def _conditions(stage: int) -> st.SearchStrategy[tuple[str, Check, int]]:
     across = st.tuples(st.sampled_from(sorted(ACROSS)), st.integers(0, stage)).map(
         lambda drawn: (drawn[0].format(s=f"s{drawn[1]}"), ACROSS[drawn[0]], drawn[1])
     )
-    current = st.sampled_from(sorted(CURRENT)).map(lambda text: (text, CURRENT[text], stage))
-    return current | across
+    return _alone(stage) | across
+
+
+def _alone(stage: int) -> st.SearchStrategy[tuple[str, Check, int]]:
+    return st.sampled_from(sorted(CURRENT)).map(lambda text: (text, CURRENT[text], stage))
 
 
 @st.composite
@@ -118,7 +130,7 @@ class Definition(ReferenceMatcher):
     def __init__(self, case: Case) -> None:
         pattern = case.pattern
         window = None if pattern.window is None else pattern.window // timedelta(microseconds=1)
-        nothing = [PlannedCondition(None, None)] * len(pattern.stages)
+        nothing = [PlannedCondition(None, None)] * len(case.checks)
         super().__init__(build_automaton(pattern), nothing, window, pattern.skip_strategy)
         self.checks = case.checks
 

@@ -17,6 +17,7 @@ from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.looking_back import LookingBackKernel
 from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
 from cepheid.plan.stages.plan import Plan
 
@@ -65,7 +66,7 @@ class Eager(ReferenceMatcher):
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:
         for edge in self.automaton.states[state].edges:
             for demand in (demand for term in edge.guard.terms for demand in term):
-                self._condition(demand.condition, taken, event)
+                self._is_met(demand.condition, taken, event)
             if edge.action is Action.PROCEED:
                 [*self._edges(edge.target, taken, event)]
         yield from super()._edges(state, taken, event)
@@ -119,7 +120,8 @@ def run_compiled(
     )
     for number, text in compiled.string_constants.items():
         compiled.tables.constants[number] = texts.index(text)
-    matcher = CompiledKernel(compiled.tables, capacity=capacity)
+    kind = CompiledKernel if plan.pattern.without is None else LookingBackKernel
+    matcher = kind(compiled.tables, capacity=capacity)
     done, held = [0] * len(keys), list[int]()
     found = [Found([], set()) for _ in keys]
     key_of = np.repeat(np.arange(len(keys)), [len(key) for key in keys])

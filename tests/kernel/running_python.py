@@ -104,6 +104,7 @@ def _collect(emitted: Emitted, places: Sequence[int], first_of: Sequence[int], f
 
 
 def _check_counts(matcher: PythonKernel, held: Sequence[int]) -> None:
-    """Some partial match is open exactly if events are held, and only open keys have deadlines."""
-    assert (matcher.open_partial_matches(NO_TIME) == 0) == (not held)
+    """Some key is open exactly if events are held, and only open keys have partial matches or deadlines."""
+    assert (len(matcher.open_keys) == 0) == (not held)
+    assert not matcher.open_partial_matches(NO_TIME) or held
     assert set(matcher.due(FOREVER - 1).tolist()) <= set(matcher.open_keys.tolist())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cepheid.events.batch import Schema
 from cepheid.lang.expression import Name
-from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.lang.stages.pattern import BeginWithout, Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
@@ -132,7 +132,9 @@ def patterns(draw: st.DrawFn) -> Pattern:
     elif last.quantifier.loops and not last.quantifier.greedy and draw(st.booleans()):
         stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
     stages = named(stages, (f"s{i}" for i in count()))
-    pattern = Pattern(stages, window=length)
+    gap, before = draw(windows), draw(windows)
+    without = None if before is None else BeginWithout("before", Condition("x"), before)
+    pattern = Pattern(stages, window=length, gap=gap, without=without)
     skips = [Skip(), Skip.to_next(), Skip.past_last_event()]
     name = draw(st.sampled_from([leaf.name for leaf in pattern.leaves if not leaf.contiguity.negated]))
     skips += [Skip.to_first(name, error_on_miss=checked) for checked in (False, True)]
@@ -288,6 +290,9 @@ def plans(draw: st.DrawFn, *, scripted: bool = True, of: st.SearchStrategy[Patte
         )
         for i in range(len(pattern.leaves) + len(pattern.loops_until))
     )
+    if pattern.without is not None:
+        bit = draw(st.sampled_from([None, *[len(conditions)] * 3]))
+        conditions += (PlannedCondition(bit, draw(st.none() | booleans(0)) if scripted else None),)
     return Plan(
         pattern=pattern,
         schema=Schema(pa.schema([]), (), "t"),

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError
 from cepheid.events.batch import Batch, join
+from cepheid.kernel.arrays import FOREVER
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.event_queue import times_of
@@ -137,7 +138,7 @@ class OrderedLiveMatcher:
 
     @property
     def is_idle(self) -> bool:
-        return not (self.open or len(self.live.waiting))
+        return not (self.open or len(self.live.waiting) or self.live.detector.kernel.next_due < FOREVER)
 
     @property
     def counts(self) -> dict[str, int]:

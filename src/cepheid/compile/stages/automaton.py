@@ -7,12 +7,14 @@ partial match whatever else holds. If several edges hold, the partial match bran
 The construction is that of FlinkCEP's `NFACompiler`: states are made from the last stage to the first, each linked to
 what follows. If a state has several roles (the first turn of a loop, a later turn), it is made once for each role.
 
-There are three additions:
+There are these additions:
 
 - `longest`: a state in which the trailing loop has enough events is `complete`, instead of proceeding to the final
   state. If the loop is over a group, the states are the same as without `longest`, and `loop` has the group's stages.
 - A state that waits for time to pass without the event of a last NOT stage is `pending`.
 - Edges have a window, in which an event must come.
+- `max_gap` is a window of every state.
+- `begin_without` is a guard on the edges of the start state.
 """
 
 from __future__ import annotations
@@ -66,6 +68,16 @@ class State:
 
 
 @dataclass(frozen=True)
+class Without:
+    """The guard on the start state that `begin_without` sets."""
+
+    condition: int
+    """The guard forbids this condition: that an event of `window` or less before fits the condition of this number."""
+    window: int
+    """Microseconds, inclusive."""
+
+
+@dataclass(frozen=True)
 class Automaton:
     """States by number; `start` is always occupied and every event may leave it by TAKE."""
 
@@ -76,6 +88,9 @@ class Automaton:
     """With `longest` on a group: its stages. A partial match that would be a match without `longest` is then one only
     if it cannot grow.
     """
+    max_gap: int | None = None
+    """Microseconds from the event taken last to the deadline, in any state. Other windows apply as well."""
+    without: Without | None = None
 
 
 def leads_to_complete(automaton: Automaton, state: int) -> bool:
@@ -96,6 +111,10 @@ def gap(automaton: Automaton, state: int) -> int | None:
 
     It ends when none of the events that it waits for can come in time.
     """
+    return _shortest(automaton.max_gap, _own_gap(automaton, state))
+
+
+def _own_gap(automaton: Automaton, state: int) -> int | None:
     limit = automaton.states[state].window
     if limit is not None:
         return limit
@@ -121,9 +140,24 @@ def build_automaton(pattern: Pattern) -> Automaton:
     numbers = _numbered(pattern)
     final = _Node("final")
     first = _Sequence(numbers, final).entry(pattern.stages, final)
+    without = _without(pattern, numbers)
+    if without is not None:
+        earlier = condition(without.condition)
+        first.edges = [replace(edge, guard=edge.guard & ~earlier) for edge in first.edges]
     last = pattern.stages[-1]
     longest = last.leaves if last.group and last.quantifier.longest else ()
-    return replace(_frozen(first, final), loop=frozenset(numbers.stages[id(stage)] for stage in longest))
+    return replace(
+        _frozen(first, final),
+        loop=frozenset(numbers.stages[id(stage)] for stage in longest),
+        max_gap=_microseconds(pattern.gap),
+        without=without,
+    )
+
+
+def _without(pattern: Pattern, numbers: _Numbers) -> Without | None:
+    if pattern.without is None:
+        return None
+    return Without(len(numbers.stages) + len(numbers.untils), microseconds(pattern.without.window))
 
 
 @dataclass(eq=False)

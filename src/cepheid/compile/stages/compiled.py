@@ -11,7 +11,7 @@ import numpy as np
 
 from cepheid.compile.arrays import INSTRUCTION, NONE, Ints, Records
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
-from cepheid.compile.stages.automaton import Automaton, build_automaton, gap, leads_to_complete
+from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.tables import ALWAYS, EDGE, NO_BIT, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
 from cepheid.plan.limits import MOST, Limits
@@ -55,6 +55,8 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     ranges = [program.add(script) for script in scripts]
     tables = _tables(plan, flat, bits, program, ranges)
     relevant = union(flat.wake[number] for number in reachable(flat))
+    if bits.without is not None:
+        relevant |= bits.waking(bits.without)
     return CompiledPattern(
         plan=plan,
         automaton=automaton,
@@ -80,7 +82,7 @@ def _tables(
     edges = [edge for state in flat.edges for edge in state]
     read = [_scripts_read(state, bits) for state in flat.edges]
     return Tables(
-        settings=_records(SETTINGS, [_settings(plan, flat)]),
+        settings=_records(SETTINGS, [_settings(plan, flat, bits)]),
         states=_records(STATE, _state_rows(flat, read)),
         edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
         state_scripts=_ints([script for scripts in read for script in scripts]),
@@ -112,7 +114,7 @@ def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
     return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
 
 
-def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
+def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[int, ...]:
     skip = plan.skip
     return (
         flat.automaton.start,
@@ -125,7 +127,17 @@ def _settings(plan: Plan, flat: FlatAutomaton) -> tuple[int, ...]:
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
         *limit_settings(plan.limits).values(),
+        *_without_settings(flat.automaton.without, bits),
     )
+
+
+def _without_settings(without: Without | None, bits: TruthBits) -> tuple[int, ...]:
+    if without is None:
+        return NONE, NO_BIT, NO_BIT, NONE
+    scripted = without.condition in bits.scripted
+    script = bits.scripted.index(without.condition) if scripted else NONE
+    bit = bits.conditions[without.condition].bit
+    return without.window, bits.kept_out, NO_BIT if bit is None else bit, script
 
 
 def limit_settings(limits: Limits) -> dict[str, int]:

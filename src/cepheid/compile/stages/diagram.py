@@ -68,6 +68,7 @@ def _guard_text(edge: Edge, pattern: Pattern) -> str:
     """When the edge may be followed. A stage's name stands for its condition."""
     names = [leaf.name for leaf in pattern.leaves]
     names += [f"until of {loop.label}" for loop in pattern.loops_until]
+    names += [] if pattern.without is None else [f"{pattern.without.name} before"]
     terms = [
         " and ".join(f"{'not ' if demand.negated else ''}{names[demand.condition]}" for demand in sorted(term))
         for term in edge.guard.terms

@@ -42,9 +42,15 @@ class TruthBits:
         self.scripted = [i for i, condition in enumerate(plan.conditions) if condition.script is not None]
         self.script_values = [s for c in plan.conditions if (s := c.script) is not None]
         self.script_bits = [len(plan.bits) + i for i in range(len(self.scripted))]
+        self.without = None if plan.pattern.without is None else len(plan.conditions) - 1
+        """The condition of `begin_without`."""
+        self.kept_out = len(plan.bits) + len(self.scripted)
+        """The bit that guards read in place of that condition: whether an earlier event meets it."""
 
     def of_stage(self, stage: int) -> int | None:
         """The bit that says whether the condition of `stage` is true; None: it is always true."""
+        if stage == self.without:
+            return self.kept_out
         if stage in self.scripted:
             return self.script_bits[self.scripted.index(stage)]
         return self.conditions[stage].bit

@@ -47,6 +47,8 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():
         yield "matches become certain when their time passes"
+    if compiled.plan.pattern.without is not None:
+        yield "`begin_without` looks at events before the match"
     if compiled.plan.limits.on_limit == "drop":
         yield "what is over a limit is dropped one by one"
     if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:

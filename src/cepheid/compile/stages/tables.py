@@ -84,6 +84,10 @@ SETTINGS = np.dtype(
         ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete
         ("limits_drop", np.int64),  # 1: over a limit, the oldest are dropped; 0: it is an error
+        ("without", np.int64),  # begin_without: microseconds in which no earlier event may fit, or NONE
+        ("kept_out", np.int64),  # the truth bit of events that such an earlier event keeps from starting
+        ("without_bit", np.int64),  # the lifted truth bit of events that may fit, or NO_BIT
+        ("without_script", np.int64),  # the script of which earlier events fit, or NONE
     ]
 )
 

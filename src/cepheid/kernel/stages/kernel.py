@@ -73,10 +73,14 @@ class CompiledKernel:
         """The positions of the events that partial matches hold, ascending. From now on these events are at 0, 1, … and
         begin the next working set.
         """
+        return self._hold(np.zeros(0, np.int64))
+
+    def _hold(self, also: Ints) -> Int32s:
+        """The same with these events, whoever holds them."""
         if self.cursor.parked == 0:
             self.cursor.nodes = 0
         collect(self.partials, self.cursor)
-        events = self.partials.nodes["event"][: self.cursor.nodes]
+        events = np.concatenate([self.partials.nodes["event"][: self.cursor.nodes], also])
         held = distinct(events, int(events.max(initial=-1)) + 1)
         position = np.zeros(int(held[-1]) + 1 if len(held) else 0, np.int32)
         position[held] = np.arange(len(held), dtype=np.int32)

@@ -101,6 +101,25 @@ class PartialMatches(NamedTuple):
     parked: Parked
 
 
+EARLIER = integers(
+    "first",  # the key's events are Earlier.events from here to end, in order; none if they are equal
+    "end",
+)
+
+
+class Earlier(NamedTuple):
+    """With `begin_without`: the events of each key that may keep a later event from starting a partial match. A key
+    that changes gets new entries at the end; its former entries are then unused.
+    """
+
+    keys: Records
+    """(any,) EARLIER, by number of the key."""
+    due: Ints
+    """(any,) microseconds: when the first of the key's events is too long ago; FOREVER if there is none."""
+    events: Ints
+    """(any,) positions of events."""
+
+
 class Output(NamedTuple):
     """Emitted matches as flat arrays, and room after them."""
 

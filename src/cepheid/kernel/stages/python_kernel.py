@@ -22,7 +22,7 @@ from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.python_events import events_of
-from cepheid.kernel.stages.python_state import arrays_of, matchers_of
+from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
 from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, Timeout, order_of, positions_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
@@ -63,6 +63,7 @@ class KeyMatcher(ReferenceMatcher):
     def take(self, event: Event) -> list[Emission]:
         """Processes the event and returns what it makes certain."""
         matches = self.process(event)
+        self._forget_earlier(event.time)
         most = self._bounds.limits.most_partial_matches
         if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
             self.partial_matches = self.partial_matches[over:]  # they are in order of their start
@@ -71,7 +72,9 @@ class KeyMatcher(ReferenceMatcher):
         return self._emissions(matches)
 
     def pass_time(self, until: int) -> list[Emission]:
-        return self._emissions(self.advance_time(until))
+        emissions = self._emissions(self.advance_time(until))
+        self._forget_earlier(until)
+        return emissions
 
     def end(self) -> list[Emission]:
         return self._emissions(self.finish())
@@ -84,14 +87,30 @@ class KeyMatcher(ReferenceMatcher):
             [*self.completed],
             [*self.growing],
         )
-        other.step, other.reached = self.step, self.reached
+        other.step, other.reached, other.earlier = self.step, self.reached, [*self.earlier]
         return other
 
     @property
+    def is_open(self) -> bool:
+        """Whether anything is open. Without partial matches no match waits, but earlier events may still matter."""
+        return bool(self.partial_matches or self.earlier)
+
+    @property
     def deadline(self) -> int:
-        """The earliest deadline, FOREVER if there is none."""
+        """The earliest time at which a partial match or an earlier event ends, FOREVER if there is none."""
         earliest = self._earliest_deadline()
-        return FOREVER if earliest is None else earliest
+        ends = [FOREVER if earliest is None else earliest, *map(self._expires, self.earlier[:1])]
+        return min(ends)
+
+    def _forget_earlier(self, now: int) -> None:
+        """Forgets the earlier events that no event at `now` or later could see."""
+        while self.earlier and self._expires(self.earlier[0]) <= now:
+            self.earlier.pop(0)
+
+    def _expires(self, earlier: Event) -> int:
+        """The first time at which an event may start a partial match although `earlier` came before."""
+        assert self.automaton.without
+        return earlier.time + self.automaton.without.window + 1
 
     def listed(self, most: int) -> list[Emission]:
         """The open partial matches that started last, each as the timeout that it would be."""
@@ -104,7 +123,8 @@ class KeyMatcher(ReferenceMatcher):
 
     @property
     def held(self) -> Iterator[Event]:
-        """The events of open partial matches, and of matches that wait or may grow."""
+        """The events of open partial matches, of matches that wait or may grow, and earlier events that may matter."""
+        yield from self.earlier
         for partial_match in chain(self.partial_matches, self.growing, (match for _, match in self.completed)):
             yield from (event for _, event in partial_match.taken)
 
@@ -135,13 +155,13 @@ class KeyMatcher(ReferenceMatcher):
         self._truths = {}
         return super()._move(partial_match, event)
 
-    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
+    def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
         """Evaluates a condition once for a partial match and an event, though several edges may need it."""
         if number not in self._truths:
-            self._truths[number] = self._evaluated(number, taken, event)
+            self._truths[number] = super()._is_met(number, taken, event)
         return self._truths[number]
 
-    def _evaluated(self, number: int, taken: TakenEvents, event: Event) -> bool:
+    def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
         try:
             return super()._condition(number, taken, event)
         except ConditionError as error:
@@ -246,17 +266,17 @@ class PythonKernel:
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) whether each of the keys has open partial matches."""
-        flags: Flags = self._open[keys] > 0
-        return flags
+        return np.array([key in self._keys for key in keys.tolist()], np.bool_)
 
     def first_starts(self, keys: Int32s, _times: Ints) -> list[int]:
-        """(k,) when the earliest open partial match of each key began; each key must have one."""
-        return [self._keys[key].partial_matches[0].start.time for key in keys.tolist()]
+        """(k,) when the earliest open partial match of each key began; FOREVER for a key with earlier events only."""
+        matchers = [self._keys[key] for key in keys.tolist()]
+        return [m.partial_matches[0].start.time if m.partial_matches else FOREVER for m in matchers]
 
     @property
     def open_keys(self) -> Int32s:
         """The numbers of all keys that have open partial matches, ascending."""
-        return np.flatnonzero(self._open).astype(np.int32)
+        return np.array(sorted(self._keys), np.int32)
 
     def due(self, time: int) -> Int32s:
         """The numbers of the keys that have a deadline up to `time`, ascending."""
@@ -313,7 +333,8 @@ class PythonKernel:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that is open, as arrays. Call it right after `hold`."""
         place = {position: i for i, position in enumerate(self._held)}
-        return arrays_of(self._keys, place) | {"dropped": np.array(self.dropped, np.int64)}
+        arrays = arrays_of(self._keys, place) | {"dropped": np.array(self.dropped, np.int64)}
+        return arrays | earlier_of(self._keys, place) if self._automaton.without else arrays
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
         """Restores the arrays of `state`, with the events that were held.
@@ -328,6 +349,8 @@ class PythonKernel:
             return KeyMatcher(self._plan, self._automaton, bounds)
 
         keys = matchers_of(state, events, new)
+        if self._automaton.without:
+            restore_earlier(keys, state["earlier"], events)
         self._keys, self.bounds = keys, bounds
         self._held = list(range(len(events)))
         self._first = self._end = len(events)
@@ -340,8 +363,8 @@ class PythonKernel:
         matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
         emissions = [row for event in events for row in matcher.take(event)]
         emissions += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
-        if matcher.partial_matches and not closes:
-            self._keys[key] = matcher  # without partial matches no match waits either
+        if matcher.is_open and not closes:
+            self._keys[key] = matcher
         self._record_open(key)
         return emissions
 

@@ -32,6 +32,9 @@ PARTIAL_MATCH = np.dtype(
 )
 TAKEN = np.dtype([("stage", np.int64), ("event", np.int64)])  # the event is given by its place among the held ones
 OPEN, GROWING = -1, -2
+_OTHER_ARRAYS = "the snapshot's arrays are not those of this pattern: was it written by another version?"
+_POINTS_NOWHERE = "the snapshot's partial matches point to events or states that are not there"
+EARLIER = np.dtype([("key", np.int64), ("event", np.int64)])  # the key's number, and the event's place, as in TAKEN
 
 
 def arrays_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]) -> dict[str, npt.NDArray[Any]]:
@@ -80,11 +83,33 @@ def matchers_of(state: Mapping[str, npt.NDArray[Any]], events: Sequence[Event], 
     return dict(zip(keys["key"].tolist(), matchers, strict=True))
 
 
+def earlier_of(matchers: Mapping[int, ReferenceMatcher], place: Mapping[int, int]) -> dict[str, npt.NDArray[Any]]:
+    """The earlier events that may matter to `begin_without`, as an array. `place` as in `arrays_of`."""
+    rows = [(number, place[event.position]) for number, matcher in matchers.items() for event in matcher.earlier]
+    return {"earlier": np.array(rows, EARLIER)}
+
+
+def restore_earlier(
+    matchers: Mapping[int, ReferenceMatcher], earlier: npt.NDArray[Any], events: Sequence[Event]
+) -> None:
+    """Gives the matchers the earlier events of `earlier_of`.
+
+    Raises:
+        SnapshotError: the array has another type, or a number in it points nowhere.
+    """
+    if earlier.dtype != EARLIER:
+        raise SnapshotError(_OTHER_ARRAYS)
+    for number, place in earlier.tolist():
+        if number not in matchers or not 0 <= place < len(events):
+            raise SnapshotError(_POINTS_NOWHERE)
+        matchers[number].earlier.append(events[place])
+
+
 def _check(state: Mapping[str, npt.NDArray[Any]], held: int, matchers: Sequence[ReferenceMatcher]) -> None:
     keys, partial_matches, taken = (state[name] for name in ("keys", "partial_matches", "taken"))
     dtypes = [(keys, KEY), (partial_matches, PARTIAL_MATCH), (taken, TAKEN)]
     if any(array.dtype != dtype for array, dtype in dtypes):
-        raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
+        raise SnapshotError(_OTHER_ARRAYS)
     states = len(matchers[0].automaton.states) if matchers else 0
     stages = len(matchers[0].conditions) if matchers else 0
     lengths = np.diff(partial_matches["end"], prepend=0)
@@ -100,4 +125,4 @@ def _check(state: Mapping[str, npt.NDArray[Any]], held: int, matchers: Sequence[
         (taken["event"], 0, held),
     ]
     if any(((values < low) | (values >= high)).any() for values, low, high in bounds):
-        raise SnapshotError("the snapshot's partial matches point to events or states that are not there")
+        raise SnapshotError(_POINTS_NOWHERE)

@@ -86,6 +86,8 @@ class ReferenceMatcher:
         self.step = 0
         self.reached: int | None = None
         """The time of the last event."""
+        self.earlier: list[Event] = []
+        """With `begin_without`: the events that may keep a later event from starting a partial match."""
 
     def process(self, event: Event) -> list[Match]:
         """Advances time to that of the event, then offers the event to every partial match and to the start state."""
@@ -98,6 +100,8 @@ class ReferenceMatcher:
             survivors += moved
             completed += done
         self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
+        if self.automaton.without and self._has_bit(self.automaton.without.condition, event):
+            self.earlier.append(event)
         return matches + self._release(self._longest(completed), event.time)
 
     def advance_time(self, time: int) -> list[Match]:
@@ -182,15 +186,30 @@ class ReferenceMatcher:
 
     def _holds(self, guard: Guard, taken: TakenEvents, event: Event) -> bool:
         return any(
-            all(self._condition(demand.condition, taken, event) != demand.negated for demand in sorted(term))
+            all(self._is_met(demand.condition, taken, event) != demand.negated for demand in sorted(term))
             for term in guard.terms
         )
 
+    def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether a condition of a guard is true. That of `begin_without` is, if an earlier event meets it; it sees the
+        event that starts as one of the first stage.
+        """
+        without = self.automaton.without
+        if without is None or number != without.condition:
+            return self._condition(number, taken, event)
+        return any(
+            event.time - earlier.time <= without.window and self._condition(number, ((0, event),), earlier)
+            for earlier in reversed(self.earlier)
+        )
+
     def _condition(self, number: int, taken: TakenEvents, event: Event) -> bool:
-        condition = self.conditions[number]
-        if condition.bit is not None and not event.mask >> condition.bit & 1:
-            return False
-        return condition.script is None or evaluate(condition.script, taken, event.values) is True
+        script = self.conditions[number].script
+        return self._has_bit(number, event) and (script is None or evaluate(script, taken, event.values) is True)
+
+    def _has_bit(self, number: int, event: Event) -> bool:
+        """Whether the event meets the lifted part of the condition."""
+        bit = self.conditions[number].bit
+        return bit is None or event.mask >> bit & 1 == 1
 
     def _breaks(self, state: int, taken: TakenEvents, event: Event) -> bool:
         """Whether the event ends the partial match in a complete state: the one it is in, or one it proceeds to."""

@@ -15,17 +15,17 @@ from cepheid.kernel.stages.kernel import CompiledKernel
 
 
 @cache
-def warm_up(*, sets: bool) -> None:
-    """Loads the kernel of sets, or the kernel of single partial matches. Compiles it if it is not in the disk cache.
+def warm_up(kind: type[CompiledKernel | SetKernel]) -> None:
+    """Loads the compiled functions of a kernel. Compiles them if they are not in the disk cache.
 
     One process compiles at a time, and the others wait for its result. Compiling in each of them would take no less
     time.
     """
     with compiling_alone():
-        _run_once(sets=sets)
+        _run_once(kind)
 
 
-def _run_once(*, sets: bool) -> None:
+def _run_once(kind: type[CompiledKernel | SetKernel]) -> None:
     """Runs the kernel over a pattern without stages, with no events and no keys: only the types count."""
     tables = Tables(
         settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),
@@ -40,6 +40,6 @@ def _run_once(*, sets: bool) -> None:
     )
     words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))
-    kernel = SetKernel(tables) if sets else CompiledKernel(tables)
+    kernel = kind(tables)
     kernel.run(events, Visits(np.zeros(0, np.int32), words.copy(), words.copy(), flags))
     kernel.hold()

@@ -20,7 +20,7 @@ from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.stages.conditions_document import condition_document, condition_value, with_conditions
 from cepheid.lang.stages.document_problems import stages_in, value_problems
-from cepheid.lang.stages.pattern import Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 KEY = "stages"
 SCHEMA = PATTERN_SCHEMA
@@ -66,9 +66,14 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     document = head_document(pattern)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
+    if pattern.gap is not None:
+        document["max_gap"] = format_duration(pattern.gap)
     if pattern.skip_strategy != Skip():
         document["skip"] = _skip_document(pattern.skip_strategy)
-    document["stages"] = _stage_documents(pattern.stages)
+    first, *later = _stage_documents(pattern.stages)
+    if pattern.without is not None:
+        first["begin_without"] = _without_document(pattern.without)
+    document["stages"] = [first, *later]
     return document
 
 
@@ -77,8 +82,11 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     document.
     """
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
-    if where in ("within", "skip"):
+    if where in ("within", "max_gap", "skip"):
         return place((where,), marked)
+    if where.startswith("begin_without "):
+        path: Path = ("stages", 0, "begin_without")
+        return _span_in(marked, (*path, "where"), problem) if problem.text else place((*path, "name"), marked)
     if where == "taxonomy":  # the problem is about its column, as the kinds do not depend on the events
         return place(("taxonomy", "column"), marked)
     for path, stage in stages_in(document["stages"], ("stages",)):
@@ -124,6 +132,8 @@ def _pattern(document: dict[str, Any]) -> Pattern:
     pattern = _sequence(document["stages"]).named(document.get("name", "pattern"))
     if "within" in document:
         pattern = pattern.within(document["within"])
+    if "max_gap" in document:
+        pattern = pattern.max_gap(document["max_gap"])
     if "taxonomy" in document:
         pattern = replace(pattern, types=taxonomy_of(document["taxonomy"]))
     pattern = replace(pattern, parameters=parameters_of(document))
@@ -158,6 +168,8 @@ def _with_stage(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
     for call in ("until", "within_previous"):
         if call in stage:
             pattern = getattr(pattern, call)(stage[call])
+    if "begin_without" in stage:
+        pattern = pattern.begin_without(**stage["begin_without"])
     return pattern
 
 
@@ -183,13 +195,18 @@ def _skip_document(skip: Skip) -> Value:
     return {skip.to.value: skip.stage, **missed}
 
 
-def _stage_documents(stages: tuple[Stage, ...]) -> list[Value]:
+def _without_document(without: BeginWithout) -> Value:
+    where: dict[str, Value] = {} if without.condition is None else {"where": condition_value(without.condition)}
+    return {"name": without.name, **where, "within": format_duration(without.window)}
+
+
+def _stage_documents(stages: tuple[Stage, ...]) -> list[dict[str, Value]]:
     first, *later = stages
     return [_stage_document("begin", first), *(_stage_document(stage.contiguity.value, stage) for stage in later)]
 
 
-def _stage_document(key: str, stage: Stage) -> Value:
-    document: dict[str, Value] = {key: _stage_documents(stage.group) if stage.group else stage.name}
+def _stage_document(key: str, stage: Stage) -> dict[str, Value]:
+    document: dict[str, Value] = {key: [*_stage_documents(stage.group)] if stage.group else stage.name}
     document |= condition_document(stage.conditions)
     document |= _quantifier_document(stage.quantifier)
     if stage.until is not None:

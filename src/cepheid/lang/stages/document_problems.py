@@ -23,10 +23,14 @@ def value_problems(marked: MarkedText) -> Iterator[Problem]:
     document = marked.value
     if not isinstance(document, dict):
         return
-    yield from duration_problems(document, (), "within", marked)
+    for key in ("within", "max_gap"):
+        yield from duration_problems(document, (), key, marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
         yield from duration_problems(stage, path, "within_previous", marked)
+        match stage.get("begin_without"):
+            case dict(without):
+                yield from _without_problems(without, (*path, "begin_without"), marked)
         for key in ("one_or_more", "times", "times_or_more"):
             match stage.get(key):
                 case dict(quantifier):
@@ -53,6 +57,13 @@ def _group_problems(stage: dict[str, Any], path: Path, marked: MarkedText) -> It
             if key in stage:
                 message = f"{key}: a group has no condition of its own; give the stages in it theirs"
                 yield marked.problem(message, place((*path, key), marked))
+
+
+def _without_problems(without: dict[str, Any], path: Path, marked: MarkedText) -> Iterator[Problem]:
+    yield from duration_problems(without, path, "within", marked)
+    if len(path) > len(("stages", 0, "begin_without")):
+        message = "begin_without belongs to the whole pattern, not to a group in it"
+        yield marked.problem(message, marked.key_spans[path])
 
 
 def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:

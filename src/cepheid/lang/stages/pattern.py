@@ -188,12 +188,31 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class BeginWithout:
+    """Set by `begin_without`: the events that must not come before a match."""
+
+    name: str
+    condition: Condition | None
+    """None: any event."""
+    window: timedelta
+
+    @property
+    def label(self) -> str:
+        """The clause in messages."""
+        return f"begin_without {self.name!r}"
+
+
+@dataclass(frozen=True)
 class Pattern:
     """A sequence of stages. Start with `Pattern.begin(name)`; every call returns a new pattern."""
 
     stages: tuple[Stage, ...]
     window: timedelta | None = None
     """Set by `within`: from the first event of a match to its last, right end exclusive."""
+    gap: timedelta | None = None
+    """Set by `max_gap`: from each event of a match to the next, right end exclusive."""
+    without: BeginWithout | None = None
+    """Set by `begin_without`."""
     skip_strategy: Skip = field(default_factory=Skip)
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
@@ -220,12 +239,14 @@ class Pattern:
 
     @property
     def functions(self) -> tuple[tuple[str, Function], ...]:
-        """The conditions in Python, each with the label of its stage."""
+        """The conditions in Python, each with the label of its stage or of `begin_without`."""
+        parts = (part for stage in self.stages for part in stage.parts)
+        conditions = [(part.label, condition) for part in parts for condition in (*part.conditions, part.until)]
+        if self.without is not None:
+            conditions.append((self.without.label, self.without.condition))
         return tuple(
-            (part.label, condition.function)
-            for stage in self.stages
-            for part in stage.parts
-            for condition in (*part.conditions, part.until)
+            (label, condition.function)
+            for label, condition in conditions
             if isinstance(condition, Condition) and condition.function is not None
         )
 
@@ -353,6 +374,33 @@ class Pattern:
         shorter = duration if last.window is None else min(duration, last.window)
         return self._with_last(replace(last, window=shorter))
 
+    def max_gap(self, length: timedelta | str) -> Pattern:
+        """Each event of a match, in whichever stage, comes less than `length` after the one before it.
+
+        Each event that a partial match takes moves its deadline. When the deadline passes, the partial match ends: as a
+        match if only a last `not_followed_by` is open, otherwise as a timeout. Unlike `within_previous`, this also
+        holds while a loop or an optional stage may be left. If `max_gap` is called twice, the shorter length holds.
+        """
+        duration = parse_duration(length)
+        return replace(self, gap=duration if self.gap is None else min(duration, self.gap))
+
+    def begin_without(
+        self, name: str, *, within: timedelta | str, where: str | Callable[..., object] | None = None
+    ) -> Pattern:
+        """An event starts a match only if no event that fits `where` came before it, exactly `within` ago or later.
+
+        Of events of the same time, those that come first in the order count as before. The events must be of the same
+        key; what came before the input began counts as absent. `name` is for messages; no event is taken under it.
+
+        `where` is a condition as in `where`; without it any event counts. In SQL, a plain column belongs to the earlier
+        event, and `stage.column` to the event that starts the match, if `stage` is the first stage.
+        """
+        if self.without is not None:
+            raise PatternError(f"begin_without: the pattern has one already, {self.without.name!r}")
+        name = stage_name("begin_without", name)
+        condition = None if where is None else _condition("where", where, None, f"begin_without {name!r}, where")
+        return replace(self, without=BeginWithout(name, condition, parse_duration(within)))
+
     def skip(self, strategy: Skip) -> Pattern:
         """Sets what happens to other partial matches once a match is emitted."""
         if not isinstance(strategy, Skip):
@@ -412,29 +460,34 @@ class Pattern:
         return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
 
     def _condition(self, call: str, condition: object, name: str | None) -> Condition:
-        where = f"{self.stages[-1].label}, {call}"
-        if callable(condition):
-            function = make_function(condition, name, where)
-            return Condition(function.name, function=function)
-        if name is not None:
-            hint = "Leave name out: the text says what the condition is."
-            raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
-        if not isinstance(condition, str):
-            hint = f'Write it as text, as in {call}("price > 100").'
-            message = f"a condition is SQL text or a function, got {shown(condition)}"
-            raise PatternError(Problem(message, where, hint=hint))
-        if not condition.strip():
-            hint = "Leave the call out: a stage without conditions takes any event."
-            raise PatternError(Problem("a condition must not be empty", where, hint=hint))
-        return Condition(condition)
+        return _condition(call, condition, name, f"{self.stages[-1].label}, {call}")
+
+
+def _condition(call: str, condition: object, name: str | None, where: str) -> Condition:
+    """The condition that is given at the place `where`, by the argument or method `call`."""
+    if callable(condition):
+        function = make_function(condition, name, where)
+        return Condition(function.name, function=function)
+    if name is not None:
+        hint = "Leave name out: the text says what the condition is."
+        raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
+    if not isinstance(condition, str):
+        hint = f'Write it as text, as in {call}("price > 100").'
+        message = f"a condition is SQL text or a function, got {shown(condition)}"
+        raise PatternError(Problem(message, where, hint=hint))
+    if not condition.strip():
+        hint = "Leave the call out: a stage without conditions takes any event."
+        raise PatternError(Problem("a condition must not be empty", where, hint=hint))
+    return Condition(condition)
 
 
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
     """A stage with this name or, for a pattern, a group of its stages."""
     if not isinstance(given, Pattern):
         return Stage(stage_name(call, given), contiguity)
-    if given.window is not None or given.skip_strategy != Skip() or given.types is not None or given.parameters:
-        whole = "within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it"
+    if replace(given, stages=(), name="", version=None) != Pattern((), name=""):
+        calls = "within, max_gap, begin_without, skip, taxonomy and with_parameters"
+        whole = f"{calls} belong to the whole pattern, not to a group in it"
         raise PatternError(f"{call}: {whole}")
     if contiguity.negated:
         raise PatternError(f"{call} takes the name of a stage, not a group")

@@ -22,6 +22,7 @@ from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.looking_back import LookingBackKernel
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
@@ -207,9 +208,13 @@ def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKern
     siphash.warm_up()  # now, as later events would have to wait for it
     if pattern.plan.functions:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
-    in_sets = choose_representation(pattern).sets
-    warm_up(sets=in_sets)
-    return SetKernel(pattern.tables) if in_sets else CompiledKernel(pattern.tables)
+    kind: type[CompiledKernel | SetKernel] = CompiledKernel
+    if choose_representation(pattern).sets:
+        kind = SetKernel
+    elif pattern.plan.pattern.without is not None:
+        kind = LookingBackKernel
+    warm_up(kind)  # type: ignore[arg-type]  # now, as later events would have to wait; classes can be hashed
+    return kind(pattern.tables)
 
 
 def _timeout_log(detector: Detector) -> TimeoutLog:
@@ -240,7 +245,10 @@ def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
 
 def _condition(pattern: Pattern, number: int) -> str:
     """The plan's condition with this number, described with its text for a message."""
-    leaves = pattern.leaves
+    leaves, without = pattern.leaves, pattern.without
+    if without is not None and number == len(leaves) + len(pattern.loops_until):
+        assert without.condition is not None
+        return f"the condition of {without.label} ({without.condition.text})"
     if number >= len(leaves):
         loop = pattern.loops_until[number - len(leaves)]
         assert loop.until is not None

@@ -12,7 +12,7 @@ from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
-from cepheid.lang.stages.pattern import Condition, Pattern, Stage, Subtype
+from cepheid.lang.stages.pattern import BeginWithout, Condition, Pattern, Stage, Subtype
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
@@ -27,7 +27,7 @@ from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import refusal, schema_faults
 from cepheid.plan.reserved import RESERVED, RESERVED_OPEN
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
-from cepheid.plan.stages.names import asked_types, names_of
+from cepheid.plan.stages.names import asked_types, names_of, starts_with_first
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.taxonomy import subtype_conditions
 
@@ -94,6 +94,7 @@ def plan_or_problems(
     if problems:
         return problems
     different = len(lifting.bits) + sum(condition.script is not None for condition in stage_conditions)
+    different += pattern.without is not None  # the kernel sets a bit of its own
     if different > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions, this has {different}"
         raise LimitExceeded(f"{message}. Split it into several")
@@ -160,7 +161,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Written:
-    """The texts of one of the plan's conditions: a stage's, or the condition that ends a loop."""
+    """The texts of one of the plan's conditions: a stage's, one that ends a loop, or that of `begin_without`."""
 
     texts: tuple[_Text, ...]
     visible: int
@@ -176,7 +177,14 @@ def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
         assert loop.until is not None
         end = last[id(loop.leaves[-1])]
         written.append(_Written((_text(loop.until, f"{loop.label}, until"),), visible[end]))
+    if pattern.without is not None:
+        written.append(_written_without(pattern.without, first_is_certain=starts_with_first(pattern)))
     return written
+
+
+def _written_without(without: BeginWithout, *, first_is_certain: bool) -> _Written:
+    texts = () if without.condition is None else (_text(without.condition, f"{without.label}, where"),)
+    return _Written(texts, int(first_is_certain))
 
 
 def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:

@@ -37,21 +37,22 @@ def pattern_problems(pattern: Pattern, columns: Sequence[str]) -> list[Problem]:
 def problems_without_time(pattern: Pattern) -> list[Problem]:
     """A problem for every window: processing order has no event times."""
     hint = "Name the column of event times with time=…, or take the window away."
-    return [Problem("a window needs event times, and none are named", place, hint=hint) for place in _windows(pattern)]
+    places = _windows(pattern) + ([] if pattern.without is None else [pattern.without.label])
+    return [Problem("a window needs event times, and none are named", place, hint=hint) for place in places]
 
 
 def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None, *, named: bool) -> list[Problem]:
     """A problem if only timeouts are requested and no partial match can time out. `named`: of several patterns."""
     if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
         return []
-    hint = "Add within(…), or within_previous(…) to a stage, or ask for matches too"
+    hint = "Add within(…) or max_gap(…), or within_previous(…) to a stage, or ask for matches too"
     hint += ", or leave this pattern out." if named else "."
     return [Problem("timeouts alone are asked for, and without a window there are none", "outputs", hint=hint)]
 
 
 def _windows(pattern: Pattern) -> list[str]:
     """The places where the pattern has windows."""
-    places = ["within"] * (pattern.window is not None)
+    places = ["within"] * (pattern.window is not None) + ["max_gap"] * (pattern.gap is not None)
     parts = [part for part in _parts(pattern) if part.window is not None or part.quantifier.window is not None]
     return places + [part.label for part in parts]
 
@@ -94,6 +95,10 @@ def _function_problems(pattern: Pattern) -> Iterator[Problem]:
 def _window_problems(pattern: Pattern) -> Iterator[Problem]:
     if pattern.window is not None and pattern.window <= timedelta(0):
         yield Problem(f"within must be longer than zero, got {pattern.window}")
+    if pattern.gap is not None and pattern.gap <= timedelta(0):
+        yield Problem(f"max_gap must be longer than zero, got {pattern.gap}")
+    if pattern.without is not None and pattern.without.window <= timedelta(0):
+        yield Problem(f"within must be longer than zero, got {pattern.without.window}", pattern.without.label)
     for stage in _parts(pattern):
         for what, length in (("within_previous", stage.window), ("the loop's window", stage.quantifier.window)):
             if length is not None and length <= timedelta(0):
@@ -119,6 +124,9 @@ def _name_problems(pattern: Pattern, columns: Sequence[str]) -> Iterator[Problem
             hint = "Case does not count; choose another name for the stage."
             yield Problem(f"stage {stage.name!r} has the name of {taken[name]}", hint=hint)
         seen.add(name)
+    if pattern.without is not None and pattern.without.name.lower() in seen:
+        hint = "It takes no event of the match: give it a name of its own."
+        yield Problem(f"a stage is named {pattern.without.name!r}, too", pattern.without.label, hint=hint)
 
 
 # NOT stages
@@ -170,8 +178,8 @@ def _last_not_problems(pattern: Pattern) -> Iterator[Problem]:
         last = last.group[-1]
     if last is None or last.contiguity is not Contiguity.NOT_FOLLOWED_BY:
         return
-    if pattern.window is None and last.window is None:
-        hint = "Add within(…) or, to count from the event before it, within_previous(…)."
+    if pattern.window is None and pattern.gap is None and last.window is None:
+        hint = "Add within(…) or, to count from the event before it, max_gap(…) or within_previous(…)."
         message = "not_followed_by as the last stage needs within: until when may no such event come?"
         yield Problem(message, last.label, hint=hint)
 

@@ -15,6 +15,11 @@ def names_of(pattern: Pattern) -> Names:
     return Names(tuple(leaf.name for leaf in pattern.leaves), tuple(certain), len(pattern.leaves))
 
 
+def starts_with_first(pattern: Pattern) -> bool:
+    """Whether the event that starts a match always belongs to the first stage."""
+    return not next(_skippable(pattern.stages))
+
+
 def _skippable(stages: Sequence[Stage]) -> Iterator[bool]:
     """For each leaf, whether it or a group around it is optional."""
     for stage in stages:

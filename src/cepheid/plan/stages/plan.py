@@ -44,7 +44,7 @@ class Plan(Measured):
     values: tuple[Lifted, ...]
     """Columns that scripts and measures read."""
     conditions: tuple[PlannedCondition, ...]
-    """One for each of `pattern.leaves`, then one for each of `pattern.loops_until`."""
+    """One for each of `pattern.leaves`, then one for each of `pattern.loops_until`, then that of `pattern.without`."""
     measures: tuple[Measure, ...] | None
     """None: the output has stage columns instead."""
     columns: tuple[str, ...]
