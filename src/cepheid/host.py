@@ -55,6 +55,11 @@ class Host:
         """Use `open_host`."""
         self._host = host
 
+    @property
+    def inputs(self) -> Mapping[str, Input]:
+        """The inputs by name; the `position` of each says where to read on in its source."""
+        return self._host.inputs
+
     def input(
         self,
         name: str,
@@ -163,8 +168,9 @@ class Host:
 
         Args:
             events: Any table that `detect` takes in process.
-            position: Where to read on in the source after these events: a number, or a number for each partition. If
-                the host has stored them already, nothing happens, and the result says so.
+            position: Where to read on in the source after these events: a number, a number for each partition, or a
+                name after which to read on, such as that of a file, in the order of names. If the host has stored the
+                events already, nothing happens, and the result says so.
 
         Raises:
             EventError: some of the events are stored already, or cannot be ordered.

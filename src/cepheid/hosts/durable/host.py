@@ -290,8 +290,7 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables."""
-        self._ensure_current()
+        """The result of a query over the host's tables. This, and only this, may be called by any thread."""
         return self._store.query(sql)
 
     def close(self) -> None:

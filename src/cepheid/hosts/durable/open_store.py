@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.store import HostStore
@@ -20,6 +21,12 @@ def open_store(url: str) -> HostStore:
         known = ", ".join(f"{name}://" for name in _STORES)
         raise StoreError(f"a store is named by a URL that begins with one of {known}, got {url!r}")
     return _STORES[scheme](place)
+
+
+def path_of(url: str) -> Path | None:
+    """The file or folder of the store at the URL; None if it is in a server's database."""
+    scheme, _, place = url.partition("://")
+    return None if scheme == "postgresql" else Path(_path(place))
 
 
 def _sqlite(place: str) -> HostStore:
