@@ -26,7 +26,9 @@ def open_store(url: str) -> HostStore:
 def path_of(url: str) -> Path | None:
     """The file or folder of the store at the URL; None if it is in a server's database."""
     scheme, _, place = url.partition("://")
-    return None if scheme == "postgresql" else Path(_path(place))
+    if scheme == "postgresql":
+        return None
+    return Path(place if scheme == "file" else _path(place))
 
 
 def _sqlite(place: str) -> HostStore:

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from cepheid.errors import CepheidWarning, EventError, SchemaError
+from cepheid.errors import CepheidWarning, EventError, SchemaError, SourceError
 from cepheid.hosts.durable.state import Position
 from cepheid.hosts.sources.records import BadRows, Parse, csv_parser, json_parser, read_records
-from cepheid.hosts.sources.source import Feed, SourceError
+from cepheid.hosts.sources.source import Feed
 
 KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
 

@@ -9,10 +9,6 @@ import pyarrow as pa
 from cepheid.hosts.durable.state import Position
 
 
-class SourceError(Exception):
-    """A source cannot be read, or does not have the events after a position any more; the message says what to do."""
-
-
 class Feed(NamedTuple):
     """Some events of a source."""
 
