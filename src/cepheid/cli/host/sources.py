@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cepheid.cli.stream_ends import End, source_of
+from cepheid.cli.failure import require_installed
+from cepheid.cli.stream_ends import End, check_broker, source_of
 
 if TYPE_CHECKING:
     from cepheid.hosts.durable.state import Input
@@ -62,7 +63,14 @@ def opened_source(end: End, given: Input, *, bad_rows: BadRows, null_texts: Sequ
     """
     Raises:
         SourceError, SchemaError: the source cannot be read, or does not fit the input.
+        Unavailable: Kafka does not answer, or its client is not installed.
     """
+    if end.kind == "kafka":
+        require_installed("kafka://", "confluent_kafka", extra="kafka")
+        check_broker(end)
+        from cepheid.hosts.sources.kafka import KafkaSource
+
+        return KafkaSource(end.place, end.topic, given.columns, bad_rows=bad_rows, options=end.options)
     if end.kind == "files":
         from cepheid.hosts.sources.files import FileSource
 

@@ -54,9 +54,13 @@ class Service:
         while not self._is_stopped:
             fed = [self._feed(name, source) for name, source in self._sources.items() if not self._is_stopped]
             report()
-            if once and not any(fed):
+            if once and not any(fed) and all(self.lag(name) == 0 for name in self._sources):
                 return
-            self._server.perform_changes(0.0 if any(fed) else _WAIT)
+            self._server.perform_changes(_WAIT if not any(fed) and not once else 0.0)
+
+    def lag(self, name: str) -> float | None:
+        """How many seconds the host is behind the source of the input; None if it is not known."""
+        return self._sources[name].lag(self._host.inputs[name].position)
 
     def _feed(self, name: str, source: Source) -> bool:
         """One feed; whether there was one."""

@@ -32,7 +32,9 @@ class Source(Protocol):
             SourceError: the source cannot be read, or does not have this position any more.
         """
 
-    def lag(self, position: Position | None) -> float:
-        """For how many seconds the first event after the position has been there; 0 if there is none."""
+    def lag(self, position: Position | None) -> float | None:
+        """How many seconds the position is behind the source; 0 if there are no events after it now, None if it is not
+        known.
+        """
 
     def close(self) -> None: ...
