@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError
 from cepheid.events.time import microseconds
+from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
@@ -199,6 +200,14 @@ class Host:
             StoreError: the database refuses it.
         """
         return self._host.query(query)
+
+    def figures(self) -> HostFigures:
+        """Counts, watermarks and times of this host, for monitoring.
+
+        Raises:
+            StoreError: the outbox cannot be read.
+        """
+        return figures_of(self._host)
 
     def close(self) -> None:
         """Gives up the store. Everything is stored already."""

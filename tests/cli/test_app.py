@@ -21,7 +21,9 @@ def test_version(cepheid: Cepheid) -> None:
     assert cepheid("--version").stdout == f"cepheid {version('cepheid')}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"], ["host"], ["host", "run"]])
+@pytest.mark.parametrize(
+    "command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"], ["host"], ["host", "run"]]
+)
 def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> None:
     """Each --help explains the exit codes."""
     done = cepheid(*command, "--help")

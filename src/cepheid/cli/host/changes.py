@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 Promote = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=SQL", help="A further column of the table of open partial matches; repeat for several."
-    ),
+    typer.Option(metavar="NAME=SQL", help="A further column of the table of open partial matches; repeat for several."),
 ]
 
 
@@ -71,7 +69,8 @@ def deploy(
     matches_of: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Take the matches of this pattern as events; repeat for several. --input adds its events."
+            metavar="NAME",
+            help="Take the matches of this pattern as events; repeat for several. --input adds its events.",
         ),
     ] = None,
     key: o.Key = None,

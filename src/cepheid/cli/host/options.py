@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -26,3 +27,8 @@ How = Literal["drain", "drop"]
 def url_of(store: str) -> str:
     """The URL of the store; a folder may be given by its path."""
     return store if "://" in store else f"file://{Path(store).absolute()}"
+
+
+def store_name(store: str) -> str:
+    """The store's name in figures: that of its file, folder or database."""
+    return urlsplit(url_of(store)).path.rstrip("/").rpartition("/")[2]

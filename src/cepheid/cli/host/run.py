@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported
-from cepheid.cli.host.options import StoreUrl, url_of
-from cepheid.cli.host.sources import inputs_of, opened_source, sources_named
+from cepheid.cli.host.figures import Figures
+from cepheid.cli.host.options import StoreUrl, store_name, url_of
+from cepheid.cli.host.sources import Reading, inputs_of, kafka_options_from, opened_source, sources_named
+from cepheid.cli.stream_ends import End
+
+if TYPE_CHECKING:
+    from cepheid.hosts.durable.service import Service
 
 
 def run(
@@ -34,6 +39,18 @@ def run(
         typer.Option(help="Rows that cannot be read as events are an error, or are left out and counted."),
     ] = "error",
     null_text: o.NullTexts = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A file that is replaced by the host's figures as Prometheus text, each second."
+        ),
+    ] = None,
+    kafka_options: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Options of Kafka's client, a line each, as security.protocol=SSL; also passwords."
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
 ) -> None:
     """Run a host: feed it from its sources, store every step, and answer other commands.
@@ -45,27 +62,32 @@ def run(
     if once and any(end.kind == "rate" for _, end in named):
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
     with failures_reported(as_json=False), ExitStack() as stack:
-        from cepheid.host import open_host
-        from cepheid.hosts.durable.remote.place import socket_of
-        from cepheid.hosts.durable.remote.server import HostServer
-        from cepheid.hosts.durable.service import Service
-
-        url = url_of(store)
-        host = stack.enter_context(open_host(url))
-        ends = inputs_of(named, host.inputs)
-        sources = {
-            name: stack.enter_context(
-                closing(opened_source(end, host.inputs[name], bad_rows=bad_rows, null_texts=null_text or []))
-            )
-            for name, end in ends.items()
-        }
-        server = stack.enter_context(closing(HostServer(socket_of(url), host)))
-        service = Service(host, server, sources)
+        reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
+        service = _opened(url_of(store), named, reading, stack)
+        figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)
-        service.run(lambda: None, once=once)
-        skipped = sum(service.malformed.values())
-        if skipped:
+        try:
+            service.run(figures.update, once=once)
+        finally:
+            figures.write()
+        if skipped := sum(service.malformed.values()):
             sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
+
+
+def _opened(url: str, named: Sequence[tuple[str | None, End]], reading: Reading, stack: ExitStack) -> Service:
+    """The service, ready to run; all that it needs is closed by the stack."""
+    from cepheid.host import open_host
+    from cepheid.hosts.durable.remote.place import socket_of
+    from cepheid.hosts.durable.remote.server import HostServer
+    from cepheid.hosts.durable.service import Service
+
+    host = stack.enter_context(open_host(url))
+    sources = {
+        name: stack.enter_context(closing(opened_source(end, host.inputs[name], reading)))
+        for name, end in inputs_of(named, host.inputs).items()
+    }
+    server = stack.enter_context(closing(HostServer(socket_of(url), host)))
+    return Service(host, server, sources)
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

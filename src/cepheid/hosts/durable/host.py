@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -51,6 +52,8 @@ class DurableHost:
         self._running: list[Deployed] = []
         self._sent = 0
         self._is_current = True
+        self.commits = 0
+        self.commit_seconds = 0.0
         self._read()
 
     # Inputs and patterns
@@ -63,6 +66,11 @@ class DurableHost:
     def deployments(self) -> Sequence[Deployment]:
         """All deployments in the order of their numbers, retired ones too."""
         return self._deployments
+
+    @property
+    def running(self) -> Sequence[Deployed]:
+        """The deployments that run or drain."""
+        return self._running
 
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
@@ -304,6 +312,9 @@ class DurableHost:
         try:
             with self._store.transaction() as transaction:
                 yield transaction
+                started = perf_counter()
+            self.commits += 1
+            self.commit_seconds += perf_counter() - started
         except StoreError:
             self._is_current = False  # the connection may be gone, so it is made anew when it is needed
             raise

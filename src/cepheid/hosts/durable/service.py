@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-
 from cepheid.errors import EventError
+from cepheid.hosts.durable.figures import HostFigures, samples_of
 from cepheid.hosts.durable.host import Fed
 from cepheid.hosts.durable.remote.server import HostServer
 from cepheid.hosts.durable.state import Input, Position
+from cepheid.hosts.prometheus import Sample
 from cepheid.hosts.sources.source import Source
 
 _WAIT = 0.25
@@ -21,6 +22,8 @@ class FedHost(Protocol):
 
     @property
     def inputs(self) -> Mapping[str, Input]: ...
+
+    def figures(self) -> HostFigures: ...
 
     def feed(self, events: Any, *, input: str, position: Position | None = None) -> Fed: ...  # noqa: A002
 
@@ -57,6 +60,11 @@ class Service:
             if once and not any(fed) and all(self.lag(name) == 0 for name in self._sources):
                 return
             self._server.perform_changes(_WAIT if not any(fed) and not once else 0.0)
+
+    def samples(self, name: str) -> Iterator[Sample]:
+        """The figures of the host, under this name, and of its sources."""
+        lags = {source: self.lag(source) for source in self._sources}
+        return samples_of(self._host.figures(), name, lags, self.malformed)
 
     def lag(self, name: str) -> float | None:
         """How many seconds the host is behind the source of the input; None if it is not known."""

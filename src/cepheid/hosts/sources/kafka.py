@@ -79,7 +79,9 @@ class KafkaSource:
         events, malformed = read_records(values, self._parse, lambda i: self._place(messages[i]), self._bad_rows)
         self._next |= {message.partition(): message.offset() + 1 for message in messages}
         self._newest = max(message.timestamp()[1] for message in messages) / 1000
-        return Feed(events, {str(each): offset for each, offset in self._next.items()}, f"topic {self._topic}", malformed)
+        return Feed(
+            events, {str(each): offset for each, offset in self._next.items()}, f"topic {self._topic}", malformed
+        )
 
     def lag(self, position: Position | None) -> float | None:  # noqa: ARG002 - it is where the client reads
         if self._partitions and self._at_end >= self._partitions:
@@ -101,7 +103,8 @@ class KafkaSource:
         self._next = following
         self._at_end.clear()
         places = [
-            TopicPartition(self._topic, each, following.get(each, OFFSET_BEGINNING)) for each in sorted(self._partitions)
+            TopicPartition(self._topic, each, following.get(each, OFFSET_BEGINNING))
+            for each in sorted(self._partitions)
         ]
         self._consumer.assign(places)
 

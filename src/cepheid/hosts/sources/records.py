@@ -141,7 +141,7 @@ def csv_parser(columns: pa.Schema, header: Sequence[str], null_texts: Sequence[s
 
 
 def _with_times_as_text(columns: pa.Schema) -> pa.Schema:
-    """pyarrow's readers of text drop a time's zone, or read times without one as UTC; its casts of text refuse both."""
+    """Pyarrow's readers of text drop a time's zone, or read times without one as UTC; its casts of text refuse both."""
     return pa.schema([field.with_type(_as_text(field.type)).with_nullable(nullable=True) for field in columns])
 
 

@@ -43,9 +43,7 @@ class AnyHost(Protocol):
 ARGUMENTS = {
     "sql": ("query",),
     "input": ("name", "schema", "time", "sequence", "lateness", "time_zone", "nulls", "keep"),
-    "deploy": (
-        *("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),
-    ),
+    "deploy": (*("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),),
     "retire": ("name", "how"),
     "advance_time": ("time", "input"),
 }
