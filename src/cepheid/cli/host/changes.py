@@ -129,7 +129,9 @@ def retire(
     how: Annotated[
         How,
         typer.Option(
-            help="It starts nothing more, and goes on until nothing is open (drain); or what is open is forgotten (drop)."
+            help="It starts nothing more, and goes on until nothing is open (drain), or what is open is forgotten "
+            "(drop).",
+            show_default=False,
         ),
     ],
     as_json: o.AsJson = False,

@@ -23,9 +23,7 @@ def columns_from(schema: str | None, like: Path | None, times: list[str]) -> pa.
         FileProblem: the file cannot be read.
     """
     if (schema is None) == (like is None):
-        raise typer.BadParameter(
-            "give one of them, as in --schema 'user STRING, at TIMESTAMP'", param_hint="--schema, --like"
-        )
+        raise typer.BadParameter("give one, as in --schema 'user STRING, at TIMESTAMP'", param_hint="--schema, --like")
     if schema is not None:
         return _columns_in(schema)
     from cepheid.cli.files import event_files, read_schema

@@ -89,4 +89,5 @@ def _literal(time: str) -> str:
     from cepheid.requests.arguments import time_of
 
     given = time_of("since", time)
-    return f"'{(given.astimezone(UTC) if given.tzinfo else given).replace(tzinfo=None).isoformat(timespec='microseconds')}'"
+    utc = given.astimezone(UTC) if given.tzinfo else given
+    return f"'{utc.replace(tzinfo=None).isoformat(timespec='microseconds')}'"

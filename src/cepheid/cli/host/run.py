@@ -30,8 +30,8 @@ def run(
         typer.Option(
             "--from",
             metavar="[INPUT=]URL",
-            help="Where an input's events come from: kafka://host:port/topic, files://folder or rate://rows-per-second; "
-            "repeat for several inputs.",
+            help="Where an input's events come from: kafka://host:port/topic, files://folder or "
+            "rate://rows-per-second; repeat for several inputs.",
         ),
     ] = None,
     bad_rows: Annotated[
@@ -41,9 +41,7 @@ def run(
     null_text: o.NullTexts = None,
     metrics: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A file that is replaced by the host's figures as Prometheus text, each second."
-        ),
+        typer.Option(metavar="FILE", help="A file for the host's figures as Prometheus text, replaced each second."),
     ] = None,
     kafka_options: Annotated[
         Path | None,

@@ -147,9 +147,10 @@ class KafkaSource:
     def _check(self, error: KafkaError, partition: int) -> None:
         """Most errors pass by themselves, as the client tries again."""
         if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+            offset = self._next.get(partition, 0)
             raise SourceError(
-                f"the messages of topic {self._topic}, partition {partition}, from offset {self._next.get(partition, 0)} "
-                "on, where the host's position is, are not there any more: Kafka has deleted them, or the topic was made "
+                f"topic {self._topic}, partition {partition}: the messages from offset {offset} on, "
+                "which is the host's position, are not there any more. Kafka has deleted them, or the topic was made "
                 "anew. Keep messages for longer than a host may stand still"
             )
         if error.fatal() or error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED):

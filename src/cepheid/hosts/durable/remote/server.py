@@ -38,8 +38,8 @@ class _Change(NamedTuple):
 
 
 class HostServer:
-    """Answers on a Unix socket, with a thread for each client. Queries run in these threads. What changes the host waits
-    for `perform_changes`, so all changes happen in one thread, between two feeds.
+    """Answers on a Unix socket, with a thread for each client. Queries run in these threads. What changes the host
+    waits for `perform_changes`, so all changes happen in one thread, between two feeds.
     """
 
     def __init__(self, path: Path, host: AnyHost) -> None:
