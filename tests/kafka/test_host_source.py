@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -27,7 +26,8 @@ _NUMBERS = count()
 def topic(broker: str) -> str:
     """A new topic with two partitions."""
     name = f"host{next(_NUMBERS)}"
-    (made,) = AdminClient({"bootstrap.servers": broker}).create_topics([NewTopic(name, 2)]).values()
+    client = AdminClient({"bootstrap.servers": broker})
+    (made,) = client.create_topics([NewTopic(name, 2)]).values()
     made.result(60)
     return name
 
@@ -108,7 +108,8 @@ def test_wrong_options() -> None:
         KafkaSource("127.0.0.1:9", "t", COLUMNS, options={"colour": "red"})
 
 
-def test_no_broker(tmp_path: Path) -> None:  # noqa: ARG001
+@pytest.mark.slow
+def test_no_broker() -> None:
     """Without a broker the first look fails, and says so."""
     source = KafkaSource("127.0.0.1:9", "t", COLUMNS)
     with pytest.raises(SourceError, match="Kafka does not answer"):
