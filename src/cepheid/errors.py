@@ -96,6 +96,10 @@ class StoreError(RuntimeError):
     """A durable host's store cannot be opened, read or written; what was stored before is unchanged."""
 
 
+class SourceError(RuntimeError):
+    """A host's source of events cannot be read, or does not have the events after the host's position any more."""
+
+
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as intended. The message says what would avoid the warning."""
 

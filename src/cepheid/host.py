@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError
 from cepheid.events.time import microseconds
+from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
@@ -64,6 +65,11 @@ class Host:
     def __init__(self, host: DurableHost) -> None:
         """Use `open_host`."""
         self._host = host
+
+    @property
+    def inputs(self) -> Mapping[str, Input]:
+        """The inputs by name; the `position` of each says where to read on in its source."""
+        return self._host.inputs
 
     def input(
         self,
@@ -173,8 +179,9 @@ class Host:
 
         Args:
             events: Any table that `detect` takes in process.
-            position: Where to read on in the source after these events: a number, or a number for each partition. If
-                the host has stored them already, nothing happens, and the result says so.
+            position: Where to read on in the source after these events: a number, a number for each partition, or a
+                name after which to read on, such as that of a file, in the order of names. If the host has stored the
+                events already, nothing happens, and the result says so.
 
         Raises:
             EventError: some of the events are stored already, or cannot be ordered.
@@ -213,6 +220,14 @@ class Host:
             StoreError: there is something at the path already, or it cannot be written.
         """
         self._host.backup(Path(path))
+
+    def figures(self) -> HostFigures:
+        """Counts, watermarks and times of this host, for monitoring.
+
+        Raises:
+            StoreError: the outbox cannot be read.
+        """
+        return figures_of(self._host)
 
     def close(self) -> None:
         """Gives up the store. Everything is stored already."""

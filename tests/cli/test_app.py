@@ -21,12 +21,14 @@ def test_version(cepheid: Cepheid) -> None:
     assert cepheid("--version").stdout == f"cepheid {version('cepheid')}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"]])
+@pytest.mark.parametrize(
+    "command", [[], ["detect"], ["check"], ["explain"], ["demo"], ["stream"], ["host"], ["host", "run"]]
+)
 def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> None:
     """Each --help explains the exit codes."""
     done = cepheid(*command, "--help")
     assert done.returncode == 0
-    assert "3 a file cannot be read or written" in " ".join(done.stdout.split())
+    assert "3 a file or a store cannot be read or written" in " ".join(done.stdout.split())
 
 
 def test_help_is_quick_to_import() -> None:

@@ -18,6 +18,7 @@ from cepheid.cli.check import check
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
 from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
+from cepheid.cli.host.app import host
 from cepheid.cli.stream import stream
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 for _command in (detect, check, explain, stream):
     app.command(epilog=EXIT_CODES)(_command)
+app.add_typer(host)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -24,6 +24,8 @@ from cepheid.errors import (
     Problem,
     SchemaError,
     SkipError,
+    SourceError,
+    StoreError,
     line_and_column,
 )
 from cepheid.hosts.spark.java import JavaMissing
@@ -40,8 +42,8 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 the pattern or the events have problems; 2 the command line is wrong; 3 a file cannot be "
-    "read or written; 4 something is missing or failed on this machine (Spark, Java, a fault of Cepheid)."
+    "Exit codes: 0 done; 1 the pattern or the events have problems; 2 the command line is wrong; 3 a file or a store "
+    "cannot be read or written; 4 something is missing or failed on this machine (Spark, Java, a fault of Cepheid)."
 )
 
 
@@ -90,7 +92,7 @@ def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) ->
         failed([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS)
     except (EventError, ConditionError, SkipError, LimitExceeded) as error:
         failed([Problem(str(error))], ExitCode.PROBLEMS)
-    except FileProblem as error:
+    except (FileProblem, StoreError, SourceError) as error:
         failed([Problem(str(error))], ExitCode.FILES)
     except BrokenPipeError:
         # The reader has closed the pipe (`cepheid detect … | head`); Python must not flush into it at exit.

@@ -209,13 +209,13 @@ class EventOptions:
             key=wanted.key,
             sequence=wanted.sequence,
             columns=wanted.columns,
-            measures=measures_from(wanted.measure),
+            measures=named_sql(wanted.measure, "--measure"),
             time_zone=wanted.time_zone,
             null_texts=reading.null_text,
             on=reading.on,
             no_time=reading.no_time,
             outputs=outputs_from(wanted.outputs),
-            limits=Limits(bounds.max_partial_matches, bounds.max_matches_per_event, bounds.on_limit),
+            limits=limits_of(bounds),
             start=wanted.start,
             end=wanted.end,
             type=wanted.type_,
@@ -272,17 +272,22 @@ class EventOptions:
         }
 
 
-def measures_from(texts: list[str] | None) -> dict[str, str] | None:
-    """Measures from `name=sql` texts; None without any."""
-    measures: dict[str, str] = {}
+def limits_of(bounds: Bounds) -> Limits:
+    return Limits(bounds.max_partial_matches, bounds.max_matches_per_event, bounds.on_limit)
+
+
+def named_sql(texts: list[str] | None, option: str) -> dict[str, str] | None:
+    """Columns from `name=sql` texts, as for measures; None without any."""
+    columns: dict[str, str] = {}
     for text in texts or []:
         name, equals, sql = text.partition("=")
         if not (equals and name.strip() and sql.strip()):
-            raise typer.BadParameter(f"{text!r} is not NAME=SQL, as in 'n=count(legs)'", param_hint="--measure")
-        if name.strip() in measures:
-            raise typer.BadParameter(f"the measure {name.strip()!r} is given twice", param_hint="--measure")
-        measures[name.strip()] = sql.strip()
-    return measures or None
+            raise typer.BadParameter(f"{text!r} is not NAME=SQL, as in 'n=count(legs)'", param_hint=option)
+        if name.strip() in columns:
+            what = option.removeprefix("--")
+            raise typer.BadParameter(f"the {what} {name.strip()!r} is given twice", param_hint=option)
+        columns[name.strip()] = sql.strip()
+    return columns or None
 
 
 def outputs_from(text: str | None) -> tuple[OutputName, ...] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ class DurableHost:
         self._running: list[Deployed] = []
         self._sent, self._ids = 0, Ids.SIPHASH
         self._is_current = True
+        self.commits = 0
+        self.commit_seconds = 0.0
         self._read()
 
     # Inputs and patterns
@@ -65,6 +68,11 @@ class DurableHost:
     def deployments(self) -> Sequence[Deployment]:
         """All deployments in the order of their numbers, retired ones too."""
         return self._deployments
+
+    @property
+    def running(self) -> Sequence[Deployed]:
+        """The deployments that run or drain."""
+        return self._running
 
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
@@ -292,8 +300,7 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables."""
-        self._ensure_current()
+        """The result of a query over the host's tables. This, and only this, may be called by any thread."""
         return self._store.query(sql)
 
     def backup(self, path: Path) -> None:
@@ -312,6 +319,9 @@ class DurableHost:
         try:
             with self._store.transaction() as transaction:
                 yield transaction
+                started = perf_counter()
+            self.commits += 1
+            self.commit_seconds += perf_counter() - started
         except StoreError:
             self._is_current = False  # the connection may be gone, so it is made anew when it is needed
             raise

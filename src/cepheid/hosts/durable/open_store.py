@@ -57,6 +57,14 @@ def _kind_of(url: str) -> tuple[_Kind, str]:
     return _KINDS[scheme], place
 
 
+def path_of(url: str) -> Path | None:
+    """The file or folder of the store at the URL; None if it is in a server's database."""
+    scheme, _, place = url.partition("://")
+    if scheme == "postgresql":
+        return None
+    return _path(place)
+
+
 def _sqlite(path: Path) -> Database:
     from cepheid.hosts.durable.stores.sqlite import SqliteDatabase
 

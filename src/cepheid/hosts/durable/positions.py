@@ -16,12 +16,14 @@ def is_stored_already(known: Input, position: Position, events: int) -> bool:
     """
     if known.position is None:
         return False
-    before, now = _partitions(known.position), _partitions(position)
-    if isinstance(known.position, Mapping) != isinstance(position, Mapping):
+    if _kind(known.position) is not _kind(position):
         raise EventError(
             f"the position of input {known.name!r} was {known.position!r} and is {position!r}: use "
-            "numbers, or maps from partition to number, always"
+            "numbers, or maps from partition to number, or names, always"
         )
+    if isinstance(position, str):
+        return position <= str(known.position)
+    before, now = _partitions(known.position), _partitions(position)
     steps = {partition: number - before.get(partition, 0) for partition, number in now.items()}
     if all(step <= 0 for step in steps.values()):
         return True
@@ -35,10 +37,16 @@ def is_stored_already(known: Input, position: Position, events: int) -> bool:
 
 def joined(before: Position | None, position: Position | None) -> Position | None:
     """The position after a feed that ends at `position`."""
-    if position is None or not isinstance(before, Mapping):
-        return before if position is None else position
-    return {**before, **_partitions(position)}
+    if isinstance(before, Mapping) and isinstance(position, Mapping):
+        return {**before, **position}
+    return before if position is None else position
+
+
+def _kind(position: Position) -> type:
+    return next(kind for kind in (int, str, Mapping) if isinstance(position, kind))
 
 
 def _partitions(position: Position) -> Mapping[str, int]:
+    """The position as a map; only names are none."""
+    assert not isinstance(position, str)
     return position if isinstance(position, Mapping) else {"": position}

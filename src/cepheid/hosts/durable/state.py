@@ -19,8 +19,10 @@ from cepheid.requests.request import Nulls
 BEFORE_ALL = Reached(NO_TIME)
 """No time has passed yet."""
 
-Position: TypeAlias = int | Mapping[str, int]
-"""Where to read on in the source: a number, or a number for each partition."""
+Position: TypeAlias = int | str | Mapping[str, int]
+"""Where to read on in the source: a number, a number for each partition, or a name after which to read on, such as that
+of the last file.
+"""
 
 Status: TypeAlias = Literal["running", "draining", "retired"]
 """A draining pattern starts nothing more, and is retired once nothing of it is open."""

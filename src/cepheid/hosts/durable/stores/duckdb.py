@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.stores.database import failing, quoted, reason
 
+_PATIENCE = 5.0
+"""Seconds."""
 _SETTINGS = {
     "TimeZone": "UTC",
     # A user's query reads the host's tables, and nothing else.
@@ -34,7 +37,7 @@ class DuckDbDatabase:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._connection = duckdb.connect(path)
+            self._connection = _connected(path)
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
@@ -121,6 +124,18 @@ class DuckDbDatabase:
             yield "cepheid_rows"
         finally:
             self._connection.unregister("cepheid_rows")
+
+
+def _connected(path: Path) -> duckdb.DuckDBPyConnection:
+    """A connection; waits a moment if another process has the file open, as a command has it only for a moment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return duckdb.connect(path)
+        except duckdb.IOException as error:
+            if "lock" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def _with_texts(rows: pa.Table) -> pa.Table:

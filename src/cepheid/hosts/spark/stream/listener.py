@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from cepheid.hosts.prometheus import write
 from cepheid.hosts.spark.stream.checkpoint_reader import open_counts, query_of
 from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
 
@@ -66,10 +67,3 @@ def with_open(progress: Progress, checkpoint: str) -> Progress:
     counts = open_counts(checkpoint, progress.batch)
     patterns = {name: replace(it, open_partial_matches=counts.get(name, 0)) for name, it in progress.patterns.items()}
     return replace(progress, patterns=patterns)
-
-
-def write(file: Path, text: str) -> None:
-    """Replaces the file atomically, for others that read it meanwhile."""
-    draft = file.with_name(f"{file.name}.new")
-    draft.write_text(text)
-    draft.replace(file)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from cepheid.hosts.prometheus import Sample, label, text_of
+
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's name follows them."""
 
@@ -133,41 +135,26 @@ def prometheus_text(progress: Progress | Iterable[Progress]) -> str:
     combined with the earlier ones of its query. Figures of the last micro-batch are gauges.
     """
     given = [progress] if isinstance(progress, Progress) else [*progress]
-    samples: dict[str, list[str]] = {}
-    for one in given:
-        for name, labels, value in _samples(one):
-            samples.setdefault(name, []).append(f"cepheid_{name}{{{labels}}} {value}")
-    lines = [line for name, of_name in samples.items() for line in (f"# TYPE cepheid_{name} {_kind(name)}", *of_name)]
-    return "".join(f"{line}\n" for line in lines)
+    return text_of(sample for one in given for sample in _samples(one))
 
 
-def _samples(progress: Progress) -> Iterator[tuple[str, str, int | float]]:
-    """Name, labels and value."""
-    query = _label("query", progress.name or progress.query)
-    yield "batches_total", query, progress.batches
-    yield "malformed_total", query, progress.malformed
+def _samples(progress: Progress) -> Iterator[Sample]:
+    query = label("query", progress.name or progress.query)
+    yield Sample("batches_total", query, progress.batches)
+    yield Sample("malformed_total", query, progress.malformed)
     for name, length in (("batch", progress.total), ("work", progress.work), ("commit", progress.commit)):
-        yield f"{name}_seconds_total", query, length.total_seconds()
+        yield Sample(f"{name}_seconds_total", query, length.total_seconds())
     if progress.watermark is not None and progress.watermark_lag is not None:
-        yield "watermark_seconds", query, progress.watermark.timestamp()
-        yield "watermark_lag_seconds", query, progress.watermark_lag.total_seconds()
+        yield Sample("watermark_seconds", query, progress.watermark.timestamp())
+        yield Sample("watermark_lag_seconds", query, progress.watermark_lag.total_seconds())
     for name, pattern in progress.patterns.items():
-        labels = f"{query},{_label('pattern', name)}"
+        labels = f"{query},{label('pattern', name)}"
         for field in fields(pattern):
             value = getattr(pattern, field.name)
             if isinstance(value, timedelta):
-                yield f"{field.name}_seconds_total", labels, value.total_seconds()
+                yield Sample(f"{field.name}_seconds_total", labels, value.total_seconds())
             elif field.name == "open_partial_matches":
                 if value is not None:
-                    yield field.name, labels, value
+                    yield Sample(field.name, labels, value)
             elif field.name != "opened":
-                yield f"{field.name}_total", labels, value
-
-
-def _kind(name: str) -> str:
-    return "counter" if name.endswith("_total") else "gauge"
-
-
-def _label(name: str, value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'{name}="{escaped}"'
+                yield Sample(f"{field.name}_total", labels, value)

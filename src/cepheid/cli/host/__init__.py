@@ -1,0 +1,1 @@
+"""The commands `cepheid host …`: they run durable hosts, change them and read from them."""

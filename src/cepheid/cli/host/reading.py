@@ -1,0 +1,93 @@
+"""`cepheid host patterns`, `open`, `matches` and `sql`: what a host has."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cepheid.cli import options as o
+from cepheid.cli.failure import failures_reported
+from cepheid.cli.host.opened import opened
+from cepheid.cli.host.options import OutputFile, PatternName, StoreUrl
+from cepheid.cli.host.shown import show
+
+if TYPE_CHECKING:
+    from cepheid.hosts.durable.remote.messages import AnyHost
+
+
+def patterns(store: StoreUrl, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
+    """List the deployed patterns, with their versions, what has become of them, and the names of their tables."""
+    with failures_reported(as_json=as_json), opened(store) as host:
+        columns = "name, version, status, input, open_table, matches_table"
+        show(host.sql(f"SELECT {columns} FROM patterns ORDER BY number"), output, as_json=as_json)
+
+
+def open_(store: StoreUrl, name: PatternName, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
+    """List the open partial matches of a pattern, the oldest first."""
+    with failures_reported(as_json=as_json), opened(store) as host:
+        table = _table_of(host, name, "open_table")
+        show(host.sql(f"SELECT * FROM {table} ORDER BY started, id"), output, as_json=as_json)
+
+
+def matches(
+    store: StoreUrl,
+    name: PatternName,
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only what was detected from this time on, as 2026-01-31T12:00:00Z."),
+    ] = None,
+    output: OutputFile = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """List the matches of a pattern in the order in which they were detected."""
+    with failures_reported(as_json=as_json), opened(store) as host:
+        table = _table_of(host, name, "matches_table")
+        where = "" if since is None else f" WHERE detected_at >= {_literal(since)}"
+        show(host.sql(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id"), output, as_json=as_json)
+
+
+def sql(
+    store: StoreUrl,
+    query: Annotated[str, typer.Argument(help="A query in the SQL of the store's database.", show_default=False)],
+    *,
+    output: OutputFile = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Ask a query over the tables of a host. It can change nothing."""
+    with failures_reported(as_json=as_json), opened(store) as host:
+        show(host.sql(query), output, as_json=as_json)
+
+
+def _table_of(host: AnyHost, name: str, column: str) -> str:
+    """The pattern's table, as SQL.
+
+    Raises:
+        SchemaError: no such pattern was deployed, or it has no such table.
+    """
+    from cepheid.errors import SchemaError, StoreError, did_you_mean
+    from cepheid.hosts.durable.stores.database import quoted
+
+    known = {row["name"]: row[column] for row in host.sql(f"SELECT name, {column} FROM patterns").to_pylist()}
+    if name not in known:
+        raise SchemaError(f"no pattern {name!r} was deployed. {did_you_mean(name, [*known])}")
+    table = quoted(known[name])
+    try:
+        host.sql(f"SELECT * FROM {table} LIMIT 0")
+    except StoreError:
+        lacks = "lists no open partial matches" if column == "open_table" else "reports no matches"
+        raise SchemaError(f"pattern {name!r} {lacks}, so it has no such table") from None
+    return table
+
+
+def _literal(time: str) -> str:
+    """The time as SQL that all databases compare with a column of times: in UTC without saying so, as their sessions
+    are.
+    """
+    from cepheid.requests.arguments import time_of
+
+    given = time_of("since", time)
+    utc = given.astimezone(UTC) if given.tzinfo else given
+    return f"'{utc.replace(tzinfo=None).isoformat(timespec='microseconds')}'"

@@ -1,0 +1,99 @@
+"""`cepheid host run`: runs a host as a service."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cepheid.cli import options as o
+from cepheid.cli.failure import failures_reported
+from cepheid.cli.host.figures import Figures
+from cepheid.cli.host.options import StoreUrl, store_name, url_of
+from cepheid.cli.host.sources import Reading, inputs_of, kafka_options_from, opened_source, sources_named
+from cepheid.cli.stream_ends import End
+
+if TYPE_CHECKING:
+    from cepheid.hosts.durable.service import Service
+
+
+def run(
+    store: StoreUrl,
+    *,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="[INPUT=]URL",
+            help="Where an input's events come from: kafka://host:port/topic, files://folder or "
+            "rate://rows-per-second; repeat for several inputs.",
+        ),
+    ] = None,
+    bad_rows: Annotated[
+        Literal["error", "skip"],
+        typer.Option(help="Rows that cannot be read as events are an error, or are left out and counted."),
+    ] = "error",
+    null_text: o.NullTexts = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file for the host's figures as Prometheus text, replaced each second."),
+    ] = None,
+    kafka_options: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Options of Kafka's client, a line each, as security.protocol=SSL; also passwords."
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
+) -> None:
+    """Run a host: feed it from its sources, store every step, and answer other commands.
+
+    SIGTERM or Ctrl-C ends it after the current feed; the same command continues exactly there. Without --from it only
+    answers.
+    """
+    named = sources_named(source or [])
+    if once and any(end.kind == "rate" for _, end in named):
+        raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
+    with failures_reported(as_json=False), ExitStack() as stack:
+        reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
+        service = _opened(url_of(store), named, reading, stack)
+        figures = Figures(service, store_name(store), metrics)
+        _on_signals(service.stop)
+        try:
+            service.run(figures.update, once=once)
+        finally:
+            figures.write()
+        if skipped := sum(service.malformed.values()):
+            sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
+
+
+def _opened(url: str, named: Sequence[tuple[str | None, End]], reading: Reading, stack: ExitStack) -> Service:
+    """The service, ready to run; all that it needs is closed by the stack."""
+    from cepheid.host import open_host
+    from cepheid.hosts.durable.remote.place import socket_of
+    from cepheid.hosts.durable.remote.server import HostServer
+    from cepheid.hosts.durable.service import Service
+
+    host = stack.enter_context(open_host(url))
+    sources = {
+        name: stack.enter_context(closing(opened_source(end, host.inputs[name], reading)))
+        for name, end in inputs_of(named, host.inputs).items()
+    }
+    server = stack.enter_context(closing(HostServer(socket_of(url), host)))
+    return Service(host, server, sources)
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    """Makes the first signal end the service in order, and the second one the process."""
+
+    def stopped(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stopped)

@@ -1,0 +1,95 @@
+"""The figures of a running host."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cepheid.events.time import microseconds
+from cepheid.hosts.durable.host import DurableHost
+from cepheid.hosts.durable.state import BEFORE_ALL
+from cepheid.hosts.prometheus import Sample, label
+
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class HostFigures:
+    """What a host has done since it was opened, and what it has now."""
+
+    events: Mapping[str, int]
+    """The events fed, also before it was opened, by input."""
+    watermarks: Mapping[str, float]
+    """How far time has advanced, in seconds since 1970, by input; one without events is missing."""
+    patterns: Mapping[tuple[str, str], Mapping[str, int]]
+    """By name and version of those that run or drain: matches, timeouts, late events, ties, what limits have dropped,
+    and `open`, the open partial matches.
+    """
+    commits: int
+    commit_seconds: float
+    """The time for committing, without the matching before it."""
+    outbox: int
+    """The rows in the outbox."""
+    outbox_age: float
+    """How many seconds ago, by the clock of events, the oldest row in the outbox was detected; 0 without rows."""
+
+
+def figures_of(host: DurableHost) -> HostFigures:
+    """
+    Raises:
+        StoreError: the outbox cannot be read.
+    """
+    given = host.inputs.values()
+    rows, age = _outbox(host)
+    return HostFigures(
+        events={one.name: one.events for one in given},
+        watermarks={one.name: one.reached.time / _SECOND for one in given if one.reached != BEFORE_ALL},
+        patterns={(one.deployment.name, one.deployment.version): one.counts for one in host.running},
+        commits=host.commits,
+        commit_seconds=host.commit_seconds,
+        outbox=rows,
+        outbox_age=age,
+    )
+
+
+def _outbox(host: DurableHost) -> tuple[int, float]:
+    """The number of rows and the age of the oldest. Numbers have no gaps, so the primary key alone is read."""
+    ((first, last),) = _rows(host, "SELECT min(number) AS first, max(number) AS last FROM outbox")
+    if first is None:
+        return 0, 0.0
+    found = _rows(host, f"SELECT content FROM outbox WHERE number = {first:d}")
+    detected = [json.loads(content).get("detected_at") for (content,) in found]
+    ages = [time.time() - microseconds(datetime.fromisoformat(at)) / _SECOND for at in detected if at is not None]
+    return last - first + 1, max([0.0, *ages])
+
+
+def _rows(host: DurableHost, query: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in host.query(query).to_pylist()]
+
+
+def samples_of(
+    figures: HostFigures, name: str, lags: Mapping[str, float | None], malformed: Mapping[str, int]
+) -> Iterator[Sample]:
+    """The samples of a host with this name; lags (seconds) and left out records are by input."""
+    host = label("host", name)
+    yield Sample("commits_total", host, figures.commits)
+    yield Sample("commit_seconds_total", host, figures.commit_seconds)
+    yield Sample("outbox_rows", host, figures.outbox)
+    yield Sample("outbox_age_seconds", host, figures.outbox_age)
+    for source, events in figures.events.items():
+        labels = f"{host},{label('input', source)}"
+        yield Sample("events_total", labels, events)
+        if source in malformed:
+            yield Sample("malformed_total", labels, malformed[source])
+        if (lag := lags.get(source)) is not None:
+            yield Sample("lag_seconds", labels, lag)
+        if source in figures.watermarks:
+            yield Sample("watermark_seconds", labels, figures.watermarks[source])
+    for (pattern, version), counts in figures.patterns.items():
+        labels = f"{host},{label('pattern', pattern)},{label('version', version)}"
+        for count, value in counts.items():
+            yield Sample("open_partial_matches" if count == "open" else f"{count}_total", labels, value)

@@ -1,0 +1,1 @@
+"""A running host answers other processes on a Unix socket; `frames` describes the protocol."""

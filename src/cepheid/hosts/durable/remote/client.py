@@ -1,0 +1,141 @@
+"""A host that another process runs."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+import pyarrow as pa
+
+from cepheid.errors import StoreError
+from cepheid.hosts.durable.documents import deployment_from_json
+from cepheid.hosts.durable.host import Old
+from cepheid.hosts.durable.remote.frames import (
+    CHUNK,
+    MOST_REQUEST,
+    ProtocolError,
+    receive,
+    receive_json,
+    send_json,
+)
+from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_json
+from cepheid.hosts.durable.remote.place import socket_of
+from cepheid.hosts.durable.state import Deployment, MatchesOf
+from cepheid.lang.documents import AnyPattern
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.limits import Limits
+from cepheid.requests.request import Nulls
+
+
+def connect(url: str) -> RemoteHost | None:
+    """The host that another process runs on the store at `url`; None if none runs.
+
+    Raises:
+        StoreError: one runs, and this user may not talk to it.
+    """
+    path = socket_of(url)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(str(path))
+    except (FileNotFoundError, ConnectionRefusedError):  # the latter: a host was killed, and left its socket
+        connection.close()
+        return None
+    except OSError as error:
+        connection.close()
+        raise StoreError(f"the host's socket {path} cannot be used: {error.strerror}") from error
+    return RemoteHost(connection)
+
+
+class RemoteHost:
+    """The methods are as those of `Host`, and raise the same errors."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Use `connect`."""
+        self._connection = connection
+
+    def input(
+        self,
+        name: str,
+        schema: pa.Schema,
+        *,
+        time: str,
+        sequence: str | Sequence[str] | None = None,
+        lateness: timedelta | str = "0 seconds",
+        time_zone: str = "UTC",
+        nulls: Nulls = "error",
+        keep: timedelta | str = "0 seconds",
+    ) -> None:
+        given = {"name": name, "schema": schema, "time": time, "sequence": sequence, "lateness": lateness}
+        self._ask("input", {**given, "time_zone": time_zone, "nulls": nulls, "keep": keep})
+
+    def deploy(
+        self,
+        pattern: AnyPattern,
+        *,
+        input: str | MatchesOf,  # noqa: A002 - the word for it
+        key: str | Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        promote: Mapping[str, str] | None = None,
+        outputs: OutputName | Sequence[OutputName] = "matches",
+        limits: Limits | None = None,
+        since: datetime | str | None = None,
+        old: Old | None = None,
+    ) -> Deployment:
+        given: dict[str, Any] = {
+            "pattern": pattern,
+            "input": input,
+            "key": key,
+            "columns": columns,
+            "measures": measures,
+        }
+        given |= {"promote": promote, "outputs": outputs, "limits": limits, "since": since, "old": old}
+        return deployment_from_json(self._ask("deploy", given))
+
+    def retire(self, name: str, *, how: Old) -> None:
+        self._ask("retire", {"name": name, "how": how})
+
+    def advance_time(self, time: datetime | str, *, input: str | None = None) -> None:  # noqa: A002
+        self._ask("advance_time", {"time": time, "input": input})
+
+    def sql(self, query: str) -> pa.Table:
+        self._ask("sql", {"query": query})
+        with _understood():
+            return pa.ipc.open_stream(pa.py_buffer(b"".join(self._chunks()))).read_all()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while chunk := receive(self._connection, CHUNK):
+            yield chunk
+
+    def _ask(self, request: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        message = request_to_json(request, arguments)
+        with _understood():
+            send_json(self._connection, message)
+            answer = receive_json(self._connection, MOST_REQUEST)
+        if answer is None:
+            raise StoreError("the host has ended before it answered: ask again, to see whether the change was made")
+        if not answer["ok"]:
+            raise failure_from_json(answer)
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """A connection that breaks is an error of the store."""
+    try:
+        yield
+    except (OSError, ProtocolError, pa.ArrowInvalid) as error:
+        raise StoreError(f"the connection to the host broke: {error}. Ask again") from error

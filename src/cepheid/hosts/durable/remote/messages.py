@@ -1,0 +1,158 @@
+"""Requests to a host and its answers, as JSON values."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from cepheid import errors
+from cepheid.errors import PatternError, Problem, SchemaError, StoreError
+from cepheid.hosts.durable.documents import deployment_to_json
+from cepheid.hosts.durable.host import Old
+from cepheid.hosts.durable.remote.frames import VERSION
+from cepheid.hosts.durable.state import Deployment, MatchesOf
+from cepheid.lang.documents import pattern_from_text, pattern_to_document
+from cepheid.plan.limits import Limits
+
+
+class AnyHost(Protocol):
+    """What commands ask of a host: one in this process, or one that another process runs."""
+
+    @property
+    def input(self) -> Callable[..., None]: ...
+
+    @property
+    def deploy(self) -> Callable[..., Deployment]: ...
+
+    def retire(self, name: str, *, how: Old) -> None: ...
+
+    def advance_time(self, time: datetime | str, *, input: str | None = None) -> object:  # noqa: A002
+        """Advances the time of an input, or of all inputs."""
+
+    def sql(self, query: str) -> pa.Table: ...
+
+    def close(self) -> None: ...
+
+
+ARGUMENTS = {
+    "sql": ("query",),
+    "input": ("name", "schema", "time", "sequence", "lateness", "time_zone", "nulls", "keep"),
+    "deploy": (*("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),),
+    "retire": ("name", "how"),
+    "advance_time": ("time", "input"),
+}
+"""The arguments of each request."""
+
+
+def checked_request(request: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of the request, and its arguments.
+
+    Raises:
+        StoreError: it is of another version of the protocol, or unknown, or has unknown arguments.
+    """
+    given = dict(request)
+    version, name = given.pop("version", None), given.pop("request", None)
+    if version != VERSION:
+        raise StoreError(
+            f"the request is of version {version!r} of the protocol, and the host speaks version {VERSION}: use the "
+            "same version of Cepheid for both"
+        )
+    if name not in ARGUMENTS:
+        raise StoreError(f"there is no request {name!r}; known: {', '.join(ARGUMENTS)}")
+    if unknown := sorted(given.keys() - {*ARGUMENTS[name]}):
+        raise StoreError(f"{name} has no argument {', '.join(unknown)}; known: {', '.join(ARGUMENTS[name])}")
+    return name, given
+
+
+def request_to_json(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The request; arguments that are None are left out.
+
+    Raises:
+        PatternError: the pattern has conditions in Python, which cannot be sent.
+    """
+    given = {argument: value for argument, value in arguments.items() if value is not None}
+    return {"version": VERSION, "request": name, **{key: _plain(value) for key, value in given.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """An argument as a JSON value."""
+    match value:
+        case pa.Schema():
+            return b64encode(value.serialize().to_pybytes()).decode()
+        case MatchesOf() | Limits():
+            return asdict(value)
+        case datetime():
+            return value.isoformat()
+        case timedelta():
+            return f"{value // timedelta(microseconds=1)} microseconds"
+        case str() | int() | float():
+            return value
+        case Mapping():
+            return dict(value)
+        case list() | tuple():
+            return [*value]
+    return pattern_to_document(value)
+
+
+def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Performs a request that changes the host; returns the result.
+
+    Raises:
+        what the host's method of this name raises.
+    """
+    try:
+        match name:
+            case "input":
+                host.input(**{**given, "schema": _schema(given["schema"])})
+            case "deploy":
+                return deployment_to_json(_deploy(host, given))
+            case "retire":
+                host.retire(**given)
+            case "advance_time":
+                host.advance_time(**given)
+    except (TypeError, KeyError) as error:
+        raise SchemaError(f"{name}: an argument is missing or wrong: {error}") from error
+    return {}
+
+
+def _schema(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.BufferReader(b64decode(text)))
+
+
+def _deploy(host: AnyHost, given: dict[str, Any]) -> Deployment:
+    given["pattern"] = pattern_from_text(json.dumps(given["pattern"]))
+    if isinstance(tier := given["input"], dict):
+        given["input"] = MatchesOf(tuple(tier["patterns"]), tier["raw"])
+    if "limits" in given:
+        given["limits"] = Limits(**given["limits"])
+    return host.deploy(**given)
+
+
+def failure_to_json(error: Exception) -> dict[str, Any]:
+    """The answer for a failed request."""
+    kind = type(error).__name__
+    known = getattr(errors, kind, None) is type(error)
+    answer = {"ok": False, "error": kind if known else StoreError.__name__}
+    answer["message"] = str(error) if known else f"the host failed: {kind}: {error}"
+    if isinstance(error, PatternError):
+        answer["problems"] = [asdict(problem) for problem in error.problems]
+    return answer
+
+
+def failure_from_json(answer: Mapping[str, Any]) -> Exception:
+    """The error that the answer has; it is raised by the caller."""
+    kind = getattr(errors, answer["error"], StoreError)
+    if kind is PatternError:
+        return PatternError([_problem(**problem) for problem in answer["problems"]])
+    error: Exception = kind(answer["message"])
+    return error
+
+
+def _problem(*, span: list[int] | None, **given: Any) -> Problem:
+    return Problem(**given, span=None if span is None else (span[0], span[1]))

@@ -1,0 +1,105 @@
+"""A host as commands: in its own process, changed and read by others while it runs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PATTERN = {
+    "name": "pairs",
+    "stages": [{"begin": "a", "where": "what = 'a'"}, {"followed_by": "b", "where": "what = 'b'"}],
+}
+ROWS = "id,at,user,what\n"
+
+
+def cepheid(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cepheid", "host", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def said(*arguments: str) -> str:
+    done = cepheid(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=["sqlite", "duckdb"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}:///{tmp_path}/alerts"
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> str:
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps(PATTERN))
+    return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "events"
+    path.mkdir()
+    (path / "1.csv").write_text(ROWS + "1,2024-03-04T10:00:00Z,u,a\n")
+    return path
+
+
+def declare(store: str) -> None:
+    schema = "id BIGINT, at TIMESTAMP, user STRING, what STRING"
+    said("input", store, "events", "--schema", schema, "--time", "at", "--sequence", "id")
+
+
+@contextmanager
+def running(store: str, folder: Path, end: signal.Signals) -> Iterator[None]:
+    """A host that runs within the block, and gets the signal after it."""
+    command = [sys.executable, "-m", "cepheid", "host", "run", store, "--from", f"files://{folder}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        yield
+        process.send_signal(end)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == (0 if end == signal.SIGTERM else -end), errors
+    finally:
+        process.kill()
+
+
+def until(query: str, expected: str, store: str) -> None:
+    """Asks until the answer has the text."""
+    end = time.monotonic() + 60
+    while expected not in (answer := cepheid("sql", store, query)).stdout:
+        assert time.monotonic() < end, answer
+        time.sleep(0.1)
+
+
+def test_once(store: str, pattern: str, folder: Path) -> None:
+    """Declared, deployed, fed from files, and read: each by a command of its own."""
+    declare(store)
+    said("deploy", store, pattern, "--input", "events", "--key", "user")
+    said("run", store, "--from", f"files://{folder}", "--once")
+    assert "waiting" in said("open", store, "pairs")
+    (folder / "2.csv").write_text(ROWS + "2,2024-03-04T10:01:00Z,u,b\n")
+    said("run", store, "--from", f"files://{folder}", "--once")
+    assert "match_id" in said("matches", store, "pairs")
+    assert "running" in said("patterns", store)
+
+
+def test_while_it_runs(store: str, pattern: str, folder: Path) -> None:
+    """Another process deploys, reads and retires while the host runs; killed, it goes on where it stopped."""
+    declare(store)
+    with running(store, folder, signal.SIGKILL):
+        until("SELECT events FROM inputs", "1", store)
+        said("deploy", store, pattern, "--input", "events", "--key", "user")
+        (folder / "2.csv").write_text(ROWS + "2,2024-03-04T10:01:00Z,u,a\n")
+        until("SELECT stage FROM open_pairs", "a", store)
+    (folder / "3.csv").write_text(ROWS + "3,2024-03-04T10:02:00Z,u,b\n")
+    with running(store, folder, signal.SIGTERM):
+        until("SELECT count(*) AS n FROM matches_pairs", "1", store)
+        said("retire", store, "pairs", "--how", "drop")
+        until("SELECT status FROM patterns", "retired", store)
