@@ -17,7 +17,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,13 +45,16 @@ quick: $(READY) kernels ## style, types and all tests that need no Spark, but th
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 
 # What tests need besides the environment, once a clone. Without the jars and the classes they still run.
-ready-to-test: jars classes kernels
+ready-to-test: jars classes kernels postgresql
 
 jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
 
 classes: $(READY)
 	-@$(MAKE) --no-print-directory $(CLASSES)
+
+postgresql:
+	-@scripts/postgresql.sh
 
 kernels: $(READY)
 	@$(BIN)/python scripts/compile_kernels.py
@@ -66,6 +69,9 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/algebra/*.jsonl
+	@$(BIN)/python tests/conformance/run.py --host sqlite tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
+	@$(BIN)/python tests/conformance/run.py --host duckdb tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
+	@$(BIN)/python tests/conformance/run.py --host postgresql tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/occurrences/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka ## kill streams 30 times each, over files and over Kafka

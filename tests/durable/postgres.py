@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -55,7 +56,8 @@ class Server:
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
-        self.process.terminate()
+        """Ends the server, whoever is still connected."""
+        self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
 
     def url(self, name: str) -> str:
