@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from tests.conformance.algebra_check import algebra_failure, check_all_algebra, read_algebra
 from tests.conformance.case import read_cases
-from tests.conformance.check import HOSTS, Failed, check_all
+from tests.conformance.check import Failed, check_all
 from tests.conformance.durable import STORES, DurableHost
 from tests.conformance.run import failure_text
 
@@ -20,9 +21,9 @@ MOST = 20
 def test_operator(kind: str) -> None:
     """Late events, watermarks and timeouts are those of FlinkCEP's operator."""
     cases = islice(read_cases(CASES / "flinkcep" / "random_operator.jsonl"), MOST)
-    failures = [
-        failure_text(case, done.got) for case, done in check_all(cases, HOSTS[kind]) if isinstance(done, Failed)
-    ]
+    with closing(DurableHost(kind)) as host:
+        checked = check_all(cases, partial(durable, host))
+        failures = [failure_text(case, done.got) for case, done in checked if isinstance(done, Failed)]
     assert not failures, "\n".join(failures)
 
 
@@ -30,6 +31,7 @@ def test_operator(kind: str) -> None:
 def test_algebra(kind: str) -> None:
     """Occurrences of all policies are found, also out of order."""
     cases = islice(read_algebra(CASES / "algebra" / "algebra.jsonl"), MOST)
-    checked = check_all_algebra(cases, "process", ask=DurableHost(kind).occurrences)
-    failures = [algebra_failure(case, done.got) for case, done in checked if isinstance(done, Failed)]
+    with closing(DurableHost(kind)) as host:
+        checked = check_all_algebra(cases, "process", ask=host.occurrences)
+        failures = [algebra_failure(case, done.got) for case, done in checked if isinstance(done, Failed)]
     assert not failures, "\n".join(failures)

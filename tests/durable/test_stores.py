@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -95,6 +97,15 @@ def test_another_host_took_over(postgres: Server) -> None:
     first.feed(events("a", "b", after=2), input="events", position=4)
     assert count(first, "matches_pairs") == 2
     first.close()
+
+
+def test_two_hosts(url: str, kind: str) -> None:
+    """A second host is refused while the first one is open, also in another process."""
+    with prepared(url) as host:
+        code = "import sys; from cepheid.host import open_host; open_host(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=False)
+        assert "another host has" in done.stderr or (kind == "duckdb" and "Conflicting lock" in done.stderr), done
+        host.feed(events("a"), input="events")
 
 
 @pytest.mark.parametrize("kind", OPEN_TO_OTHERS)

@@ -323,13 +323,14 @@ def test_timeouts_of_a_pattern_that_has_none() -> None:
         detect(CALLS, pattern, outputs="timeouts", **OPTIONS)
     assert str(caught.value) == (
         "timeouts alone are asked for, and without a window there are none (outputs)\n"
-        "Add within(…), or within_previous(…) to a stage, or ask for matches too."
+        "Add within(…) or max_gap(…), or within_previous(…) to a stage, or ask for matches too."
     )
     with pytest.raises(PatternError) as caught:
         detect(CALLS, {"with": pattern.within("1 hour"), "without": pattern}, outputs="timeouts", **OPTIONS)
     assert str(caught.value) == (
         "timeouts alone are asked for, and without a window there are none (pattern 'without', outputs)\n"
-        "Add within(…), or within_previous(…) to a stage, or ask for matches too, or leave this pattern out."
+        "Add within(…) or max_gap(…), or within_previous(…) to a stage, or ask for matches too, "
+        "or leave this pattern out."
     )
     windows = pattern.within_previous("1 hour"), pattern.one_or_more(window="1 hour"), pattern.within("1 hour")
     for windowed in windows:

@@ -15,9 +15,9 @@ from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.reference_events import Event, TakenEvents
+from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.looking_back import LookingBackKernel
 from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
 from cepheid.plan.stages.plan import Plan
 

@@ -24,7 +24,7 @@ HOUR = timedelta(hours=1)
 
 def test_begin() -> None:
     """A pattern begins with one stage that takes one event, without conditions, window or skip strategy."""
-    assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, Skip(), "pattern") == ANY
+    assert Pattern((Stage("a", Contiguity.STRICT, (), Quantifier()),), None, None, None, Skip(), "pattern") == ANY
     assert Pattern.begin("a", name="late").name == "late"
     assert Pattern.begin("a").named("late") == Pattern.begin("a", name="late")
 
@@ -229,11 +229,13 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.next(ANY).or_where("x"), "or_where needs a where before it: group (a) has no condition yet"),
         (
             lambda: ANY.next(ANY.within(HOUR)),
-            "next: within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it",
+            "next: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+            "belong to the whole pattern, not to a group in it",
         ),
         (
             lambda: ANY.begin(ANY.skip(Skip.to_next())),
-            "begin: within, skip, taxonomy and with_parameters belong to the whole pattern, not to a group in it",
+            "begin: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+            "belong to the whole pattern, not to a group in it",
         ),
         (lambda: ANY.not_next(ANY), "not_next takes the name of a stage, not a group"),
         (lambda: ANY.not_followed_by(ANY), "not_followed_by takes the name of a stage, not a group"),

@@ -88,7 +88,11 @@ def test_subtypes_stand_in_the_order_of_the_calls() -> None:
             "subtype: a group has no condition of its own; give the stages in it",
         ),
         (lambda: ANY.taxonomy("t").taxonomy("t"), "taxonomy: the pattern has one already, of column 't'"),
-        (lambda: ANY.next(ANY.taxonomy("t")), "next: within, skip, taxonomy and with_parameters belong to the whole"),
+        (
+            lambda: ANY.next(ANY.taxonomy("t")),
+            "next: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+            "belong to the whole",
+        ),
     ],
 )
 def test_refused_calls(call: Any, message: str) -> None:

@@ -187,7 +187,7 @@ def test_quantified_not_stages(call: str, change: Change, given: str) -> None:
 
 LAST_NOT = (
     "not_followed_by as the last stage needs within: until when may no such event come? (stage 'n')\n"
-    "Add within(…) or, to count from the event before it, within_previous(…)."
+    "Add within(…) or, to count from the event before it, max_gap(…) or within_previous(…)."
 )
 
 

@@ -14,6 +14,7 @@ from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
+from cepheid.hosts.durable.lock import locked
 from cepheid.hosts.durable.stores.database import column_names, failing, literal, quoted
 
 _AT_ONCE = 30_000
@@ -30,11 +31,13 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = locked(path)
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk
         except sqlite3.Error as error:
+            self._lock.close()
             raise StoreError(f"the SQLite database {path} cannot be opened: {error}") from error
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
@@ -112,6 +115,7 @@ class SqliteDatabase:
 
     def close(self) -> None:
         self._connection.close()
+        self._lock.close()
 
 
 def _only_reads(action: int, *_: str | None) -> int:

@@ -16,10 +16,10 @@ from cepheid.events.batch import TIME, Batch
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, grown, ranges
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
+from cepheid.kernel.stages.before.look_back import look_back
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.layout import EARLIER, Earlier
-from cepheid.kernel.stages.look_back import look_back
 
 STORED = np.dtype([("key", np.int64), ("event", np.int64)])
 """An earlier event in a snapshot: the number of its key, and its place among the held events."""

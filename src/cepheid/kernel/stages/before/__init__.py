@@ -1,0 +1,1 @@
+"""Partial matches that begin only without certain events before them."""
