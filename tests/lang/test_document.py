@@ -278,8 +278,8 @@ stages:
 foo: 1
 """
     known = (
-        "Known here: begin, next, followed_by, followed_by_any, not_next, not_followed_by, where, subtype, "
-        "until, one_or_more,"
+        "Known here: begin, next, followed_by, followed_by_any, not_next, not_followed_by, where, begin_without, "
+        "subtype, until, one_or_more,"
     )
     call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
     times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
