@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from tests.conformance.algebra_check import algebra_failure, check_all_algebra, read_algebra
 from tests.conformance.case import read_cases
-from tests.conformance.check import Failed, check_all
+from tests.conformance.check import Failed, check_all, durable
 from tests.conformance.durable import STORES, DurableHost
 from tests.conformance.run import failure_text
 

@@ -326,8 +326,10 @@ STAGE = "stages: [{begin: a}]"
         ("# nothing\n", "there is no pattern here: the text is empty (p.yaml, line 1, column 1)"),
         (
             "- a",
-            "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, max_gap, skip "
-            "and stages",
+            (
+                "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, max_gap, skip "
+                "and stages"
+            ),
         ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),

@@ -229,13 +229,17 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.next(ANY).or_where("x"), "or_where needs a where before it: group (a) has no condition yet"),
         (
             lambda: ANY.next(ANY.within(HOUR)),
-            "next: within, max_gap, begin_without, skip, taxonomy and with_parameters "
-            "belong to the whole pattern, not to a group in it",
+            (
+                "next: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+                "belong to the whole pattern, not to a group in it"
+            ),
         ),
         (
             lambda: ANY.begin(ANY.skip(Skip.to_next())),
-            "begin: within, max_gap, begin_without, skip, taxonomy and with_parameters "
-            "belong to the whole pattern, not to a group in it",
+            (
+                "begin: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+                "belong to the whole pattern, not to a group in it"
+            ),
         ),
         (lambda: ANY.not_next(ANY), "not_next takes the name of a stage, not a group"),
         (lambda: ANY.not_followed_by(ANY), "not_followed_by takes the name of a stage, not a group"),
