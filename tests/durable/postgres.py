@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -50,10 +50,20 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """Ends the server as a crash does: its processes are killed, and it recovers when it starts."""
-        self.process.kill()
+        """Ends the server as a crash does: all of its processes get SIGKILL at one moment, and it recovers when it
+        starts.
+        """
+        self.process.send_signal(signal.SIGSTOP)  # so that it starts no further process meanwhile
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        for process in (*map(int, children.split()), self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self.process.wait()
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def stop_at_once(self) -> None:
+        """Ends the server without a checkpoint, as `pg_ctl stop --mode immediate` does."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(60)
 
     def stop(self) -> None:
         """Ends the server, whoever is still connected."""
