@@ -77,11 +77,9 @@ def found_by(detect: Callable[..., pa.Table], host: Host, names: Mapping[str, An
 def tier_events(tier: Deployment, found: Mapping[str, pa.Table]) -> pa.Table:
     """The matches of the patterns that are the tier's input, as events."""
     assert isinstance(tier.input, MatchesOf)
-    parts = []
-    for name in tier.input.patterns:
-        rows = found[name].rename_columns({"detected_at": "at"})
-        kept = [column for column in rows.schema.names if column not in ("match_id", "match_start", "match_end")]
-        parts.append(rows.select(kept).append_column("pattern", pa.array([name] * len(rows), pa.string())))
+    without = ("kind", "match_id", "match_start", "match_end")
+    parts = [found[name].rename_columns({"detected_at": "at"}) for name in tier.input.patterns]
+    parts = [rows.select([column for column in rows.schema.names if column not in without]) for rows in parts]
     return pa.concat_tables(parts, promote_options="default")
 
 
