@@ -103,3 +103,17 @@ def test_while_it_runs(store: str, pattern: str, folder: Path) -> None:
         until("SELECT count(*) AS n FROM matches_pairs", "1", store)
         said("retire", store, "pairs", "--how", "drop")
         until("SELECT status FROM patterns", "retired", store)
+
+
+def test_backup(store: str, folder: Path, tmp_path: Path) -> None:
+    """A running host is copied, and the copy becomes a store; nothing is overwritten."""
+    declare(store)
+    copy = f"{store}-copy"
+    with running(store, folder, signal.SIGTERM):
+        until("SELECT events FROM inputs", "1", store)
+        said("backup", store, str(tmp_path / "backup"))
+        again = cepheid("backup", store, str(tmp_path / "backup"))
+        assert "is there already" in again.stderr
+    said("restore", str(tmp_path / "backup"), copy)
+    assert '"events": 1' in said("sql", copy, "SELECT events FROM inputs")
+    assert "already" in cepheid("restore", str(tmp_path / "backup"), copy).stderr

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from cepheid.cli.failure import EXIT_CODES
+from cepheid.cli.host.backups import backup, restore
 from cepheid.cli.host.changes import advance, deploy, input_, retire
 from cepheid.cli.host.reading import matches, open_, patterns, sql
 from cepheid.cli.host.run import run
@@ -27,6 +28,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "open": open_,
     "matches": matches,
     "sql": sql,
+    "backup": backup,
+    "restore": restore,
 }
 for _name, _command in _COMMANDS.items():
     host.command(_name, epilog=EXIT_CODES)(_command)

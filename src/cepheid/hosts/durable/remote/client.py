@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -105,6 +106,9 @@ class RemoteHost:
         self._ask("sql", {"query": query})
         with _understood():
             return pa.ipc.open_stream(pa.py_buffer(b"".join(self._chunks()))).read_all()
+
+    def backup(self, path: str | Path) -> None:
+        self._ask("backup", {"path": str(Path(path).absolute())})
 
     def close(self) -> None:
         self._connection.close()

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -37,6 +38,8 @@ class AnyHost(Protocol):
 
     def sql(self, query: str) -> pa.Table: ...
 
+    def backup(self, path: str | Path) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -46,6 +49,7 @@ ARGUMENTS = {
     "deploy": (*("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),),
     "retire": ("name", "how"),
     "advance_time": ("time", "input"),
+    "backup": ("path",),
 }
 """The arguments of each request."""
 
@@ -116,6 +120,8 @@ def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
                 host.retire(**given)
             case "advance_time":
                 host.advance_time(**given)
+            case "backup":
+                host.backup(**given)
     except (TypeError, KeyError) as error:
         raise SchemaError(f"{name}: an argument is missing or wrong: {error}") from error
     return {}
