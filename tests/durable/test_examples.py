@@ -36,6 +36,7 @@ def test_stores(name: str, url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:no key")  # in some examples conditions alone say what belongs together
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
     """Spark finds the same in the page's events."""
