@@ -20,6 +20,10 @@ def find_programs() -> Path | None:
     return debian[0].parent if debian else (Path(found).parent if found else None)
 
 
+LOG_FILE = 1 << 20
+"""The bytes in each file of the server's log."""
+
+
 class Server:
     """A running server; `url(name)` makes a new, empty database."""
 
@@ -29,7 +33,8 @@ class Server:
         self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         if os.geteuid() == 0:
             shutil.chown(folder, self.user)
-        self._run("initdb", "--pgdata", str(self.data), "--auth=trust", "--username=postgres", "--encoding=UTF8")
+        how = ("--auth=trust", "--username=postgres", "--encoding=UTF8", f"--wal-segsize={LOG_FILE >> 20}")
+        self._run("initdb", "--pgdata", str(self.data), *how)
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
@@ -69,6 +74,19 @@ class Server:
         """Ends the server, whoever is still connected."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
+
+    @contextmanager
+    def full_disk(self, process: int) -> Iterator[None]:
+        """Within the block no file can grow, when that process of the server writes it, beyond what its log needs."""
+        self._limit(process, str(LOG_FILE))
+        try:
+            yield
+        finally:
+            self._limit(process, "unlimited")
+
+    def _limit(self, process: int, size: str) -> None:
+        command = ["prlimit", "--pid", str(process), f"--fsize={size}:unlimited"]
+        subprocess.run(command, check=True, user=self.user)  # only the same user may do this
 
     def url(self, name: str) -> str:
         subprocess.run(self._command("createdb", name), check=True)

@@ -130,15 +130,16 @@ def test_other_types(url: str) -> None:
         assert host.sql("SELECT first, what FROM open_pairs").to_pylist() == [{"first": None, "what": "a"}]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-def test_full_disk(url: str) -> None:
+def test_full_disk(url: str, kind: str, request: pytest.FixtureRequest) -> None:
     """On a full disk a step fails whole, and is repeated when there is room."""
     many = 20_000
     rows = {"id": range(many), "at": [START] * many, "user": [f"u{i}" for i in range(many)], "what": ["a"] * many}
     table = pa.table({name: pa.array(values, SCHEMA.field(name).type) for name, values in rows.items()})
     with prepared(url) as host:
         host.feed(events("a"), input="events", position=1)
-        with _largest_file(400_000), pytest.raises(StoreError, match="cannot be"):
+        server: Server | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+        full = _largest_file(400_000) if server is None else server.full_disk(_session_of(url))
+        with full, pytest.raises(StoreError, match="cannot be"):
             host.feed(table, input="events", position=1 + many)
         assert count(host, "open_pairs") == 1
         host.feed(table, input="events", position=1 + many)
@@ -189,6 +190,14 @@ def _largest_file(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _session_of(url: str) -> int:
+    """The server's process for the host of this store."""
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cepheid host'"
+    with psycopg.connect(url) as connection:
+        ((process,),) = connection.execute(query).fetchall()
+        return int(process)
 
 
 def _version(pattern: cepheid.Pattern, version: str) -> cepheid.Pattern:
