@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -55,6 +56,19 @@ def test_no_folder(scheme: str) -> None:
     """The folder of a file must exist."""
     with pytest.raises(StoreError, match=r"/nowhere/alerts\.db cannot be opened: there is no folder /nowhere"):
         open_host(f"{scheme}:////nowhere/alerts.db")
+
+
+@pytest.mark.parametrize(("kind", "other"), [("sqlite", "duckdb"), ("duckdb", "sqlite")])
+def test_file_of_another_database(url: str, other: str, kind: str) -> None:
+    """A file of another database is refused as it is: nothing is downloaded that could read it."""
+    prepared(url).close()
+    path = Path(url.removeprefix(f"{kind}:///"))
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=r"cannot be opened: (IO Error: Extension .* not found|file is not a database)"
+    ):
+        open_host(f"{other}:///{path}")
+    assert path.read_bytes() == before
 
 
 def test_no_driver() -> None:
