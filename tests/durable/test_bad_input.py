@@ -64,9 +64,7 @@ def test_file_of_another_database(url: str, other: str, kind: str) -> None:
     prepared(url).close()
     path = Path(url.removeprefix(f"{kind}:///"))
     before = path.read_bytes()
-    with pytest.raises(
-        StoreError, match=r"cannot be opened: (IO Error: Extension .* not found|file is not a database)"
-    ):
+    with pytest.raises(StoreError, match=r"cannot be opened: (IO Error: Extension|file is not a database)"):
         open_host(f"{other}:///{path}")
     assert path.read_bytes() == before
 
