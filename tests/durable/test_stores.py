@@ -130,6 +130,16 @@ def test_other_types(url: str) -> None:
         assert host.sql("SELECT first, what FROM open_pairs").to_pylist() == [{"first": None, "what": "a"}]
 
 
+def test_duration(url: str) -> None:
+    """A duration may be a promoted column, too."""
+    schema = SCHEMA.append(pa.field("lasted", pa.duration("us")))
+    with open_host(url) as host:
+        host.input("calls", schema, time="at", sequence="id")
+        host.deploy(PAIRS, input="calls", promote={"lasted": "a.lasted"})
+        host.feed(events("a").append_column("lasted", pa.array([timedelta(hours=1)], pa.duration("us"))), input="calls")
+        assert count(host, "open_pairs WHERE lasted IS NOT NULL") == 1
+
+
 def test_full_disk(url: str, kind: str, request: pytest.FixtureRequest) -> None:
     """On a full disk a step fails whole, and is repeated when there is room."""
     many = 20_000
