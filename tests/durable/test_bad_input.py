@@ -17,6 +17,7 @@ from tests.durable.test_stores import PAIRS, SCHEMA, count, events, execute, pre
 from cepheid.errors import EventError, PatternError, SchemaError, StoreError
 from cepheid.host import Host, open_host
 from cepheid.hosts.durable.state import MatchesOf
+from cepheid.hosts.durable.stores.layout import FORMAT
 
 DATABASES = ("sqlite", "duckdb", "postgresql")
 A_POSITION = (
@@ -109,7 +110,7 @@ def test_newer_format(url: str, kind: str) -> None:
     message = r"a newer version of Cepheid wrote this store: it has format 99 and ids 2, .* Upgrade Cepheid"
     with pytest.raises(StoreError, match=message):
         open_host(url)
-    execute(url, kind, "UPDATE cepheid_host SET format = 1 WHERE format = 99 AND epoch = 7")
+    execute(url, kind, f"UPDATE cepheid_host SET format = {FORMAT} WHERE format = 99 AND epoch = 7")
     with open_host(url) as host:
         assert count(host, "patterns") == 1
 
