@@ -117,14 +117,3 @@ def test_backup(store: str, folder: Path, tmp_path: Path) -> None:
     said("restore", str(tmp_path / "backup"), copy)
     assert '"events": 1' in said("sql", copy, "SELECT events FROM inputs")
     assert "already" in cepheid("restore", str(tmp_path / "backup"), copy).stderr
-
-
-@pytest.mark.parametrize(
-    "url", ["postgresql://ann:geheim@db/alerts", "postgresql://db/alerts?user=ann&password=geheim"]
-)
-def test_password(url: str) -> None:
-    """A password on the command line is refused, and not shown."""
-    done = cepheid("patterns", url)
-    assert done.returncode == 2
-    assert "~/.pgpass" in done.stderr
-    assert "geheim" not in done.stderr + done.stdout
