@@ -1,4 +1,4 @@
-"""Ties: what a condition demands of the current event and an event before it, such as `x = a.x` or `price > 3 * a.price`.
+"""Ties: what a condition demands of the current event and an event before it, as `x = a.x` or `price > 3 * a.price`.
 
 A tie is a comparison among the AND-ed parts of a condition. One side has values of the current event alone, the other
 has values of events taken before. So an event meets the condition only if the comparison is true: neither false nor
