@@ -22,7 +22,9 @@ GROWN = -1
 
 
 START_ROW = 0
-"""The row of the start state: it holds no events, is never live and never ends."""
+"""The row of the start state: it holds no events, is never live and never ends. In the ring of live rows it stands
+before the first one, which is also after the last one.
+"""
 
 
 ROW = np.dtype(
@@ -41,6 +43,10 @@ NODE = np.dtype(
         ("parent", np.int32),  # the node of the event taken before it, -1 for none
         ("holders", np.int32),  # number of partial matches, live or parked, that have it as `whole`; or GROWN
     ]
+)
+LINK = integers(
+    "next",  # the live row with the same start or the next later one
+    "previous",
 )
 COMPLETED = np.dtype(
     [
@@ -88,9 +94,9 @@ class PartialMatches(NamedTuple):
     """(capacity,) ROW."""
     slots: Ints
     """(capacity, slots) of the row: see compile.script."""
-    live: Ints
-    """(2, 2 capacity) live rows in order of their start. Cursor.live rows of side Cursor.side are used, from
-    Cursor.first on.
+    links: Records
+    """(capacity,) LINK: the live rows in order of their start, as a ring that begins and ends at START_ROW. So a row in
+    the middle can be taken out, or another one put before it.
     """
     free: Ints
     """(capacity,) rows not in use, the first Cursor.free of them."""
@@ -145,9 +151,7 @@ CURSOR = integers(
     "reached",  # the time of the key's last event
     "now",  # time of the step that is being released
     "step",  # steps done
-    "side",  # which of PartialMatches.live is in use
-    "first",
-    "live",
+    "live",  # rows in the ring of PartialMatches.links
     "wake",  # all truth bits that can change a live partial match; it may have more bits
     "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
     "free",
@@ -190,7 +194,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
     return PartialMatches(
         rows=rows,
         slots=np.tile(tables.slots["initial"], (capacity, 1)),
-        live=np.zeros((2, 2 * capacity), np.int64),
+        links=np.zeros(capacity, LINK),
         free=np.arange(capacity, 0, -1) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),

@@ -7,7 +7,7 @@ from typing import Any
 from cepheid.compile.stages.tables import SkipKind, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.rows import drop_first
 
 NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
@@ -54,7 +54,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
     while cursor.completed:
         match = partials.completed[0]
         waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
-        if waits and cursor.live and earliest_start(partials, cursor) < match.start:
+        if waits and cursor.live and earliest_start(partials) < match.start:
             return True
         if not has_room_for(output, cursor, match.length):
             return False
@@ -66,7 +66,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
             while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
         remove_first(partials, cursor)
-        while cursor.live and earliest_start(partials, cursor) < kept_from:
+        while cursor.live and earliest_start(partials) < kept_from:
             drop_first(partials, cursor, 1)
         while cursor.completed and partials.completed[0].start < kept_from:
             remove_first(partials, cursor)
@@ -107,8 +107,8 @@ def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
 
 
 @inlined
-def earliest_start(partials: PartialMatches, cursor: Cursor) -> int:
-    return partials.rows[partials.live[cursor.side, cursor.first]].start
+def earliest_start(partials: PartialMatches) -> int:
+    return partials.rows[partials.links[START_ROW].next].start
 
 
 @inlined

@@ -25,7 +25,15 @@ from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatch
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
-from cepheid.kernel.stages.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
+from cepheid.kernel.stages.rows import (
+    append_node,
+    copy_row,
+    deadline_of,
+    drop_first,
+    put_before,
+    remove,
+    take_into_slots,
+)
 
 
 class Status(IntEnum):
@@ -150,13 +158,14 @@ def has_deadline(tables: Tables, events: Events, partials: PartialMatches, curso
 @inlined
 def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> int:
     """The earliest deadline of the live partial matches or, if all are after `time`, any time after that."""
+    number = partials.links[START_ROW].next
     if not tables.settings[0].windows:
-        return deadline_of(tables, events, partials, partials.live[cursor.side, cursor.first])
+        return deadline_of(tables, events, partials, number)
     if cursor.earliest <= time:
         cursor.earliest = FOREVER
-        for i in range(cursor.first, cursor.first + cursor.live):
-            number = partials.live[cursor.side, i]
+        while number != START_ROW:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, number))
+            number = partials.links[number].next
     return cursor.earliest
 
 
@@ -165,30 +174,28 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
     cursor.now = deadline(tables, events, partials, cursor, FOREVER)
-    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
-    kept = first
-    for i in range(first, end):
-        row = partials.rows[live[i]]
-        if deadline_of(tables, events, partials, live[i]) == cursor.now:
-            if row.whole >= 0:
-                remove_holder(partials, cursor, row.start, row.whole)
-            elif tables.states[row.state].complete or tables.states[row.state].pending:
-                complete(partials, cursor, row.start, row.node, row.length)
-            elif tables.settings[0].timeouts:
-                time_out(partials, cursor, row.start, row.node, row.length)
-            partials.free[cursor.free] = live[i]
-            cursor.free += 1
+    number = partials.links[START_ROW].next
+    while number != START_ROW:
+        following = partials.links[number].next
+        if deadline_of(tables, events, partials, number) == cursor.now:
+            run_out(tables, partials, cursor, number)
         elif in_order:
-            keep_from(partials, cursor, i)
             return
-        else:
-            live[kept] = live[i]
-            kept += 1
-    if in_order:
-        keep_from(partials, cursor, end)
-    else:
-        cursor.live = kept - first
+        number = following
+
+
+@inlined
+def run_out(tables: Tables, partials: PartialMatches, cursor: Cursor, number: int) -> None:
+    """Ends a partial match whose deadline passes."""
+    row = partials.rows[number]
+    if row.whole >= 0:
+        remove_holder(partials, cursor, row.start, row.whole)
+    elif tables.states[row.state].complete or tables.states[row.state].pending:
+        complete(partials, cursor, row.start, row.node, row.length)
+    elif tables.settings[0].timeouts:
+        time_out(partials, cursor, row.start, row.node, row.length)
+    remove(partials, cursor, number)
 
 
 @kernel
@@ -207,12 +214,13 @@ def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) 
 @inlined
 def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
     """Ends the live partial match with the earliest start, because no more events come."""
-    row = partials.rows[partials.live[cursor.side, cursor.first]]
+    number = partials.links[START_ROW].next
+    row = partials.rows[number]
     if row.whole >= 0:
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
-    drop_first(partials, cursor, 1)
+    remove(partials, cursor, number)
 
 
 @kernel
@@ -223,11 +231,12 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
     more = cursor.live - tables.settings[0].most_partial_matches
     cursor.dropped += more
     cursor.step += 1
-    for i in range(cursor.first, cursor.first + more):
-        row = partials.rows[partials.live[cursor.side, i]]
+    for _ in range(more):
+        number = partials.links[START_ROW].next
+        row = partials.rows[number]
         if row.whole >= 0:
             remove_holder(partials, cursor, row.start, row.whole)
-    drop_first(partials, cursor, more)
+        remove(partials, cursor, number)
 
 
 @inlined
@@ -240,34 +249,29 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
         if cursor.parked == 0:
             cursor.nodes = 0  # no partial match is open, so no match waits either
     word = events.mask[event] | (np.int64(1) << ALWAYS)
-    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
-    if word & cursor.wake == 0:
-        first = end
-    while first < end and not wakes(tables, partials, live[first], word):
-        first += 1
-    # As constants these would have types of their own, and Numba would compile `move` for each.
+    links, wake = partials.links, np.int64(0)
+    number = links[START_ROW].next if word & cursor.wake else np.int64(START_ROW)
+    while number != START_ROW and not wakes(tables, partials, number, word):
+        wake |= tables.states[partials.rows[number].state].wake
+        number = links[number].next
+    # As a constant it would have a type of its own, and Numba would compile `move` for it.
     start_row: Any = np.int64(START_ROW)
-    none: Any = np.int64(0)
     starts = wakes(tables, partials, start_row, word)
-    if first == end and not starts:
+    if number == START_ROW and not starts:
         return
     cursor.step += 1
     cursor.now = cursor.reached
-    moved, count = live, end
-    if first < end:
-        moved, count = partials.live[1 - cursor.side], none
-        cursor.wake = 0
-        for i in range(cursor.first, end):
-            if i >= first and wakes(tables, partials, live[i], word):
-                count = move(tables, events, partials, cursor, live[i], event, word, moved, count, stack, null)
+    if number != START_ROW:
+        cursor.wake = wake
+        while number != START_ROW:
+            following = links[number].next
+            if wakes(tables, partials, number, word):
+                move(tables, events, partials, cursor, number, event, word, stack, null)
             else:
-                cursor.wake |= tables.states[partials.rows[live[i]].state].wake
-                moved[count] = live[i]
-                count += 1
-        cursor.side, cursor.first = 1 - cursor.side, 0
+                cursor.wake |= tables.states[partials.rows[number].state].wake
+            number = following
     if starts:
-        count = move(tables, events, partials, cursor, start_row, event, word, moved, count, stack, null)
-    cursor.live = count - cursor.first
+        move(tables, events, partials, cursor, start_row, event, word, stack, null)
 
 
 @inlined
@@ -284,13 +288,11 @@ def move(
     number: int,
     event: int,
     word: int,
-    moved: Ints,
-    count: int,
     stack: Ints,
     null: Flags,
-) -> int:
-    """Moves one partial match along the edges whose guards hold. Its successors are added to `moved`, which has `count`
-    entries; returns the new count. The successor on the last edge takes over the row, the others get a copy of it.
+) -> None:
+    """Moves one partial match along the edges whose guards hold. The successor on the last edge takes over the row, the
+    others get a copy of it, before it in the order.
     """
     row = partials.rows[number]
     state = tables.states[row.state]
@@ -319,7 +321,10 @@ def move(
             kept = taken
         if not goes_on:
             continue
-        successor = number if i == last and not is_start else copy_row(partials, cursor, number)
+        successor = number
+        if i != last or is_start:
+            successor = copy_row(partials, cursor, number)
+            put_before(partials, cursor, successor, number)
         partials.rows[successor].state = edge.target
         cursor.wake |= tables.states[edge.target].wake
         if edge.stage != IGNORED:
@@ -331,14 +336,10 @@ def move(
             add_holder(partials, successor, kept)
         if tables.settings[0].windows:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
-        moved[count] = successor
-        count += 1
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
-        partials.free[cursor.free] = number
-        cursor.free += 1
-    return count
+        remove(partials, cursor, number)
 
 
 @kernel
