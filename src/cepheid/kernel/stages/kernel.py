@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.arrays import Ints
+from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
@@ -19,7 +19,16 @@ from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
 from cepheid.kernel.stages.collect import collect, rebase
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.fork import copy_nodes, copy_parked, forget_parked, parked_of
-from cepheid.kernel.stages.layout import START_ROW, Output, Parked, new_cursor, new_output, new_partial_matches
+from cepheid.kernel.stages.layout import (
+    START_ROW,
+    Index,
+    Output,
+    Parked,
+    new_cursor,
+    new_index,
+    new_output,
+    new_partial_matches,
+)
 from cepheid.kernel.stages.listing import open_one_by_one
 from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.stages.state import checked_state
@@ -333,4 +342,15 @@ class CompiledKernel:
         self.cursor.free += more
         links = grown(self.partials.links, capacity)
         slots, rows = grown(self.partials.slots, capacity), grown(self.partials.rows, capacity)
-        self.partials = self.partials._replace(rows=rows, slots=slots, links=links, free=free)
+        index = self._grown_index(capacity)
+        self.partials = self.partials._replace(rows=rows, slots=slots, links=links, free=free, index=index)
+
+    def _grown_index(self, capacity: int) -> Index:
+        """Room in the index for more rows; what is in it remains."""
+        index = self.partials.index
+        if self.tables.settings["index_least"][0] == NONE:
+            return index
+        larger = new_index(self.tables, capacity)
+        larger.places[: len(index.places)], larger.deadlines[: len(index.deadlines)] = index.places, index.deadlines
+        larger.roots[: len(index.roots)] = index.roots
+        return larger

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Flags, Int32s, integers
 
 Cursor: TypeAlias = Any
 """One record of CURSOR. NumPy's types do not describe the fields of a record."""
+
+ALL_VISITED = -1
+"""The candidates of an event that visits all live partial matches."""
 
 GROWN = -1
 """The `holders` of a node whose match was continued by another match."""
@@ -87,6 +90,31 @@ class Parked(NamedTuple):
     """(any,) COMPLETED, the first Cursor.parked_completed of them."""
 
 
+PLACE = integers(
+    "root",  # the number of the chain or heap in which the row is; NOWHERE if it is in none
+    "key",  # what the row is looked up by: see `index`
+    "left",  # rows below it in a heap; START_ROW for none
+    "right",  # in a chain, the row after it
+    "above",  # the row above it in a heap, or before it in a chain; START_ROW if it is the root
+)
+NOWHERE = -1
+
+
+class Index(NamedTuple):
+    """Finds the live partial matches that an event can change, and those that run out of time first. It is made for the
+    key that is loaded, once that pays, and forgotten when the key is parked. See `index`.
+    """
+
+    places: Records
+    """(capacity,) PLACE."""
+    deadlines: Records
+    """(capacity,) PLACE in the heap of deadlines, used if states have windows."""
+    roots: Ints
+    """(any,) the first row of each chain, the top row of each heap; START_ROW for none."""
+    found: Ints
+    """(capacity,) the rows that the event at the cursor visits, the first Cursor.candidates of them."""
+
+
 class PartialMatches(NamedTuple):
     """Partial matches and the events they took. Events are stored as trees, so branches share their past."""
 
@@ -105,6 +133,7 @@ class PartialMatches(NamedTuple):
     completed: Records
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
+    index: Index
 
 
 EARLIER = integers(
@@ -154,6 +183,10 @@ CURSOR = integers(
     "live",  # rows in the ring of PartialMatches.links
     "wake",  # all truth bits that can change a live partial match; it may have more bits
     "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
+    "buckets",  # chains of the index for values: a power of two; 0: there is no index
+    "candidates",  # rows in Index.found; ALL_VISITED
+    "walks",  # events of this visit that visited all of at least SETTINGS.index_least partial matches
+    "visited",  # how often an event visited a live partial match
     "free",
     "needed",  # rows, with a node each, that the next step may make
     "needed_matches",  # matches that the next step may make
@@ -165,6 +198,8 @@ CURSOR = integers(
     "matches",  # in Output
     "match_events",  # in Output
     "fanout",  # the most edges that a state has
+    "states",  # the number of states
+    "windows",  # see SETTINGS
     "failure",  # what made a condition fail, see kernel.scripts.interpreter
     "failed_script",
 )
@@ -174,6 +209,7 @@ def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
     cursor.fanout = fanout(tables)
+    cursor.states, cursor.windows = len(tables.states), tables.settings["windows"][0]
     cursor.free = len(partials.free) - 1
     cursor.earliest = FOREVER
     return cursor
@@ -201,6 +237,18 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
         parked=Parked(
             np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
         ),
+        index=new_index(tables, capacity),
+    )
+
+
+def new_index(tables: Tables, capacity: int) -> Index:
+    """Room to index the rows, if any state has a lookup."""
+    if tables.settings["index_least"][0] == NONE:
+        capacity = 1
+    # Heaps and chains of the states, the heap of deadlines, and up to two chains for values a row.
+    roots = 2 * len(tables.states) + 1 + 2 * capacity
+    return Index(
+        np.zeros(capacity, PLACE), np.zeros(capacity, PLACE), np.zeros(roots, np.int64), np.zeros(capacity, np.int64)
     )
 
 

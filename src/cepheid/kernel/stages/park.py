@@ -7,8 +7,8 @@ from typing import Any
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Events
 from cepheid.kernel.jit import kernel
+from cepheid.kernel.stages.deadline import deadline_of
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
-from cepheid.kernel.stages.rows import deadline_of
 
 
 @kernel
@@ -68,7 +68,7 @@ def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Curso
         assign(parked.completed[entry.completed + i], partials.completed[i])
     cursor.parked += cursor.live
     cursor.parked_live, cursor.parked_completed = entry.live_end, entry.completed_end
-    cursor.live = cursor.completed = 0
+    cursor.live = cursor.completed = cursor.buckets = cursor.walks = 0
     cursor.visit += 1
     cursor.loaded = 0
 

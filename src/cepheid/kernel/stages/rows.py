@@ -7,9 +7,10 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.instructions import SlotKind
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, Events
+from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import sum_overflows
+from cepheid.kernel.stages.index import unplace
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 
 
@@ -78,20 +79,6 @@ def beats(values: Ints, event: int, other: int, kind: int) -> bool:
     return left < right or (np.isnan(right) and not np.isnan(left))
 
 
-@inlined
-def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
-    """When the partial match runs out of time; FOREVER if never."""
-    row, window = partials.rows[number], tables.settings[0].window
-    end = later(events.time[row.start], window) if window >= 0 else FOREVER
-    gap = tables.states[row.state].window
-    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
-
-
-@inlined
-def later(time: int, window: int) -> int:
-    return time + window if time <= FOREVER - window else FOREVER
-
-
 @kernel
 def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
     """Ends the first `count` live partial matches."""
@@ -112,6 +99,8 @@ def put_before(partials: PartialMatches, cursor: Cursor, number: int, place: int
 @inlined
 def remove(partials: PartialMatches, cursor: Cursor, number: int) -> None:
     """Ends a live partial match, and frees its row."""
+    if cursor.buckets:
+        unplace(partials, cursor, number)
     links = partials.links
     links[links[number].previous].next = links[number].next
     links[links[number].next].previous = links[number].previous

@@ -21,14 +21,23 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.deadline import deadline_of
+from cepheid.kernel.stages.index import (
+    find_candidates,
+    first_deadline,
+    first_to_end,
+    make_index,
+    pays,
+    place,
+    unplace,
+)
+from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.stages.rows import (
     append_node,
     copy_row,
-    deadline_of,
     drop_first,
     put_before,
     remove,
@@ -92,6 +101,11 @@ def run(
                 return Status.ROOM_NEEDED
             expire(tables, events, partials, cursor)
         elif not at_end:
+            cursor.candidates = ALL_VISITED
+            if pays(tables, partials, cursor):
+                make_index(tables, events, partials, cursor, stack, null)
+            if cursor.buckets:
+                find_candidates(tables, events, partials, cursor, stack, null)
             if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
                 return Status.ROOM_NEEDED
             process(tables, events, partials, cursor, stack, null)
@@ -113,18 +127,21 @@ def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether processing an event that wakes all might need more room than there is. If nothing at all is open, there
     is room for the successors of the start state: see `new_partial_matches`.
     """
-    most = (cursor.live + 1) * cursor.fanout
+    moving = cursor.live if cursor.candidates == ALL_VISITED else cursor.candidates
+    most = (moving + 1) * cursor.fanout
     return (cursor.live or cursor.parked) and (
         cursor.free < most
         or len(partials.nodes) - cursor.nodes < most
-        or len(partials.completed) - cursor.completed < most + cursor.live
+        or len(partials.completed) - cursor.completed < most + moving
     )
 
 
 @kernel
 def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether processing this event might need more room. If it wakes no partial match, only the start state moves."""
-    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    moving = cursor.candidates
+    if moving == ALL_VISITED:
+        moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
     most = (moving + 1) * cursor.fanout
     needed: bool = room_needed(partials, cursor, most, most + moving)
     return needed
@@ -161,6 +178,8 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
     number = partials.links[START_ROW].next
     if not tables.settings[0].windows:
         return deadline_of(tables, events, partials, number)
+    if cursor.buckets:
+        return first_deadline(tables, partials)
     if cursor.earliest <= time:
         cursor.earliest = FOREVER
         while number != START_ROW:
@@ -175,6 +194,10 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
     cursor.step += 1
     cursor.now = deadline(tables, events, partials, cursor, FOREVER)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
+    if cursor.buckets and not in_order:
+        while first_deadline(tables, partials) == cursor.now:
+            run_out(tables, partials, cursor, first_to_end(tables, partials))
+        return
     number = partials.links[START_ROW].next
     while number != START_ROW:
         following = partials.links[number].next
@@ -249,27 +272,32 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
         if cursor.parked == 0:
             cursor.nodes = 0  # no partial match is open, so no match waits either
     word = events.mask[event] | (np.int64(1) << ALWAYS)
-    links, wake = partials.links, np.int64(0)
-    number = links[START_ROW].next if word & cursor.wake else np.int64(START_ROW)
+    links, wake, candidates = partials.links, np.int64(0), cursor.candidates
+    number = links[START_ROW].next if candidates == ALL_VISITED and word & cursor.wake else np.int64(START_ROW)
     while number != START_ROW and not wakes(tables, partials, number, word):
         wake |= tables.states[partials.rows[number].state].wake
         number = links[number].next
     # As a constant it would have a type of its own, and Numba would compile `move` for it.
     start_row: Any = np.int64(START_ROW)
     starts = wakes(tables, partials, start_row, word)
-    if number == START_ROW and not starts:
+    if number == START_ROW and candidates <= 0 and not starts:
         return
     cursor.step += 1
     cursor.now = cursor.reached
     if number != START_ROW:
         cursor.wake = wake
+        cursor.walks += cursor.live >= tables.settings[0].index_least
         while number != START_ROW:
             following = links[number].next
             if wakes(tables, partials, number, word):
+                cursor.visited += 1
                 move(tables, events, partials, cursor, number, event, word, stack, null)
             else:
                 cursor.wake |= tables.states[partials.rows[number].state].wake
             number = following
+    for i in range(candidates - 1, -1, -1):  # the one that came last is found first
+        cursor.visited += 1
+        move(tables, events, partials, cursor, partials.index.found[i], event, word, stack, null)
     if starts:
         move(tables, events, partials, cursor, start_row, event, word, stack, null)
 
@@ -322,9 +350,12 @@ def move(
         if not goes_on:
             continue
         successor = number
+        stays = i == last and not is_start and edge.stage == IGNORED and edge.target == row.state
         if i != last or is_start:
             successor = copy_row(partials, cursor, number)
             put_before(partials, cursor, successor, number)
+        elif cursor.buckets and not stays:
+            unplace(partials, cursor, number)
         partials.rows[successor].state = edge.target
         cursor.wake |= tables.states[edge.target].wake
         if edge.stage != IGNORED:
@@ -336,6 +367,8 @@ def move(
             add_holder(partials, successor, kept)
         if tables.settings[0].windows:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
+        if cursor.buckets and not stays:
+            place(tables, events, partials, cursor, successor, stack, null)
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
