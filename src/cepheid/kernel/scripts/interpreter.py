@@ -61,16 +61,30 @@ def run_script(
 
     `stack` and `null` are scratch, as long as the longest script: an instruction pushes at most one value.
     """
-    start, end = tables.scripts[script].start, tables.scripts[script].end
-    failure = evaluate(tables, events, partials, row, event, start, end, stack, null)
+    entry = tables.scripts[script]
+    failure = evaluate(
+        tables.code,
+        tables.constants,
+        events.values,
+        events.missing,
+        partials.slots,
+        row,
+        event,
+        entry.start,
+        entry.end,
+        stack,
+        null,
+    )
     return failure == NO_FAILURE and not null[0] and stack[0] != 0, failure
 
 
 @kernel
 def evaluate(
-    tables: Scripts,
-    events: Lifted,
-    partials: Slots,
+    code: Records,
+    constants: Ints,
+    values: Ints,
+    missing: Flags,
+    slots_of_rows: Ints,
     row: int,
     event: int,
     at: int,
@@ -79,11 +93,10 @@ def evaluate(
     null: Flags,
 ) -> int:
     """Runs the instructions from `at` to `end` and returns what made them fail. Their value is then stack[0], or NULL
-    if null[0] is set.
+    if null[0] is set. The arrays are passed one by one, because each takes time to pass.
     """
     doubles = stack.view(np.float64)
-    slots = partials.slots[row]
-    code, constants = tables.code, tables.constants
+    slots = slots_of_rows[row]
     top = -1
     failure = NO_FAILURE
     while at < end:
@@ -91,12 +104,12 @@ def evaluate(
         at += 1
         if op == Op.CURRENT:
             top += 1
-            stack[top], null[top] = events.values[a, event], events.missing[a, event]
+            stack[top], null[top] = values[a, event], missing[a, event]
         elif op == Op.AT_EVENT:
             top += 1
             position = slots[a]
-            null[top] = position < 0 or events.missing[b, position]
-            stack[top] = 0 if null[top] else events.values[b, position]
+            null[top] = position < 0 or missing[b, position]
+            stack[top] = 0 if null[top] else values[b, position]
         elif op == Op.CONSTANT:
             top += 1
             stack[top], null[top] = constants[a], b != 0

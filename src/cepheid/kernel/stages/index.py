@@ -17,6 +17,7 @@ a snapshot and a copy of a key have none.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,12 @@ from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, evaluate
 from cepheid.kernel.stages.deadline import deadline_of
 from cepheid.kernel.stages.heap import add_up_to, push, take_out
-from cepheid.kernel.stages.layout import ALL_VISITED, NOWHERE, START_ROW, Cursor, PartialMatches
+from cepheid.kernel.stages.layout import ALL_VISITED, NOWHERE, START_ROW, Cursor, Index, PartialMatches
 
 FOUND, MISSING, FAILED = range(3)
 """Whether a side of the ties has a key, is NULL, or cannot be computed."""
 
+_OF_ROW = -1
 _LEAST = np.iinfo(np.int64).min
 _NAN = int(np.float64(np.nan).view(np.int64))
 
@@ -56,7 +58,7 @@ def chain_for(tables: Tables, cursor: Cursor, key: int) -> int:
 
 @inlined
 def has_room_for(tables: Tables, partials: PartialMatches, buckets: int) -> bool:
-    return heap_of_deadlines(tables) + 1 + buckets <= len(partials.index.roots)
+    return heap_of_deadlines(tables) + 1 + buckets <= len(partials.lookup.roots)
 
 
 @inlined
@@ -73,7 +75,7 @@ def make_index(
     tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags
 ) -> None:
     """Places all live rows."""
-    index, first = partials.index, heap_of_deadlines(tables) + 1
+    index, first = partials.lookup, heap_of_deadlines(tables) + 1
     cursor.buckets = 1
     while cursor.buckets < 2 * cursor.live and has_room_for(tables, partials, 2 * cursor.buckets):
         cursor.buckets *= 2
@@ -86,19 +88,21 @@ def make_index(
         number = partials.links[number].next
 
 
-@kernel
+@inlined
 def place(
     tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, stack: Ints, null: Flags
 ) -> None:
     """Puts a live row into the index; it is in none of its chains and heaps."""
-    index, number_of_state = partials.index, partials.rows[number].state
+    index, number_of_state = partials.lookup, partials.rows[number].state
     state = tables.states[number_of_state]
     if tables.settings[0].windows:
         deadline = deadline_of(tables, events, partials, number)
         push(index.deadlines, index.roots, heap_of_deadlines(tables), number, deadline)
-    outcome, key, root = FAILED, np.int64(0), number_of_state
+    of_row: Any = np.int64(_OF_ROW)
+    key: Any = np.int64(0)
+    outcome, root = FAILED, number_of_state
     if state.lookup != Lookup.ALL:
-        outcome, key = key_of(tables, events, partials, number, np.int64(0), number_of_state, False, stack, null)
+        outcome, key = key_of(tables, events, partials, number, of_row, number_of_state, stack, null)
     if outcome == FOUND and state.lookup == Lookup.ORDERED:
         push(index.places, index.roots, heap_of(tables, number_of_state), number, key)
         return
@@ -115,9 +119,8 @@ def place(
 
 
 @kernel
-def unplace(partials: PartialMatches, cursor: Cursor, number: int) -> None:
+def unplace(index: Index, cursor: Cursor, number: int) -> None:
     """Takes a live row out of the index."""
-    index = partials.index
     entry = index.places[number]
     if cursor.windows:
         take_out(index.deadlines, index.roots, number)
@@ -135,15 +138,16 @@ def unplace(partials: PartialMatches, cursor: Cursor, number: int) -> None:
     entry.root = NOWHERE
 
 
-@kernel
+@inlined
 def find_candidates(
     tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags
 ) -> None:
     """Sets `Cursor.candidates` to the live rows that the event at the cursor can change, and maybe others; in a chain,
     those placed last come first.
     """
-    event, index, count = cursor.event, partials.index, 0
+    event, index, count = cursor.event, partials.lookup, 0
     word = events.mask[event] | (np.int64(1) << ALWAYS)
+    start_row: Any = np.int64(START_ROW)  # as a constant it would have a type of its own
     cursor.candidates = ALL_VISITED
     if word & cursor.wake:
         for number in range(len(tables.states)):
@@ -159,7 +163,7 @@ def find_candidates(
                 continue
             if word & state.visits_all:
                 return
-            outcome, key = key_of(tables, events, partials, np.int64(START_ROW), event, number, True, stack, null)
+            outcome, key = key_of(tables, events, partials, start_row, event, number, stack, null)
             if outcome == FAILED or (outcome == MISSING and state.nulls):
                 return
             if outcome == FOUND and state.lookup == Lookup.EQUAL:
@@ -177,7 +181,7 @@ def find_candidates(
     cursor.candidates = count
 
 
-@kernel
+@inlined
 def key_of(
     tables: Tables,
     events: Events,
@@ -185,17 +189,32 @@ def key_of(
     row: int,
     event: int,
     number: int,
-    of_event: bool,
     stack: Ints,
     null: Flags,
 ) -> tuple[int, int]:
-    """What a side of the ties of state `number` is looked up by: the side of the event, or that of the row."""
+    """What a side of the ties of state `number` is looked up by: the side of the event or, with _OF_ROW in its place,
+    that of the row.
+    """
     state = tables.states[number]
-    outcome, key = FOUND, np.int64(number)
+    outcome = FOUND
+    key: Any = np.int64(number)
     for i in range(state.ties, state.ties_end):
         tie = tables.ties[i]
-        first, end = (tie.value, tie.value_end) if of_event else (tie.earlier, tie.earlier_end)
-        if evaluate(tables, events, partials, row, event, first, end, stack, null) != NO_FAILURE:
+        first, end = (tie.value, tie.value_end) if event != _OF_ROW else (tie.earlier, tie.earlier_end)
+        failure = evaluate(
+            tables.code,
+            tables.constants,
+            events.values,
+            events.missing,
+            partials.slots,
+            row,
+            event,
+            first,
+            end,
+            stack,
+            null,
+        )
+        if failure != NO_FAILURE:
             return FAILED, key
         if null[0]:
             outcome = MISSING
@@ -213,12 +232,13 @@ def ordinal(bits: int) -> int:
     """The bits of a double as an integer that is in Spark's order: -0.0 equals 0.0, NaN is equal to itself and the
     greatest.
     """
-    value = np.int64(bits).view(np.float64)
+    word: Any = np.int64(bits)
+    value = word.view(np.float64)
     if value == 0.0:
-        return np.int64(0)
+        return 0
     if math.isnan(value):
-        return np.int64(_NAN)
-    return bits if bits >= 0 else bits ^ np.int64(FOREVER)
+        return _NAN
+    return bits if bits >= 0 else bits ^ FOREVER
 
 
 @inlined
@@ -227,17 +247,18 @@ def mixed(key: int, value: int) -> int:
     word = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(value)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64(word ^ (word >> np.uint64(31)))
+    hash_: Any = np.int64(word ^ (word >> np.uint64(31)))
+    return hash_
 
 
 @inlined
 def first_deadline(tables: Tables, partials: PartialMatches) -> int:
     """The earliest deadline of the live rows, if states have windows; FOREVER if there is none."""
     number = first_to_end(tables, partials)
-    return FOREVER if number == START_ROW else partials.index.deadlines[number].key
+    return FOREVER if number == START_ROW else partials.lookup.deadlines[number].key
 
 
 @inlined
 def first_to_end(tables: Tables, partials: PartialMatches) -> int:
     """The live row with the earliest deadline, if states have windows; START_ROW if there is none."""
-    return partials.index.roots[heap_of_deadlines(tables)]
+    return partials.lookup.roots[heap_of_deadlines(tables)]

@@ -342,12 +342,12 @@ class CompiledKernel:
         self.cursor.free += more
         links = grown(self.partials.links, capacity)
         slots, rows = grown(self.partials.slots, capacity), grown(self.partials.rows, capacity)
-        index = self._grown_index(capacity)
-        self.partials = self.partials._replace(rows=rows, slots=slots, links=links, free=free, index=index)
+        lookup = self._grown_index(capacity)
+        self.partials = self.partials._replace(rows=rows, slots=slots, links=links, free=free, lookup=lookup)
 
     def _grown_index(self, capacity: int) -> Index:
         """Room in the index for more rows; what is in it remains."""
-        index = self.partials.index
+        index = self.partials.lookup
         if self.tables.settings["index_least"][0] == NONE:
             return index
         larger = new_index(self.tables, capacity)

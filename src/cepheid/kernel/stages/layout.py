@@ -133,7 +133,7 @@ class PartialMatches(NamedTuple):
     completed: Records
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
-    index: Index
+    lookup: Index
 
 
 EARLIER = integers(
@@ -237,7 +237,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
         parked=Parked(
             np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
         ),
-        index=new_index(tables, capacity),
+        lookup=new_index(tables, capacity),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cepheid.compile.stages.tables import SkipKind, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
@@ -100,10 +102,12 @@ def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether the second waiting match has the same events and stages as the first. Equal matches come one after the
     other.
     """
-    other = 1
-    if cursor.completed > 2 and comes_before(partials, 2, 1):
-        other = 2
-    return partials.completed[0].step == partials.completed[other].step and not comes_before(partials, 0, other)
+    # As constants these would have types of their own, and Numba would compile `comes_before` for each.
+    first: Any = np.int64(0)
+    second: Any = np.int64(1)
+    third: Any = np.int64(2)
+    other = third if cursor.completed > 2 and comes_before(partials, third, second) else second
+    return partials.completed[first].step == partials.completed[other].step and not comes_before(partials, first, other)
 
 
 @inlined
@@ -136,7 +140,7 @@ def are_in_order(partials: PartialMatches, count: int) -> bool:
     """Whether the first `count` waiting matches are stored in order. Mostly they are, because partial matches are
     visited in order of their start.
     """
-    place = 1
+    place: Any = np.int64(1)
     while place < count and comes_before(partials, place - 1, place):
         place += 1
     return place >= count
@@ -199,7 +203,7 @@ def remove_first(partials: PartialMatches, cursor: Cursor) -> None:
     completed = partials.completed
     cursor.completed -= 1
     swap(completed[0], completed[cursor.completed])
-    at = 0
+    at: Any = np.int64(0)
     while 2 * at + 1 < cursor.completed:
         below = 2 * at + 1
         if below + 1 < cursor.completed and comes_before(partials, below + 1, below):

@@ -100,7 +100,7 @@ def put_before(partials: PartialMatches, cursor: Cursor, number: int, place: int
 def remove(partials: PartialMatches, cursor: Cursor, number: int) -> None:
     """Ends a live partial match, and frees its row."""
     if cursor.buckets:
-        unplace(partials, cursor, number)
+        unplace(partials.lookup, cursor, number)
     links = partials.links
     links[links[number].previous].next = links[number].next
     links[links[number].next].previous = links[number].previous

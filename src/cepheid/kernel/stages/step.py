@@ -192,7 +192,8 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
-    cursor.now = deadline(tables, events, partials, cursor, FOREVER)
+    forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
+    cursor.now = deadline(tables, events, partials, cursor, forever)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
     if cursor.buckets and not in_order:
         while first_deadline(tables, partials) == cursor.now:
@@ -273,12 +274,12 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
             cursor.nodes = 0  # no partial match is open, so no match waits either
     word = events.mask[event] | (np.int64(1) << ALWAYS)
     links, wake, candidates = partials.links, np.int64(0), cursor.candidates
-    number = links[START_ROW].next if candidates == ALL_VISITED and word & cursor.wake else np.int64(START_ROW)
+    # As a constant it would have a type of its own, and Numba would compile `move` for it.
+    start_row: Any = np.int64(START_ROW)
+    number = links[START_ROW].next if candidates == ALL_VISITED and word & cursor.wake else start_row
     while number != START_ROW and not wakes(tables, partials, number, word):
         wake |= tables.states[partials.rows[number].state].wake
         number = links[number].next
-    # As a constant it would have a type of its own, and Numba would compile `move` for it.
-    start_row: Any = np.int64(START_ROW)
     starts = wakes(tables, partials, start_row, word)
     if number == START_ROW and candidates <= 0 and not starts:
         return
@@ -297,7 +298,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
             number = following
     for i in range(candidates - 1, -1, -1):  # the one that came last is found first
         cursor.visited += 1
-        move(tables, events, partials, cursor, partials.index.found[i], event, word, stack, null)
+        move(tables, events, partials, cursor, partials.lookup.found[i], event, word, stack, null)
     if starts:
         move(tables, events, partials, cursor, start_row, event, word, stack, null)
 
@@ -355,7 +356,7 @@ def move(
             successor = copy_row(partials, cursor, number)
             put_before(partials, cursor, successor, number)
         elif cursor.buckets and not stays:
-            unplace(partials, cursor, number)
+            unplace(partials.lookup, cursor, number)
         partials.rows[successor].state = edge.target
         cursor.wake |= tables.states[edge.target].wake
         if edge.stage != IGNORED:
