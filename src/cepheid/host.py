@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cepheid.detect import arrow_table
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, StoreError
 from cepheid.events.time import microseconds
+from cepheid.hosts.durable.arguments import (
+    check_one_pattern,
+    check_position,
+    checked_columns,
+    checked_old,
+    checked_source,
+    columns_faults,
+)
 from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
@@ -20,6 +28,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_lateness,
+    checked_limits,
     checked_name,
     checked_names,
     checked_nulls,
@@ -64,7 +73,18 @@ class Host:
 
     def __init__(self, host: DurableHost) -> None:
         """Use `open_host`."""
-        self._host = host
+        self._durable = host
+        self._is_closed = False
+
+    @property
+    def _host(self) -> DurableHost:
+        """
+        Raises:
+            StoreError: it is closed.
+        """
+        if self._is_closed:
+            raise StoreError("this host is closed: open_host opens its store again")
+        return self._durable
 
     @property
     def inputs(self) -> Mapping[str, Input]:
@@ -110,8 +130,9 @@ class Host:
             nulls=checked_nulls(nulls, faults),
             keep=(checked_lateness(keep, faults, "keep") or timedelta(0)) // timedelta(microseconds=1),
         )
-        missing = [column for column in (given.time, *given.sequence) if column not in given.columns.names]
-        faults += [f"the events have no column {column!r}" for column in missing]
+        if not given.name:
+            faults.append("name: an input needs a name")
+        faults += columns_faults(given.columns, given.time, given.sequence)
         if faults:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
@@ -146,24 +167,27 @@ class Host:
             PatternError, SchemaError: the pattern does not fit the events, or has conditions in Python, which cannot be
                 stored; the message has all problems, and nothing has changed.
         """
+        check_one_pattern(pattern)
         faults: list[str] = []
+        names, asked, promoted = checked_columns(key, measures, promote, faults)
         deployment = Deployment(
             number=0,
             pattern=pattern,
             version=pattern.version or "1",
-            input=input,
-            key=() if key is None else checked_names("key", key, faults),
+            input=checked_source(input, faults),
+            key=names,
             columns=None if columns is None else checked_names("columns", columns, faults),
-            measures=measures,
-            promoted=promote,
+            measures=asked,
+            promoted=promoted,
             outputs=checked_outputs(outputs, faults),
-            limits=limits or Limits(),
+            limits=Limits() if limits is None else checked_limits(limits, faults),
             slug=slug_of(pattern.name),
         )
+        former = checked_old("old", old, faults)
         if faults:
             raise SchemaError("\n".join(faults))
         from_ = None if since is None else self._instant("since", since, input)
-        return self._host.deploy(deployment, since=from_, old=old)
+        return self._host.deploy(deployment, since=from_, old=former)
 
     def retire(self, name: str, *, how: Old) -> None:
         """Ends the running version of a pattern. With "drain" it starts nothing more, and goes on until nothing of it
@@ -172,6 +196,10 @@ class Host:
         Raises:
             SchemaError: no pattern of this name runs.
         """
+        faults: list[str] = []
+        checked_old("how", how, faults)
+        if faults:
+            raise SchemaError("\n".join(faults))
         self._host.retire(name, how)
 
     def feed(self, events: object, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
@@ -184,10 +212,12 @@ class Host:
                 events already, nothing happens, and the result says so.
 
         Raises:
+            SchemaError: the events have other columns than the input, or the position is none.
             EventError: some of the events are stored already, or cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`.
             StoreError: the transaction failed. After any error the host is as before the call.
         """
+        check_position(position)
         return self._host.feed(arrow_table(events), input, position)
 
     def advance_time(self, time: datetime | str, *, input: str | None = None) -> Fed:  # noqa: A002
@@ -230,8 +260,9 @@ class Host:
         return figures_of(self._host)
 
     def close(self) -> None:
-        """Gives up the store. Everything is stored already."""
-        self._host.close()
+        """Gives up the store. Everything is stored already, and later calls are refused."""
+        self._is_closed = True
+        self._durable.close()
 
     def __enter__(self) -> Self:
         return self

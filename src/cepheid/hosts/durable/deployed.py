@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.errors import PatternError, in_pattern
 from cepheid.events.batch import TIME, Batch
@@ -26,6 +27,7 @@ from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import advance
 from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import with_any
+from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
@@ -190,7 +192,16 @@ class Deployed:
         return batch
 
     def _finished(self, rows: pa.Table) -> pa.Table:
-        return finished_rows(self.plan, rows, self._engine)
+        return in_order(finished_rows(self.plan, rows, self._engine))
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows in the order of their detection; those of one instant stay as they are. So do rows in real time, as a
+    retraction follows its insertion.
+    """
+    if pc.any(pc.is_in(rows.column("kind"), value_set=pa.array([INSERTION, RETRACTION]))).as_py():
+        return rows
+    return rows.take(pc.sort_indices(rows.column("detected_at")))  # the sort is stable
 
 
 def without_keys(measures: Mapping[str, str] | None, key: Sequence[str]) -> dict[str, str] | None:

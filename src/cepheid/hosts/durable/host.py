@@ -288,6 +288,8 @@ class DurableHost:
         if isinstance(given, str):
             known = self._input(given)
             return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
+        if given.raw is not None:
+            self._input(given.raw)
         upstream = [deployed for deployed in self._running if deployed.deployment.name in given.patterns]
         return tier_table(given, upstream, [self._inputs[name] for name in sorted(self._sources_of(given))])
 

@@ -52,8 +52,8 @@ def _kind_of(url: str) -> tuple[_Kind, str]:
     scheme, separator, place = url.partition("://")
     if not separator or scheme not in _KINDS:
         known = ", ".join(f"{name}://" for name in _KINDS)
-        # Not the whole URL: it may have a password.
-        raise StoreError(f"a store is named by a URL that begins with one of {known}; this one begins with {scheme!r}")
+        shown = scheme.partition(":")[0]  # not the whole URL: it may have a password
+        raise StoreError(f"a store is named by a URL that begins with one of {known}; this one begins with {shown!r}")
     return _KINDS[scheme], place
 
 
@@ -114,8 +114,20 @@ def _check_is_store(backup: Path, database: Database) -> None:
 
 
 def _path(place: str) -> Path:
-    """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not."""
-    return Path(place.removeprefix("/"))
+    """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not.
+
+    Raises:
+        StoreError: it names no file, or its folder does not exist.
+    """
+    path = Path(place.removeprefix("/"))
+    if not place.startswith("/") or not path.name:
+        raise StoreError(
+            "a file comes after three slashes, as in sqlite:///alerts.db, or after four if its path is absolute, as in "
+            f"sqlite:////var/alerts.db; here after the first two comes {place!r}"
+        )
+    if not path.parent.is_dir():
+        raise StoreError(f"the store {path} cannot be opened: there is no folder {path.parent}")
+    return path
 
 
 _KINDS = {

@@ -35,7 +35,10 @@ def open_table(deployed: Deployed) -> RowTable | None:
     if columns is None:
         return None
     keys = tuple(deployed.deployment.key)
-    promoted = tuple((name,) for name in deployed.deployment.promoted or ())
+    asked = (columns.field(name) for name in deployed.deployment.promoted or ())
+    promoted = tuple(
+        (field.name,) for field in asked if not pa.types.is_duration(field.type)
+    )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
     return RowTable(f"open_{deployed.deployment.slug}", columns, "id", indexes)
 

@@ -11,6 +11,10 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 
+_NO_RIGHTS = "42501"
+"""SQL's code for what the user may not do."""
+_RIGHTS = ". A host's user needs USAGE and CREATE on the schema, and all rights on the tables that hosts made there"
+
 
 class Database(Protocol):
     """A connection to a database, and what is special about its SQL. All values are given as parameters."""
@@ -100,7 +104,8 @@ def failing(database: Database, what: str) -> Iterator[None]:
     try:
         yield
     except database.errors as error:
-        raise StoreError(f"the store cannot be {what}: {reason(error)}") from error
+        lacks_rights = getattr(error, "sqlstate", None) == _NO_RIGHTS
+        raise StoreError(f"the store cannot be {what}: {reason(error)}{_RIGHTS if lacks_rights else ''}") from error
 
 
 def reason(error: Exception) -> str:

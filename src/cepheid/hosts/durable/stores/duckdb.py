@@ -22,10 +22,13 @@ _SETTINGS = {
     "TimeZone": "UTC",
     # A user's query reads the host's tables, and nothing else.
     "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
     "lock_configuration": "true",
 }
+_NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""For files that are not DuckDB's, such as those of SQLite, it would load extensions, and download them."""
 
 
 class DuckDbDatabase:
@@ -131,7 +134,7 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return duckdb.connect(path)
+            return duckdb.connect(path, config=_NO_DOWNLOADS)
         except duckdb.IOException as error:
             if "lock" not in str(error) or time.monotonic() > until:
                 raise

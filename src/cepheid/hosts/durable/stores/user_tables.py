@@ -61,8 +61,14 @@ def _check_types(table: str, there: Mapping[str, str], types: Mapping[str, str])
         for name in sorted(types.keys() & there)
         if there[name] != types[name]
     ]
+    folded = {name.lower(): name for name in there}
+    changed += [
+        f"{folded[name.lower()]!r} and {name!r} differ in case alone"
+        for name in sorted(types.keys() - there)
+        if name.lower() in folded
+    ]
     if changed:
         raise StoreError(
-            f"table {table!r} has columns of other types from an earlier version: {', '.join(changed)}. Give these "
-            "columns other names"
+            f"table {table!r} has other columns from an earlier version: {', '.join(changed)}. Give these columns "
+            "other names"
         )
