@@ -99,5 +99,6 @@ def test_values_are_joined_and_rows_unpacked() -> None:
     assert joined is not None
     assert joined.data.to_pydict() == {"n": [1, 2]}
     assert events_of([b""]) is None
-    rows = unpack(iter([pa.record_batch({"rows": [to_stream(first), to_stream(second)]})]), (schema,))
+    values = pa.record_batch({"rows": [to_stream(first), to_stream(second)], "pattern": pa.array([0, 1], pa.int32())})
+    rows = unpack(iter([values]), (schema, {}))
     assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1}, {"m": None, "n": 2}]

@@ -31,6 +31,8 @@ from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
+_TOGETHER = {"patterns": None, "supervised": None}
+"""Entries of `made_for` that are about all patterns of the query together."""
 _VARIABLES = {"head", "snapshot", "log", "ledger"}
 _NEEDED = "Give the checkpointLocation of a query of detect that has had events"
 
@@ -87,9 +89,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
-    if changed := differences(
-        {**stored.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}
-    ):
+    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
         raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
     look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
     parts = _parts(spark, stored)
@@ -106,6 +106,18 @@ def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
     return {stored.name: _open_count(stored._replace(batch=batch)) for stored in _checkpointed_patterns(checkpoint)}
 
 
+def stored_numbers(checkpoint: str, shards: int) -> set[int]:
+    """The numbers of the patterns that have state after the last committed micro-batch: something of them is open, or
+    events wait for the watermark. Each pattern has this many shards.
+    """
+    spark, found = _session(), set[int]()
+    for operator in _ours(_all_operators(spark, checkpoint)):
+        stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+        numbers = F.floor(_shard() / shards).cast("int")
+        found |= {row[0] for row in _state(spark, stored, "head").select(numbers).distinct().collect()}
+    return found
+
+
 def query_of(checkpoint: str) -> str:
     """The id of the checkpoint's query. Spark writes it there when the query starts."""
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
@@ -118,14 +130,24 @@ def _checkpointed_patterns(checkpoint: str) -> list[CheckpointedPattern]:
         SnapshotError: there is no checkpoint of a query of detect.
     """
     spark = _session()
-    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    operators = _all_operators(spark, checkpoint)
     if not operators:
         raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
-    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
+    ours = _ours(operators)
     if not ours:
         names = ", ".join(operator.operatorName for operator in operators)
         raise SnapshotError(f"the checkpoint at {checkpoint!r} belongs to another kind of query ({names}). {_NEEDED}")
     return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+
+
+def _all_operators(spark: SparkSession, checkpoint: str) -> list[Any]:
+    """The stateful operators of the checkpoint's query."""
+    return spark.read.format("state-metadata").load(checkpoint).collect()
+
+
+def _ours(operators: list[Any]) -> list[Any]:
+    """Those whose state is that of shards."""
+    return [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
 
 
 def _open_count(stored: CheckpointedPattern) -> int:

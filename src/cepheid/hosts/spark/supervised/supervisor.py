@@ -1,0 +1,325 @@
+"""The supervisor of a streaming query: it changes the set of patterns while the query runs.
+
+Spark freezes the plan of a running query. So the supervisor stops it after a micro-batch, plans again with the new set
+on the same checkpoint, and goes on. Everything that can be wrong with the new set is found while the former query still
+runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
+from cepheid.hosts.spark.stream.checkpoint_reader import stored_numbers
+from cepheid.hosts.spark.stream.detect import detect_on_stream
+from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
+from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
+from cepheid.hosts.spark.supervised.sets import Change, PatternSet, following
+from cepheid.lang.documents import AnyPattern
+from cepheid.lang.parameters import ParameterValue
+from cepheid.plan.pattern_request import PatternRequest
+from cepheid.requests.request_of import request_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+    from cepheid.hosts.durable.host import Old
+
+LOOK = 1.0
+"""Seconds between two looks at the folder."""
+
+_SETTLED = 0.2
+"""Seconds between two looks at the folder when the supervisor starts."""
+_POLL = 0.005
+_RARELY = 20
+"""Reading whether something is still open may take one part in so many of the time."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The set of patterns has changed."""
+
+    patterns: PatternSet
+    change: Change
+    pause: timedelta | None
+    """From the last commit of the former query to the first commit of this one, or until it waits for events; if the
+    former one was waiting for events, from when it was stopped. None for the first query of a supervisor.
+    """
+    former: StreamingQuery | None
+    """The former query, which has ended."""
+
+    def __str__(self) -> str:
+        change = self.change
+        parts = [f"deployed {one}" for one in change.deployed]
+        parts += [f"draining {one}" for one in change.draining]
+        parts += [f"retired {one}" for one in change.gone]
+        if self.pause is not None:
+            parts.append(f"pause {self.pause.total_seconds():.2f} s")
+        return f"patterns from batch {self.patterns.first}: {'; '.join(parts) or 'unchanged'}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The files in the folder are wrong. Nothing has changed: the query goes on with the former set."""
+
+    problems: str
+
+    def __str__(self) -> str:
+        return f"the patterns in the folder are refused, and the former ones go on:\n{self.problems}"
+
+
+Report: TypeAlias = Callable[[Switch | Refusal], object]
+
+
+@dataclass(frozen=True)
+class Supervised:
+    """What a supervisor runs."""
+
+    events: DataFrame
+    folder: Path
+    parameters: Mapping[str, ParameterValue]
+    write: Callable[[DataFrame], DataStreamWriter]
+    """The writer of the rows, without the checkpoint."""
+    checkpoint: str
+    old: Old
+    arguments: Mapping[str, Any]
+    """Of `detect`: all but the events and the patterns."""
+    report: Report
+
+    def rows(self, given: PatternSet) -> DataFrame:
+        """The rows of the set's patterns.
+
+        Raises:
+            PatternError, SchemaError, LimitExceeded: as `detect`.
+        """
+        running = {name: one.pattern for name, one in given.running.items()}
+        request = request_of(running, endless=True, **self.arguments)
+        draining = (PatternRequest(request.family.endless(one.pattern)) for one in given.draining)
+        every = replace(request, patterns=(*request.patterns, *draining))
+        return detect_on_stream(self.events, every, given.places)
+
+    def start(self, rows: DataFrame, **trigger: Any) -> StreamingQuery:
+        """Starts a query. `trigger` replaces the writer's own."""
+        writer = self.write(rows).option("checkpointLocation", self.checkpoint)
+        return (writer.trigger(**trigger) if trigger else writer).start()
+
+
+class Supervisor:
+    """Runs a query, and changes its set of patterns. Made by `supervise`."""
+
+    def __init__(self, given: Supervised) -> None:
+        """Starts the query; as `supervise`."""
+        self._given = given
+        self._ledger = SetLedger(given.events.sparkSession, given.checkpoint)
+        self._sets = self._ledger.sets()
+        self._stopped = Event()
+        self._checked_at, self._checked = 0.0, -1
+        self._unreadable = ""
+        self._seen = _settled(given.folder)
+        self._judged = self._seen
+        if self._sets:
+            self._wanted: Mapping[str, AnyPattern] = {name: one.pattern for name, one in self._sets[-1].running.items()}
+            new = self._judge(self._seen)
+        else:
+            self._check_new()
+            files = patterns_of(self._seen, given.folder, given.parameters)
+            self._wanted = {name: file.pattern for name, file in files.items()}
+            with _located_in(files):
+                nothing = PatternSet(0, ())
+                new = following(nothing, self._wanted, given.old, ())
+                given.rows(new)
+        self._begin(new)
+
+    def _begin(self, new: PatternSet | None) -> None:
+        before = self._sets[-1] if self._sets else None
+        if new is not None:
+            new = replace(new, first=self._next_batch(may_fail=True) if before is not None else 0)
+            self._add(new)
+        self.query = self._given.start(self._given.rows(self.patterns))
+        """The query that runs now."""
+        change = Change.between(None if new is None else before, self.patterns)
+        self._given.report(Switch(self.patterns, change, None, None))
+
+    @property
+    def patterns(self) -> PatternSet:
+        """The patterns that run and drain now."""
+        return self._sets[-1]
+
+    def run(self) -> None:
+        """Looks at the folder every second, until the query ends or `stop` is called.
+
+        Raises:
+            StreamingQueryException: the query has failed.
+        """
+        while not self.query.awaitTermination(LOOK) and not self._stopped.is_set():
+            self.look()
+
+    def stop(self) -> None:
+        """Stops the query, which interrupts its micro-batch, and ends `run`. May be called by another thread."""
+        self._stopped.set()
+        self.query.stop()
+
+    def look(self) -> None:
+        """Looks at the folder once, and makes the change that is due. Content must be the same at two looks before it
+        counts: then nobody is writing it.
+        """
+        if not self.query.isActive:
+            return
+        content = self._content()
+        is_settled, self._seen = content == self._seen, content
+        new = None
+        if is_settled and content != self._judged:
+            self._judged = content
+            new = self._judge(content)
+        if new is None and (idle := self._idle()):
+            new = following(self.patterns, self._wanted, self._given.old, self._sets, idle)
+        if new is not None:
+            self._switch(new)
+
+    def _content(self) -> Content:
+        try:
+            return content_of(self._given.folder)
+        except PatternError as error:
+            self._refuse_once(error)
+            return self._seen
+
+    def _refuse_once(self, error: PatternError) -> None:
+        if self._unreadable != str(error):
+            self._unreadable = str(error)
+            self._given.report(Refusal(str(error)))
+
+    def _judge(self, content: Content) -> PatternSet | None:
+        """The set that the content asks for; None if it is the present one, or if the content is refused."""
+        given = self._given
+        try:
+            files = patterns_of(content, given.folder, given.parameters)
+            wanted = {name: file.pattern for name, file in files.items()}
+            with _located_in(files):
+                new = following(self.patterns, wanted, given.old, self._sets)
+                if new.without_first() == self.patterns.without_first():
+                    return None
+                given.rows(new)
+        except (PatternError, SchemaError, LimitExceeded) as error:
+            given.report(Refusal(str(error)))
+            return None
+        self._wanted = wanted
+        return new
+
+    def _switch(self, new: PatternSet) -> None:
+        new = replace(new, ended=self._not_cleared(new.ended))
+        rows = self._given.rows(new)
+        change = Change.between(self.patterns, new)
+        former, began = self.query, self._stop_after_commit()
+        if former.exception() is not None or self._stopped.is_set():
+            return
+        self._add(replace(new, first=self._next_batch()))
+        self.query = self._given.start(rows)
+        self._await_first()
+        pause = timedelta(seconds=monotonic() - began)
+        self._given.report(Switch(self.patterns, change, pause, former))
+
+    def _add(self, new: PatternSet) -> None:
+        self._ledger.add(new, self._sets)
+        self._sets.append(new)
+
+    def _stop_after_commit(self) -> float:
+        """Stops the query when its micro-batch has been committed; returns the time of that by the monotonic clock. If
+        the next micro-batch has begun by then, `_next_batch` finishes it.
+        """
+        query, before = self.query, _last_batch(self.query)
+        while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == before:
+            if self._stopped.is_set():
+                break
+            sleep(_POLL)
+        began = monotonic()
+        query.stop()
+        return began
+
+    def _next_batch(self, *, may_fail: bool = False) -> int:
+        """The number of the next micro-batch, after one that was begun is finished with the set that it was begun with.
+
+        If that fails and `may_fail`, it is the number of that micro-batch: the new set may do what the old one cannot,
+        and a micro-batch that fails is not in the sink.
+        """
+        planned, committed = self._ledger.batches()
+        if planned == committed:
+            return committed + 1
+        try:
+            rows = self._given.rows(set_of(planned, self._sets))
+            self._given.start(rows, once=True).awaitTermination()
+        except StreamingQueryException:
+            if may_fail:
+                return planned
+            raise
+        return planned + 1
+
+    def _await_first(self) -> None:
+        """Waits until the query has committed its first micro-batch, or waits for events."""
+        query = self.query
+        while query.isActive and not query.recentProgress and not self._stopped.is_set():
+            if query.status["message"].startswith("Waiting"):
+                break
+            sleep(_POLL)
+
+    def _idle(self) -> list[int]:
+        """The numbers of draining patterns that have nothing open any more."""
+        draining = [one.number for one in self.patterns.draining]
+        last = _last_batch(self.query)
+        if not draining or last == self._checked or monotonic() < self._checked_at:
+            return []
+        began = monotonic()
+        stored = self._stored()
+        self._checked, self._checked_at = last, monotonic() + _RARELY * (monotonic() - began)
+        return [number for number in draining if number not in stored]
+
+    def _not_cleared(self, ended: Iterable[int]) -> tuple[int, ...]:
+        """Those of the ended patterns that still have state."""
+        known = {*self.patterns.ended}
+        if known.isdisjoint(ended):
+            return tuple(ended)
+        stored = self._stored()
+        return tuple(number for number in ended if number not in known or number in stored)
+
+    def _stored(self) -> set[int]:
+        return stored_numbers(self._given.checkpoint, self._given.arguments["shards"])
+
+    def _check_new(self) -> None:
+        if self._ledger.batches().planned >= 0:
+            raise SnapshotError(
+                f"the checkpoint at {self._given.checkpoint!r} belongs to a query without a supervisor, whose patterns "
+                "stay the same. Give this query a new one"
+            )
+
+
+@contextmanager
+def _located_in(files: Mapping[str, FilePattern]) -> Iterator[None]:
+    """Wraps planning: problems get their places in the files."""
+    try:
+        yield
+    except PatternError as error:
+        raise PatternError(located(error.problems, files)) from None
+
+
+def _settled(folder: Path) -> Content:
+    """The content of the folder once it is the same at two looks."""
+    before, content = None, content_of(folder)
+    while content != before:
+        sleep(_SETTLED)
+        before, content = content, content_of(folder)
+    return content
+
+
+def _last_batch(query: StreamingQuery) -> int:
+    """The number in the query's last report of a micro-batch; -1 before the first."""
+    reported = query.recentProgress
+    return reported[-1].batchId if reported else -1
